@@ -59,9 +59,9 @@ var rules = map[string][]string{
 	"loader/store":           {"dataset/...", "storage", "align", "tensor", "internal/atomicfile", "internal/columns", "internal/raw", "internal/sources", "internal/text", "internal/video"},
 	"convert":                {"tensor", "dataset/...", "align", "align/planfile", "ops", "internal/arrayfile", "internal/atomicfile", "internal/clocks", "internal/fault", "internal/inorder", "internal/inspection", "internal/orderjson", "internal/recognise", "internal/schema", "internal/sources", "internal/text", "internal/video"},
 	"doctor":                 {"tensor", "dataset/...", "internal/cover", "internal/nth", "internal/plausible", "internal/recognise", "internal/summary", "internal/text"},
-	"doctor/page":            {"doctor", "dataset/notetext", "internal/text"},
+	"doctor/page":            {"doctor", "dataset", "dataset/notetext", "internal/text"},
 	"stats":                  {"tensor", "dataset/...", "align", "ops", "internal/fault", "internal/inorder", "internal/orderjson", "internal/summary", "internal/text"},
-	"view":                   {"tensor", "dataset", "dataset/notetext", "align", "doctor", "ops", "internal/caught", "internal/cover"},
+	"view":                   {"tensor", "dataset", "dataset/notetext", "align", "align/suggest", "doctor", "ops", "internal/caught", "internal/cover", "internal/recognise"},
 	"viz":                    {"tensor", "dataset", "internal/atomicfile", "internal/errs", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
 	"cmd":                    {"public", "internal/...", "cmd/robocache/internal/cli", "github.com/spf13/..."},
 	"examples":               {"public"},
@@ -80,8 +80,8 @@ var rules = map[string][]string{
 	"internal/recognise":     {"dataset", "internal/columns", "tensor"},
 	"internal/decimal":       {},
 	"internal/device":        {"cudadrv", "internal/raw", "ops/backend", "tensor"},
-	"internal/batching":      {"align", "align/planfile", "dataset/...", "internal/clocks", "internal/cover", "internal/inspection", "internal/recognise", "internal/text", "loader/...", "ops", "tensor"},
-	"internal/benchmark":     {"cudadrv", "internal/kernels", "internal/tuned", "nn", "ops", "ops/backend", "ops/cuda", "ptx", "tensor", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
+	"internal/batching":      {"align", "align/planfile", "dataset/...", "internal/clocks", "internal/cover", "internal/inspection", "internal/recognise", "internal/text", "loader/...", "ops", "storage", "tensor"},
+	"internal/benchmark":     {"cudadrv", "internal/kernels", "internal/text", "internal/tuned", "nn", "ops", "ops/backend", "ops/cuda", "ptx", "tensor", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
 	"internal/errs":          {},
 	"internal/fault":         {},
 	"internal/fp32":          {},
@@ -113,7 +113,7 @@ var rules = map[string][]string{
 	"cudasim/report":             {},
 	"dataset/lerobot/internal":   {"tensor", "dataset", "dataset/internal/openfiles", "dataset/mp4", "internal/summary"},
 	"dataset/lerobot/write":      {"tensor", "dataset", "dataset/mp4", "dataset/lerobot/internal/...", "internal/atomicfile", "internal/fault", "internal/orderjson", "internal/parquet", "internal/summary", "internal/video"},
-	"cmd/robocache/internal/cli": {"ops", "internal/atomicfile", "internal/decimal", "internal/printed", "internal/schema", "github.com/schollz/progressbar/..."},
+	"cmd/robocache/internal/cli": {"ops", "internal/atomicfile", "internal/decimal", "internal/printed", "internal/schema", "internal/text", "golang.org/x/term/..."},
 }
 
 // unsafeFiles lists the only files that may import unsafe, and why each needs to.
@@ -465,15 +465,15 @@ var layers = map[string][]string{
 	"cmd/robocache": {
 		"doc notes backends version errors time_shares heap policy_skills npz_batch",
 		"flag_errors arguments shard_flag voxel_flags lerobot_flags batch_flags", "recording_flags stream_flag device_info output",
-		"app input dataset_watch", "request alignment_report batch_index batch_request batch_metrics cloud bench_run",
-		"recording npz_rows npz_job batch_report batch_state batch_folder batch_samples",
+		"app help input dataset_watch stream_completion", "request alignment_report batch_index batch_request batch_metrics cloud bench_run",
+		"stdout recording npz_rows npz_job batch_report batch_state batch_folder batch_samples",
 		"pack_report policy_run alignment batch_drawing conversion convert_report training voxel_request cloud_points",
-		"batch_draw train_describe train_ranks train_steps cloud_recording voxel_job pack_shards kernel_choice", "trainer",
-		"batches bench convert doctor fuse info inspect pack plan policy resample serve stats train tune view voxelize", "profile",
+		"batch_draw train_describe train_ranks train_steps cloud_recording cloud_series voxel_job pack_shards kernel_choice", "trainer",
+		"view_prediction", "batches bench convert doctor fuse info inspect pack plan policy resample serve stats train tune view voxelize", "profile",
 		"root", "main",
 	},
 	"doctor": {
-		"doc kind options format vocabulary plot correlation advice", "finding", "scan", "clock workspace statistics splits", "examiner",
+		"doc kind options format vocabulary plot correlation advice pause", "finding", "cause scan", "clock workspace statistics splits", "examiner",
 		"clock_steps clock_unit coverage offset", "nan repeats angle_wrap saturation quaternion spike standstill", "reader_notes schema",
 		"examine report", "collector", "doctor",
 	},
@@ -481,7 +481,7 @@ var layers = map[string][]string{
 		"doc thrift decompress delta", "handle values schema lists", "page_values page_encoder", "leaf writer", "page_list page_body", "rows", "column list_reader", "file images",
 	},
 	"view": {
-		"doc request answer lazy jpeg clock table listing bookkeeping", "curve picture_cache", "entry", "episode_cache track", "server",
-		"episode episode_reader series path cloud frame token", "thumbnail list", "routes",
+		"doc request answer lazy jpeg clock table listing bookkeeping unit", "curve picture_cache", "entry", "episode_cache track joint", "server",
+		"video", "episode episode_reader series path cloud frame token", "thumbnail list", "routes",
 	},
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"slices"
@@ -209,11 +210,21 @@ func (s *StreamReport) covers() string {
 	return fmt.Sprintf("%.3f to %.3f s", float64(*s.FirstNS)/1e9, float64(*s.LastNS)/1e9)
 }
 
-// String returns the clock in one line, a table with a line per stream, and the losses.
+// String returns the text of Print.
 func (r Report) String() string {
 	var b strings.Builder
-	fmt.Fprintln(&b, r.clock())
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	_ = r.Print(&b) // a strings.Builder does not fail
+	return b.String()
+}
+
+// Print writes the clock in one line, a table with a line per stream, and the losses. If w has a method Width() int, the table leaves out columns that
+// are beyond that width.
+func (r *Report) Print(w io.Writer) error {
+	var b strings.Builder
+	if _, err := fmt.Fprintln(w, r.clock()); err != nil {
+		return err
+	}
+	t := text.NewTable(w, tabwriter.AlignRight, "range", "timestamps", "lossy", "  methods", "outside")
 	fmt.Fprintln(t, "stream\tsamples\trate\tgaps\trange\ttimestamps\tvalid\toutside\tin gaps\tlossy\t  methods")
 	for _, s := range r.Streams {
 		rate := "-"
@@ -223,7 +234,9 @@ func (r Report) String() string {
 		fmt.Fprintf(t, "%s\t%d\t%s\t%d\t%s\t%d\t%.1f %%\t%d\t%d\t%d\t  %s\n", printed.Text(s.Name), s.Samples, rate, s.Gaps, s.covers(),
 			s.Targets, 100*s.ValidShare, s.OutOfRange, s.Gapped, s.Inexact, s.kindNames())
 	}
-	_ = t.Flush() // a strings.Builder does not fail
+	if err := t.Flush(); err != nil {
+		return err
+	}
 	for _, s := range r.Streams {
 		if s.NotFinite > 0 {
 			fmt.Fprintf(&b, "%s: %s that are no times\n", printed.Text(s.Name), text.Count(s.NotFinite, "timestamp"))
@@ -238,7 +251,8 @@ func (r Report) String() string {
 	if d := r.Dropouts; d != nil && d.Count > 0 {
 		fmt.Fprintf(&b, "dropouts noted by the recorder: %d, %.3f s in all\n", d.Count, d.Seconds)
 	}
-	return b.String()
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 // clock returns a line about the clock.

@@ -42,6 +42,8 @@ func New(ctx context.Context, inputs []string, out string, t Target, opt Options
 		return nil, refuse("inputs", "none", "one or more")
 	case out == "":
 		return nil, refuse("output", "no name", "a folder")
+	case len(inputs) > 1 && !opt.Reading.Episodes.IsZero():
+		return nil, refuse("Episodes", fmt.Sprintf("a selection for %d inputs", len(inputs)), "one input: each numbers its own episodes")
 	}
 	settings, err := json.Marshal(t.Settings())
 	if err != nil {
@@ -70,7 +72,8 @@ func New(ctx context.Context, inputs []string, out string, t Target, opt Options
 		return nil, errors.Join(err, c.Close())
 	}
 	c.head = Head{Schema: schema.Of(schema.Conversion), Version: version, Target: t.Name(), Settings: settings, Strict: opt.Reading.Strict, Rate: opt.Reading.Rate, Clock: opt.Reading.Clock,
-		Stretch: opt.Reading.Stretch, TaskFrom: opt.Reading.TaskFrom, Definitions: opt.Reading.Definitions, Media: opt.Media, KeepInvalid: opt.KeepInvalid, Plan: planText(opt.Plan), Shards: opt.Shards, Episodes: c.episodes, Listing: listing(list)}
+		Stretch: opt.Reading.Stretch, TaskFrom: opt.Reading.TaskFrom, Definitions: opt.Reading.Definitions, Media: opt.Media, KeepInvalid: opt.KeepInvalid, Plan: planText(opt.Plan), Shards: opt.Shards, Episodes: c.episodes, Listing: listing(list),
+		Selected: dataset.Selected(list[0].from).String()}
 	return c, nil
 }
 

@@ -98,7 +98,7 @@ func otherwise(is, want Head) string {
 		{"episodes", is.Episodes, want.Episodes}, {"input files", is.Listing, want.Listing}, {"media", is.Media, want.Media},
 		{"definitions", is.Definitions, want.Definitions},
 		{"rate", is.Rate, want.Rate}, {"clock", is.Clock, want.Clock}, {"stretch", is.Stretch, want.Stretch}, {"task_from", is.TaskFrom, want.TaskFrom}, {"strictness", is.Strict, want.Strict},
-		{"rows that are not valid", is.KeepInvalid, want.KeepInvalid},
+		{"rows that are not valid", is.KeepInvalid, want.KeepInvalid}, {"episodes", is.Selected, want.Selected},
 	} {
 		if a, b := text(c.got), text(c.want); a != b {
 			if len(a)+len(b) > 200 {

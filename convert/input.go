@@ -148,12 +148,15 @@ func listing(list []input) string {
 
 // hashed hashes the input files that belong to a shard: shard j % shards hashes file j. For the other files it records the time of the last
 // write, because otherwise every shard would read all inputs.
-func hashed(ctx context.Context, list []input, shard, shards int) ([]InputReport, error) {
+func hashed(ctx context.Context, list []input, name func(string) string, shard, shards int) ([]InputReport, error) {
 	var out []InputReport
 	j := 0
 	for i := range list {
 		in := &list[i]
 		r := InputReport{Path: in.path, Format: in.from.Format(), Episodes: in.from.Len(), Files: len(in.files), Hashed: []sources.File{}}
+		if name != nil {
+			r.Path = name(in.path)
+		}
 		if n := in.info.Absent(); n != nil {
 			r.Notes.Add(*n)
 		}

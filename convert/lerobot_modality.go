@@ -21,7 +21,7 @@ type modalities interface {
 func modality(ctx context.Context, list []input) (text []byte, notes dataset.Notes, err error) {
 	for i := range list {
 		var own bytes.Buffer
-		if m, ok := list[i].from.(modalities); ok {
+		if m, ok := dataset.Whole(list[i].from).(modalities); ok {
 			b, err := m.Modality(ctx)
 			var broken *dataset.FormatError
 			switch {

@@ -35,6 +35,8 @@ type Options struct {
 	Shards int
 	// Workers is the number of episodes in work at the same time; 0 means one per processor.
 	Workers int
+	// Name returns the name of an input in reports, for example - for the path to a copy of standard input. Without it the path is the name.
+	Name func(path string) string
 	// Progress is called when an episode is finished, or was already finished, by one goroutine at a time. It may be nil.
 	Progress func(Progress)
 }

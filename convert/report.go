@@ -61,7 +61,9 @@ type Head struct {
 	Shard    int             `json:"shard"` // from 0
 	Shards   int             `json:"shards"`
 	Episodes int             `json:"episodes"` // in the inputs, over all shards
-	Listing  string          `json:"listing"`  // SHA-256 over the names and sizes of all input files
+	// Selected are the numbers of the episodes that Options.Reading selects in their input, as dataset.Ranges has them; empty for all.
+	Selected string `json:"selected,omitempty"`
+	Listing  string `json:"listing"` // SHA-256 over the names and sizes of all input files
 }
 
 // InputReport describes an input.

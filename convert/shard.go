@@ -42,7 +42,7 @@ func (c *Conversion) Shard(ctx context.Context, shard int) (*Report, error) {
 	}
 	defer unlock()
 	w.problems()
-	if w.report.Inputs, err = hashed(ctx, c.inputs, shard, c.opt.Shards); err != nil {
+	if w.report.Inputs, err = hashed(ctx, c.inputs, c.opt.Name, shard, c.opt.Shards); err != nil {
 		return nil, err
 	}
 	if done, err := w.resume(ctx); err != nil || done != nil {

@@ -91,6 +91,8 @@ type Options struct {
 	Definitions []string `json:"definitions"`
 	// Lists reads LeRobot's language columns into Episode.Lists. Without it they are left out, with a note.
 	Lists bool `json:"-"`
+	// Episodes are the episodes to open; the zero value opens all. They keep their numbers: see [Subset].
+	Episodes Selection `json:"-"`
 }
 
 // Format is a file format that [Open] recognises. A format's package registers it in init.
@@ -161,8 +163,20 @@ func Formats() []Format {
 // is no error.
 //
 // If no registered format fits, the error is a *FormatError that is ErrUnsupported and lists the registered formats. If Options
-// selects a clock that the dataset lacks, it is an *OptionError.
+// selects a clock or an episode that the dataset lacks, it is an *OptionError.
 func Open(ctx context.Context, path string, opt Options) (Dataset, error) {
+	d, err := openChecked(ctx, path, opt)
+	if err != nil {
+		return nil, err
+	}
+	some, err := Select(d, opt.Episodes)
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return some, nil
+}
+
+func openChecked(ctx context.Context, path string, opt Options) (Dataset, error) {
 	d, err := open(ctx, path, opt)
 	if err != nil && d != nil { // the file was taken for another because of an error of the system
 		return nil, errors.Join(err, d.Close())

@@ -3,6 +3,7 @@ package dataset
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 
@@ -240,6 +241,14 @@ type Media struct {
 type FrameSource interface {
 	// ReadFrame returns frame i as it is encoded. The caller may keep and change the bytes.
 	ReadFrame(ctx context.Context, i int) ([]byte, error)
+}
+
+// VideoFile is a FrameSource with its frames in a file that a video player can play, such as an MP4 file.
+type VideoFile interface {
+	// VideoPath returns the path of the file, or "" if there is none.
+	VideoPath() string
+	// OpenVideo returns the file, and the time of each frame on the file's own clock, in seconds. The caller calls done after the last read.
+	OpenVideo(ctx context.Context) (file *io.SectionReader, seconds []float64, done func(), err error)
 }
 
 // Checker is a FrameSource that does not read its frames when an episode is opened, so their damage is not yet known.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"slices"
 	"sync"
@@ -164,7 +165,7 @@ func (s *folderSource[S]) current(ctx context.Context) (from *shared, source S, 
 	if err == nil {
 		var there bool
 		if source, there = s.pick(e); !there {
-			err = &FormatError{Format: s.folder.format.Name, Path: s.path, Offset: -1, Kind: ErrNotFound, Msg: "frames", Got: "a file that has changed", Want: "the one that was opened"}
+			err = s.changed()
 		}
 	}
 	if err != nil {
@@ -173,6 +174,11 @@ func (s *folderSource[S]) current(ctx context.Context) (from *shared, source S, 
 	}
 	s.from, s.source = from, source
 	return from, source, nil
+}
+
+// changed returns the error of a file that has no such source any more.
+func (s *folderSource[S]) changed() error {
+	return &FormatError{Format: s.folder.format.Name, Path: s.path, Offset: -1, Kind: ErrNotFound, Msg: "frames", Got: "a file that has changed", Want: "the one that was opened"}
 }
 
 // folderFrames are the frames in a media stream.
@@ -212,8 +218,7 @@ func (s *folderVideo) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[
 		defer s.folder.give(file)
 		decoder, ok := source.(FrameDecoder)
 		if !ok {
-			yield(nil, &FormatError{Format: s.folder.format.Name, Path: s.path, Offset: -1, Kind: ErrUnsupported, Msg: "frames", Got: "a file that has changed",
-				Want: "the one that was opened"})
+			yield(nil, s.changed())
 			return
 		}
 		for image, err := range decoder.DecodeFrames(ctx, from, to) {
@@ -222,6 +227,33 @@ func (s *folderVideo) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[
 			}
 		}
 	}
+}
+
+func (s *folderVideo) VideoPath() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v, ok := s.source.(VideoFile); ok {
+		return v.VideoPath()
+	}
+	return ""
+}
+
+func (s *folderVideo) OpenVideo(ctx context.Context) (file *io.SectionReader, seconds []float64, done func(), err error) {
+	from, source, err := s.current(ctx)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	v, ok := source.(VideoFile)
+	if !ok {
+		s.folder.give(from)
+		return nil, nil, nil, s.changed()
+	}
+	file, seconds, inner, err := v.OpenVideo(ctx)
+	if err != nil {
+		s.folder.give(from)
+		return nil, nil, nil, err
+	}
+	return file, seconds, func() { inner(); s.folder.give(from) }, nil
 }
 
 // folderClouds are the clouds in a series.
@@ -239,7 +271,7 @@ func (s *folderClouds) ReadCloud(ctx context.Context, i int) (*Cloud, error) {
 // Hold keeps all files in a folder dataset open until Close, so that the sources in its episodes are the format's own types. It
 // does nothing for other datasets.
 func Hold(d Dataset) {
-	if f, ok := d.(*folder); ok {
+	if f, ok := Whole(d).(*folder); ok {
 		f.held = true
 	}
 }

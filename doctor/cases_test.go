@@ -30,7 +30,7 @@ func errorsOf(t *testing.T, path string) (list []string) {
 	require.NoError(t, err)
 	for _, f := range r.Findings {
 		if f.Severity == Error || f.Kind == VideoCount {
-			list = append(list, string(f.Kind)+" "+f.Stream)
+			list = append(list, string(f.Kind)+" "+f.Subject())
 		}
 	}
 	return list

@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/robocache/robocache/dataset"
@@ -38,16 +37,7 @@ type clock struct {
 }
 
 // sharers returns the end of a sentence about the other streams with this clock; empty if there is none.
-func (c *clock) sharers() string {
-	switch n := len(c.others); n {
-	case 0:
-		return ""
-	case 1:
-		return fmt.Sprintf(" (%s has the same clock)", c.others[0])
-	default:
-		return fmt.Sprintf(" (%d other streams have the same clock)", n)
-	}
-}
+func (c *clock) sharers() string { return sharers(c.others) }
 
 // steady reports whether a clock has a rate, because most of its steps are near the median. A clock without a rate has no gaps.
 func steady(times []int64, median int64) bool {

@@ -85,15 +85,11 @@ func (x *examiner) gaps(c *clock) {
 		longest = max(longest, d)
 		lost += d/max(c.stats.Median, 1) - 1
 	}
-	n := len(gaps)
-	why := fmt.Sprintf("%s longer than %s, the longest %s, where the median is %s", text.Count(n, "step is", "steps are"), span(limit), span(longest), span(c.stats.Median))
-	if lost > 0 {
-		why += fmt.Sprintf("; some %s missing", text.Count(int(lost), "sample is", "samples are"))
-	}
-	f := x.add(Gap, c.stream, n, why+c.sharers())
+	f := x.add(Gap, c.stream, len(gaps), "")
 	f.cover(gaps...)
 	f.draw = x.steps(c, f.At)
-	f.WhatToDo = fmt.Sprintf("Set max_gap: %s in the plan, so that values in a gap are not valid; look for dropped messages, a full disk or a busy network where it was recorded.", planTime((limit+1e6-1)/1e6*1e6))
+	f.gap = &pause{limit: only(limit), longest: only(longest), median: only(c.stats.Median), lost: int(lost), sharers: c.others}
+	f.describeGap()
 }
 
 // jitter reports a clock with a rate and scattered steps.

@@ -32,12 +32,12 @@ func newCollector(r *Report) *collector {
 // addStill counts the changing and the constant streams in an episode.
 func (k *collector) addStill(x *examiner) {
 	for _, f := range x.still {
-		if k.constant[f.Stream]++; k.constant[f.Stream] <= MostOfKind {
-			if len(k.still[f.Stream]) < mostDrawn {
+		if k.constant[f.Subject()]++; k.constant[f.Subject()] <= MostOfKind {
+			if len(k.still[f.Subject()]) < mostDrawn {
 				f.Plot = f.draw()
 			}
 			f.draw = nil
-			k.still[f.Stream] = append(k.still[f.Stream], f)
+			k.still[f.Subject()] = append(k.still[f.Subject()], f)
 		}
 	}
 	for _, name := range x.moving {
@@ -81,7 +81,7 @@ func (k *collector) stuck() (list []Finding) {
 
 // add adds a finding, or counts it as unlisted if its group is full.
 func (k *collector) add(f Finding) {
-	at := findingGroup{f.Kind, f.Stream}
+	at := findingGroup{f.Kind, f.Subject()}
 	if k.listed[at]++; k.listed[at] > MostOfKind {
 		k.report.Checked.Unlisted++
 		return

@@ -123,7 +123,7 @@ func (m *Examination) Compare() []Finding {
 	if m.findings.has(FrameTime, Gap, Duplicate, BackStep, FPSMismatch, TimeUnit, Float32Clock) { // which report the same for episodes, with more detail
 		whole = slices.DeleteFunc(whole, func(f Finding) bool { return f.Kind == FrameTime })
 	}
-	return append(whole, m.findings.stuck()...)
+	return grouped(append(whole, m.findings.stuck()...))
 }
 
 // checkFrames returns an episode with notes of frames that were not read when it was opened.
@@ -176,7 +176,7 @@ func Dataset(info *dataset.Info, opt Options) (list []Finding) {
 		}
 		list = append(list, problem(&n, opt.Path))
 	}
-	list = append(list, overlaps(info.Splits, opt.Path)...)
+	list = grouped(append(list, overlaps(info.Splits, opt.Path)...))
 	sortFindings(list)
 	return list
 }

@@ -77,12 +77,13 @@ func (x *examiner) stream(s *dataset.Stream) {
 	}
 }
 
-// found returns the findings in order: errors first, then by kind and by stream.
+// found returns the findings by cause in order: errors first, then by kind and by stream.
 func (x *examiner) found() []Finding {
 	list := make([]Finding, len(x.list))
 	for i, f := range x.list {
 		list[i] = x.placed(f)
 	}
+	list = grouped(list)
 	sortFindings(list)
 	return list
 }

@@ -32,7 +32,7 @@ func (x *examiner) add(kind Kind, stream string, count int, why string) *Finding
 
 // placed returns a finding with the path, the number and the source of the episode.
 func (x *examiner) placed(f *Finding) Finding {
-	f.Path, f.Episode, f.Start = x.opt.Path, x.n, x.zero(f.Stream)
+	f.Path, f.Episode, f.Start = x.opt.Path, x.n, x.zero(f.Subject())
 	if f.Path != "" && x.e.Attributes.Source != f.Path {
 		f.Source = x.e.Attributes.Source
 	}

@@ -23,11 +23,11 @@ func Example() {
 		log.Fatal(err)
 	}
 	fmt.Println(report.Checked.Streams, "streams,", report.Checked.Samples, "samples")
-	fmt.Println(report.Count(doctor.Warning), "findings,", report.Count(doctor.Error), "of them errors")
+	fmt.Println(len(report.Findings), "findings,", report.Count(doctor.Error), "of them errors")
 	f := report.Findings[0]
-	fmt.Printf("%s: %d %s in %s, %d ns after the beginning\n", f.Severity, f.Count, f.Kind, f.Stream, f.At[0]-f.Start)
+	fmt.Printf("%s: a %s in %d streams, %d ns after the beginning\n", f.Severity, f.Kind, len(f.Streams), f.At[0]-f.Start)
 	// Output:
 	// 70 streams, 14604 samples
-	// 25 findings, 0 of them errors
-	// warning: 1 gap in actuator_controls_0, 883404000 ns after the beginning
+	// 6 findings, 0 of them errors
+	// warning: a gap in 9 streams, 867118000 ns after the beginning
 }

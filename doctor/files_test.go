@@ -291,7 +291,7 @@ func TestFaultsOfVideosAreFoundAndNothingElse(t *testing.T) {
 			for _, f := range r.Findings {
 				assert.Equal(t, c.kind, f.Kind, f.Why)
 				assert.Equal(t, c.name == "another codec declared", f.Severity == Warning)
-				assert.Contains(t, f.Stream, "observation.images.front")
+				assert.Contains(t, f.Subject(), "observation.images.front")
 			}
 		})
 	}
@@ -305,7 +305,7 @@ func TestTheSharedRecordingsHaveWhatIsKnownOfThem(t *testing.T) {
 		require.NoError(t, err)
 		found := map[string]int{}
 		for _, f := range r.Findings {
-			found[string(f.Kind)+" "+f.Stream] += f.Count
+			found[string(f.Kind)+" "+f.Subject()] += f.Count
 		}
 		return found
 	}

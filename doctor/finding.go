@@ -9,9 +9,11 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/text"
 )
 
-// Finding is one kind of fault in one stream in one episode, with all its occurrences.
+// Finding is a fault with one cause in one episode: all its occurrences, in each stream that has it. Example: ten streams without
+// samples while the recorder paused.
 type Finding struct {
 	Kind     Kind     `json:"kind"`
 	Severity Severity `json:"severity"`
@@ -21,9 +23,10 @@ type Finding struct {
 	Episode int `json:"episode"`
 	// Source is the episode's file or URL if it differs from Path, for example one file in a folder.
 	Source string `json:"source,omitempty"`
-	// Stream is the stream, the camera or the file; empty if the finding concerns the episode or the dataset.
-	Stream string `json:"stream"`
-	// Columns are the columns with the fault; nil if it is in the clock or in all columns.
+	// Streams are the streams, cameras or files with the fault; nil if the finding concerns the episode or the dataset.
+	Streams []string `json:"streams"`
+	// Columns are the columns with the fault, as "stream.column" if there are several streams; nil if it is in the clock or in all
+	// columns.
 	Columns []string `json:"columns,omitempty"`
 	// Count is the number of occurrences (gaps, samples, frames or files), at least 1.
 	Count int `json:"count"`
@@ -33,7 +36,8 @@ type Finding struct {
 	// Why describes the fault with its measurement, and WhatToDo the correction, in a sentence or two.
 	Why      string `json:"why"`
 	WhatToDo string `json:"what_to_do"`
-	// Note is the reader's note that the finding reports, with its String as Why; nil if doctor found the fault in the samples.
+	// Note is the reader's note that the finding reports, with its String as Why; nil if doctor found the fault in the samples. If
+	// there are several streams, its Subject names them, and its other fields are those of each.
 	Note *dataset.Note `json:"-"`
 	// Start is the beginning of the episode, in nanoseconds on the recording's clock. Plot counts seconds from it.
 	Start int64 `json:"-"`
@@ -41,6 +45,7 @@ type Finding struct {
 	Plot *Plot `json:"-"`
 
 	ranges []dataset.Span // all places; nil if they are At
+	gap    *pause         // the measurements of the kind Gap
 
 	draw drawing // makes Plot; nil if the finding has no picture, or when Plot is made
 }
@@ -54,8 +59,15 @@ const Whole = -1
 // newFinding returns a finding with the severity and the advice of its kind.
 func newFinding(kind Kind, stream string, count int, why string) *Finding {
 	a := advice[kind]
-	return &Finding{Kind: kind, Severity: a.severity, Stream: stream, Count: count, Why: why, WhatToDo: a.what, Episode: Whole}
+	f := &Finding{Kind: kind, Severity: a.severity, Count: count, Why: why, WhatToDo: a.what, Episode: Whole}
+	if stream != "" {
+		f.Streams = []string{stream}
+	}
+	return f
 }
+
+// Subject returns the streams for a line of text: "imu", or "imu, joints, gripper, pose and 2 more"; empty if there are none.
+func (f *Finding) Subject() string { return text.List(f.Streams, mostNames) }
 
 // findingOf returns the finding of a note.
 func findingOf(kind Kind, n *dataset.Note) *Finding {
@@ -74,7 +86,7 @@ func (f *Finding) Places() []dataset.Span {
 		for _, t := range f.At {
 			f.ranges = append(f.ranges, dataset.Span{From: t, To: t})
 		}
-		f.ranges = joined(f.ranges)
+		f.ranges = disjoint(f.ranges)
 	}
 	return f.ranges
 }
@@ -96,12 +108,12 @@ func (f *Finding) mark(times []int64, rows []int) {
 		r := &f.ranges[len(f.ranges)-1]
 		r.From, r.To = min(r.From, t), max(r.To, t)
 	}
-	f.ranges = joined(f.ranges)
+	f.ranges = disjoint(f.ranges)
 }
 
 // cover sets the times and the ranges of a finding from stretches of time.
 func (f *Finding) cover(list ...dataset.Span) {
-	f.ranges = joined(list)
+	f.ranges = disjoint(list)
 	for _, s := range list[:min(len(list), MostTimes)] { // in ascending order now
 		f.At = append(f.At, s.From)
 	}
@@ -114,9 +126,9 @@ func (f *Finding) whole(times []int64) {
 	}
 }
 
-// joined sorts ranges in place and returns a new list, where overlapping ranges are merged. If there are more than mostRanges, near
+// disjoint sorts ranges in place and returns a new list, where overlapping ranges are merged. If there are more than mostRanges, near
 // ones are merged too.
-func joined(list []dataset.Span) (out []dataset.Span) {
+func disjoint(list []dataset.Span) (out []dataset.Span) {
 	slices.SortFunc(list, func(a, b dataset.Span) int { return cmp.Compare(a.From, b.From) })
 	near := int64(0)
 	if n := len(list); n > mostRanges {
@@ -143,13 +155,18 @@ func (f Finding) Where() string {
 	return fmt.Sprintf("episode %d", f.Episode)
 }
 
-// MarshalJSON writes the episode Whole as null, an empty list if there are no times, and the keys of the note.
+// MarshalJSON writes the episode Whole as null, an empty list if there are no times or streams, the first stream, and the keys of the
+// note.
 func (f Finding) MarshalJSON() ([]byte, error) {
 	type plain Finding
+	if f.Streams == nil {
+		f.Streams = []string{}
+	}
 	out := struct {
 		plain
 		Episode *int    `json:"episode"`
 		At      []int64 `json:"at_ns"`
+		Stream  string  `json:"stream"` // the first
 		// Ranges are Places as [from, to].
 		Ranges [][2]int64 `json:"ranges_ns"`
 		// The keys of a note; row counts from 0. What doctor found in the samples has its kind as the code.
@@ -157,7 +174,10 @@ func (f Finding) MarshalJSON() ([]byte, error) {
 		Subject string       `json:"subject"`
 		Row     *int         `json:"row"`
 		Text    string       `json:"text"`
-	}{plain: plain(f), At: f.At, Ranges: [][2]int64{}, Code: dataset.Code(f.Kind), Subject: f.Stream, Text: f.Why}
+	}{plain: plain(f), At: f.At, Ranges: [][2]int64{}, Code: dataset.Code(f.Kind), Subject: f.Subject(), Text: f.Why}
+	if len(f.Streams) > 0 {
+		out.Stream = f.Streams[0]
+	}
 	if f.Episode != Whole {
 		out.Episode = &f.Episode
 	}
@@ -181,11 +201,11 @@ func sortFindings(list []Finding) {
 	if len(list) < 2 {
 		return
 	}
-	place := map[Kind]int{}
+	place, rank := map[Kind]int{}, Severities()
 	for i, k := range Kinds() {
 		place[k] = i
 	}
 	slices.SortStableFunc(list, func(a, b Finding) int {
-		return cmp.Or(a.Episode-b.Episode, cmp.Compare(a.Severity, b.Severity), place[a.Kind]-place[b.Kind])
+		return cmp.Or(a.Episode-b.Episode, slices.Index(rank, a.Severity)-slices.Index(rank, b.Severity), place[a.Kind]-place[b.Kind])
 	})
 }

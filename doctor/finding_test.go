@@ -14,7 +14,7 @@ import (
 // findingIn returns the finding of a kind in a stream.
 func findingIn(t *testing.T, r *Report, kind Kind, stream string) *Finding {
 	for i := range r.Findings {
-		if f := &r.Findings[i]; f.Kind == kind && f.Stream == stream {
+		if f := &r.Findings[i]; f.Kind == kind && f.Subject() == stream {
 			return f
 		}
 	}

@@ -126,7 +126,7 @@ func TestWhatRobotsDoAllDayIsNoFault(t *testing.T) {
 			e.Streams = append(e.Streams, k.stream(t))
 		}
 		for _, f := range Episode(e, 0, nil, Options{}) {
-			assert.Fail(t, "a healthy recording has a finding", "seed %d: %s %s: %s", seed, f.Kind, f.Stream, f.Why)
+			assert.Fail(t, "a healthy recording has a finding", "seed %d: %s %s: %s", seed, f.Kind, f.Subject(), f.Why)
 		}
 	}
 }

@@ -1,5 +1,7 @@
 package doctor
 
+import "slices"
+
 // Kind is the name of a fault. Names do not change between releases.
 type Kind string
 
@@ -59,14 +61,30 @@ func Kinds() []Kind {
 type Severity string
 
 const (
+	// Information: nothing to repair, but a reader of the recording may want to leave something out.
+	Information Severity = "information"
 	// Warning: the fault may be intended, or can be corrected when the recording is read.
 	Warning Severity = "warning"
 	// Error: training learns something false, or a reader fails.
 	Error Severity = "error"
 )
 
+// Severities returns all severities, the worst first.
+func Severities() []Severity { return []Severity{Error, Warning, Information} }
+
 // AtLeast reports whether s is as severe as o, or more.
-func (s Severity) AtLeast(o Severity) bool { return s == o || s == Error }
+func (s Severity) AtLeast(o Severity) bool {
+	list := Severities()
+	return slices.Index(list, s) <= slices.Index(list, o)
+}
+
+// Noun returns the word for a finding in a line of text: "error", "warning" or "note".
+func (s Severity) Noun() string {
+	if s == Information {
+		return "note"
+	}
+	return string(s)
+}
 
 // String returns the severity's name.
 func (s Severity) String() string { return string(s) }

@@ -31,12 +31,12 @@ func (x *examiner) notFinite(s *dataset.Stream, v *values, t *tally) {
 		x.show(f, s, v, columnsOf(s, some), rows)
 	}
 	if len(never) > 0 {
-		f := x.add(NaN, s.Name, v.rows, fmt.Sprintf("%s NaN or infinite in each of %s: %s", text.Count(len(never), "column is", "columns are"),
-			text.Count(v.rows, "sample", "samples"), text.List(never, mostNames)))
+		f := x.add(NaN, s.Name, v.rows, "")
 		f.whole(x.times[s.Name])
 		f.Columns = never
+		f.describeUnfilled()
 		if x.e.Frames == 0 { // a message type may have fields that its publisher leaves NaN
-			f.Severity = Warning
+			f.Severity = Information
 			f.WhatToDo = "Leave these columns out of the plan: the message has the fields, and nobody fills them."
 		}
 	}

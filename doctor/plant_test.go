@@ -308,7 +308,7 @@ func TestEachPlantedFaultIsFoundAndNothingElse(t *testing.T) {
 			report := examined(t, &memory{episodes: []*dataset.Episode{episodeOf(t, tapes)}}, Options{Path: "here"})
 			require.NotEmpty(t, report.Findings)
 			for _, f := range report.Findings {
-				assert.Equal(t, []any{c.kind, c.stream}, []any{f.Kind, f.Stream}, "%s: %s", f.Kind, f.Why)
+				assert.Equal(t, []any{c.kind, c.stream}, []any{f.Kind, f.Subject()}, "%s: %s", f.Kind, f.Why)
 			}
 			require.Len(t, report.Findings, 1)
 			f := report.Findings[0]
@@ -319,7 +319,7 @@ func TestEachPlantedFaultIsFoundAndNothingElse(t *testing.T) {
 			assert.NotEmpty(t, f.WhatToDo)
 			assert.Equal(t, "here", f.Path)
 			if strings.HasPrefix(c.name, "a column") {
-				assert.Equal(t, Warning, f.Severity, "of a log, whose messages have fields that nobody fills")
+				assert.Equal(t, Information, f.Severity, "of a log, whose messages have fields that nobody fills")
 			}
 		})
 	}
@@ -338,7 +338,7 @@ func TestAStreamThatIsStillInOneEpisodeOnlyIsStuck(t *testing.T) {
 	}
 	found := examined(t, m, Options{}).Findings
 	require.Len(t, found, 1)
-	assert.Equal(t, []any{Stuck, "joints", 2}, []any{found[0].Kind, found[0].Stream, found[0].Episode})
+	assert.Equal(t, []any{Stuck, "joints", 2}, []any{found[0].Kind, found[0].Subject(), found[0].Episode})
 }
 
 // hold repeats a row.

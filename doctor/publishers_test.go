@@ -22,5 +22,5 @@ func TestPublishersThatAlternateAreAFinding(t *testing.T) {
 		Detail: dataset.Detail{Of: 40, Names: []string{"/teleop", "/planner"}}}}}
 	found := Episode(e, 0, &dataset.Info{}, Options{})
 	require.Len(t, found, 1)
-	assert.Equal(t, []any{Schema, Warning, "/cmd", 38}, []any{found[0].Kind, found[0].Severity, found[0].Stream, found[0].Count})
+	assert.Equal(t, []any{Schema, Warning, "/cmd", 38}, []any{found[0].Kind, found[0].Severity, found[0].Subject(), found[0].Count})
 }

@@ -27,7 +27,7 @@ func sole(t *testing.T, r *Report, kind Kind, severity Severity, stream string) 
 	}
 	if assert.Len(t, r.Findings, 1) {
 		f = r.Findings[0]
-		assert.Equal(t, []any{severity, stream}, []any{f.Severity, f.Stream}, f.Why)
+		assert.Equal(t, []any{severity, stream}, []any{f.Severity, f.Subject()}, f.Why)
 		assert.NotEmpty(t, f.WhatToDo)
 	}
 	return f
@@ -157,7 +157,7 @@ func TestPartsThatOverlapAreToldWhereOneIsHeldOut(t *testing.T) {
 		var told []string
 		for _, f := range Dataset(&dataset.Info{Splits: c.splits}, Options{}) {
 			assert.Equal(t, SplitOverlap, f.Kind)
-			told = append(told, f.Stream)
+			told = append(told, f.Subject())
 		}
 		assert.Equal(t, c.told, told)
 	}
@@ -182,7 +182,7 @@ func TestAFileOfRecordsThatWasCutIsDamaged(t *testing.T) {
 		r := found(t, root)
 		assert.Len(t, r.Findings, len(whole.Findings)+findings)
 		for _, f := range r.Findings {
-			if f.Stream == name {
+			if f.Subject() == name {
 				assert.Equal(t, []any{Damaged, Error}, []any{f.Kind, f.Severity}, f.Why)
 				findings--
 			}
@@ -218,7 +218,7 @@ func TestDriftOfTwoCamerasIsTwoFindings(t *testing.T) {
 		var streams []string
 		for _, f := range list {
 			if f.Kind == VideoDrift {
-				streams = append(streams, f.Stream)
+				streams = append(streams, f.Subject())
 			}
 		}
 		assert.Len(t, streams, 2, list)

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/text"
 )
 
 // Report contains the findings about datasets. For each dataset, findings about the whole come first, then those about each
@@ -19,7 +20,7 @@ type Report struct {
 // appends findings about differences from the first dataset: columns, rates, missing streams.
 func (r *Report) Add(o *Report) {
 	if o.together != nil && r.together != nil {
-		r.Findings = append(r.Findings, o.together.compare(r.together)...)
+		r.Findings = append(r.Findings, grouped(o.together.compare(r.together))...)
 	} else if r.together == nil {
 		r.together = o.together
 	}
@@ -48,6 +49,27 @@ func (r *Report) Count(least Severity) (n int) {
 		}
 	}
 	return n
+}
+
+// Number is how many findings have a severity.
+type Number struct {
+	Severity Severity
+	Count    int
+}
+
+// String returns the number with its noun: "1 error", "2 warnings", "3 notes".
+func (n Number) String() string { return text.Count(n.Count, n.Severity.Noun()) }
+
+// Tally returns the numbers of errors, of warnings, and of notes if there are any.
+func (r *Report) Tally() (list []Number) {
+	before := 0
+	for _, s := range Severities() {
+		if n := r.Count(s) - before; n > 0 || s != Information {
+			list = append(list, Number{s, n})
+			before += n
+		}
+	}
+	return list
 }
 
 // Of returns the findings about one episode, or about the dataset for Whole.

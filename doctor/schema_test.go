@@ -67,7 +67,7 @@ func TestRecordingsThatBelongTogetherAreCompared(t *testing.T) {
 			for where, list := range map[string][]Finding{"folder": one.Findings, "second": both.Findings} {
 				require.Len(t, list, 1, where)
 				f := list[0]
-				assert.Equal(t, []any{c.kind, Warning, c.stream, where, Whole, 1}, []any{f.Kind, f.Severity, f.Stream, f.Path, f.Episode, f.Count})
+				assert.Equal(t, []any{c.kind, Warning, c.stream, where, Whole, 1}, []any{f.Kind, f.Severity, f.Subject(), f.Path, f.Episode, f.Count})
 				assert.Contains(t, f.Why, c.why)
 				assert.NotEmpty(t, f.WhatToDo)
 				if where == "folder" {

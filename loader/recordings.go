@@ -14,7 +14,7 @@ import (
 // recordings packs a dataset's episodes one by one. Its episodes have the dtype, streams and columns of the store that
 // Build makes. Streams that the plan does not name stay as recorded, because only their timestamps are read.
 type recordings struct {
-	store.Subset
+	dataset.Subset
 	numbered dataset.Info          // has the episodes' numbers
 	streams  []dataset.EmptyStream // of all episodes: name, columns, dtype
 	splits   [][]string
@@ -28,7 +28,7 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, packing stor
 	if len(opt.Episodes) > 0 {
 		episodes = opt.Episodes[0]
 	}
-	of, err := store.NewSubset(d, episodes)
+	of, err := dataset.NewSubset(d, episodes)
 	if err != nil {
 		return nil, err
 	}

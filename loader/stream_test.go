@@ -74,6 +74,19 @@ func TestStreamingGivesTheBitsOfAResidentStore(t *testing.T) {
 	}
 }
 
+// The rows of a large batch are filled by several goroutines.
+func TestALargeBatchIsThatOfAResidentStore(t *testing.T) {
+	m := recordings(t)
+	p := shards()
+	p.Rate *= 3
+	opt := loader.Options{Batch: 520, Seed: 5, Last: ops.LastShort, ShardWindows: 300, MixShards: 2}
+	want, got := map[int64]uint64{}, map[int64]uint64{}
+	digests(t, load(t, "cpu", m, p, opt), want, 0, 1, opt.Batch)
+	require.Greater(t, len(want), 2*opt.Batch)
+	digests(t, streamed(t, "cpu", m, p, opt), got, 0, 1, opt.Batch)
+	same(t, want, got, "a batch of %d", opt.Batch)
+}
+
 // same compares digests by position.
 func same(t *testing.T, want, got map[int64]uint64, what string, args ...any) {
 	t.Helper()

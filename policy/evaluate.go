@@ -47,6 +47,9 @@ func (s Skill) of() Skill {
 type Evaluation struct {
 	Episodes []int   `json:"episodes"` // the numbers of the episodes
 	Skills   []Skill `json:"skills"`
+	// Loss is the mean squared error over all ticks with a recorded action, in squared standard deviations as in training; 0 for a
+	// ridge, and if there are none.
+	Loss float64 `json:"loss,omitempty"`
 }
 
 // At returns the skill at a horizon in ticks, or 0 if there is none.
@@ -63,6 +66,7 @@ func (e *Evaluation) At(ticks int) float64 {
 type tally struct {
 	c      *Config
 	skills []Skill
+	errors moments // squared errors, in squared standard deviations
 }
 
 func newTally(c *Config) *tally {
@@ -80,6 +84,12 @@ func newTally(c *Config) *tally {
 // add adds a window and its predicted chunk [C,A].
 func (t *tally) add(w *Window, chunk []float64) {
 	a := len(t.c.Targets)
+	for i, v := range chunk {
+		if w.Counts[i/a] {
+			e := (v - w.Actions[i]) / t.c.Targets[i%a].Std
+			t.errors.add(e * e)
+		}
+	}
 	for i := range t.skills {
 		s := &t.skills[i]
 		if !w.Counts[s.Ticks-1] {
@@ -100,6 +110,7 @@ func (t *tally) add(w *Window, chunk []float64) {
 
 func (t *tally) done(episodes []int) Evaluation {
 	e := Evaluation{Episodes: episodes}
+	e.Loss, _ = t.errors.stats()
 	for _, s := range t.skills {
 		if n := float64(s.Windows * len(t.c.Targets)); n > 0 {
 			s.MSE, s.Hold = s.MSE/n, s.Hold/n

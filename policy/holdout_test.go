@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/policy"
@@ -108,6 +109,11 @@ func TestRunSaysThatItsContextHasEnded(t *testing.T) {
 	assert.NoError(t, err, "there are as many steps as the recipe has")
 }
 
+// leave leaves out episodes.
+func leave(numbers ...int) dataset.Selection {
+	return dataset.Selection{Leave: dataset.RangesOf(numbers)}
+}
+
 // An episode that is left out by its number is neither trained on nor compared with, nor looked at.
 func TestAnEpisodeIsLeftOutByItsNumber(t *testing.T) {
 	d := robots(t, 80, 80, 80)
@@ -119,11 +125,40 @@ func TestAnEpisodeIsLeftOutByItsNumber(t *testing.T) {
 		return err
 	}
 	assert.ErrorContains(t, refused(policy.Options{HoldOut: []int{0}}), "got NaN in column shoulder of episode e1, row 0")
-	c := trainer(t, "cpu", store, policy.Options{Steps: 1, HoldOut: []int{0}, LeaveOut: []int{1}}).Config()
+	c := trainer(t, "cpu", store, policy.Options{Steps: 1, HoldOut: []int{0}, Episodes: leave(1)}).Config()
 	assert.Equal(t, []int{2}, c.Trained)
 	assert.Equal(t, []int{1}, c.LeaveOut)
-	assert.ErrorContains(t, refused(policy.Options{LeaveOut: []int{3}}), "LeaveOut: got 3, want an episode number, 0 to 2")
-	assert.ErrorContains(t, refused(policy.Options{LeaveOut: []int{1, 1}}), "LeaveOut: got 1 twice")
-	assert.ErrorContains(t, refused(policy.Options{HoldOut: []int{1}, LeaveOut: []int{1}}), "LeaveOut: got 1, which is held out")
-	assert.ErrorContains(t, refused(policy.Options{HoldOut: []int{0}, LeaveOut: []int{1, 2}}), "HoldOut: got all 3 episodes, or left out")
+	assert.ErrorContains(t, refused(policy.Options{Episodes: leave(3)}), "LeaveOut: got 3, want numbers for the dataset's 3 episodes, 0 to 2")
+	assert.ErrorContains(t, refused(policy.Options{Episodes: leave(1, 1)}), "LeaveOut: got 1 twice")
+	assert.ErrorContains(t, refused(policy.Options{HoldOut: []int{1}, Episodes: leave(1)}), "LeaveOut: got 1, which is held out")
+	assert.ErrorContains(t, refused(policy.Options{HoldOut: []int{0}, Episodes: leave(1, 2)}), "HoldOut: got all 3 episodes, or left out")
+}
+
+// The loss on the held-out episodes is that of the definition, and a checkpoint has it for each step at which it was measured.
+func TestLossesOnHeldOutEpisodesAreKept(t *testing.T) {
+	ctx, store, dir := context.Background(), build(t, robots(t, 90, 80, 70)), t.TempDir()
+	o := policy.Options{HoldOut: []int{2}, Steps: 6, Batch: 4}
+	tr := trainer(t, "cpu", store, o)
+	assert.Empty(t, tr.HeldOut())
+	train(t, tr, 3)
+	sum, n, c := 0.0, 0, tr.Config()
+	e, err := tr.Evaluate(ctx, func(w *policy.Window, chunk []float64) error {
+		for i, v := range chunk {
+			if w.Counts[i/len(c.Targets)] {
+				off := (v - w.Actions[i]) / c.Targets[i%len(c.Targets)].Std
+				sum, n = sum+off*off, n+1
+			}
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	assert.InEpsilon(t, sum/float64(n), e.Loss, 1e-12)
+	require.NoError(t, tr.Save(ctx, dir))
+	other := trainer(t, "cpu", store, o)
+	require.NoError(t, other.Resume(ctx, dir))
+	assert.Equal(t, map[int]float64{3: e.Loss}, other.HeldOut())
+	train(t, other, 3)
+	_, err = other.Evaluate(ctx, nil)
+	require.NoError(t, err)
+	assert.Len(t, other.HeldOut(), 2)
 }

@@ -14,6 +14,13 @@ const lossesText = "robocache.losses"
 // not modify the slice.
 func (t *Trainer) Losses() []float32 { return t.losses }
 
+// keptText is the key for the held-out losses in a checkpoint: a JSON object by step.
+const keptText = "robocache.held-out"
+
+// HeldOut returns the loss on the held-out episodes by step, for each step at which Evaluate was called. After Resume it includes
+// those in the checkpoint. The caller must not modify the map.
+func (t *Trainer) HeldOut() map[int]float64 { return t.kept }
+
 func lossesTo(list []float32) string {
 	raw := make([]byte, 0, 4*len(list))
 	for _, v := range list {

@@ -39,13 +39,13 @@ type Options struct {
 	// Unordered is the treatment of streams with unsorted timestamps if Plan is empty: one of align.Unordereds, by default
 	// "drop".
 	Unordered string
-	// HoldOut are the numbers of episodes that are only compared with predictions. LeaveOut are the numbers of episodes that are
-	// not used at all.
-	HoldOut, LeaveOut []int
-	Seed              uint64
-	Steps             int     // 0 is the recipe's number, also for Batch and Rate
-	Batch             int     // the number of windows in a step, on each device
-	Rate              float64 // the highest learning rate
+	// Episodes are the episodes that are used. HoldOut are the numbers of those that are only compared with predictions.
+	Episodes dataset.Selection
+	HoldOut  []int
+	Seed     uint64
+	Steps    int     // 0 is the recipe's number, also for Batch and Rate
+	Batch    int     // the number of windows in a step, on each device
+	Rate     float64 // the highest learning rate
 	// Floor is the smallest standard deviation that scales an action column: see Config.Floor.
 	Floor float64
 	// NCCL lets the library NCCL add up the gradients. It is for several GPUs that cannot access each other's memory. See
@@ -67,8 +67,9 @@ type Trainer struct {
 	group  *nn.Group
 	ranks  *ranks.Group
 	at     int64
-	losses []float32 // at all steps
-	broken error     // the error of a failed step
+	losses []float32       // at all steps
+	kept   map[int]float64 // held-out losses by step
+	broken error           // the error of a failed step
 }
 
 // NewTrainer prepares training on one device, or on several that [ops.Connect] can connect. It chooses the streams, computes the
@@ -78,7 +79,7 @@ type Trainer struct {
 // Invalid options, unsuitable streams and short episodes are an *OptionError, a *StreamError and an *EpisodeError. Errors from
 // package loader and package nn are returned too.
 func NewTrainer(ctx context.Context, devices []*ops.Device, store *store.Store, o Options) (_ *Trainer, err error) {
-	t := &Trainer{store: store, ranks: o.Ranks}
+	t := &Trainer{store: store, ranks: o.Ranks, kept: map[int]float64{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, t.Close())
@@ -244,13 +245,17 @@ func (t *Trainer) Run(ctx context.Context, steps int) ([]float32, error) {
 	return losses, nil
 }
 
-// Evaluate returns the skill on the held-out episodes with the weights so far, on the first device. See [Policy.Evaluate] for
-// visit.
+// Evaluate returns the skill on the held-out episodes with the weights so far, on the first device, and keeps the loss for HeldOut.
+// See [Policy.Evaluate] for visit.
 func (t *Trainer) Evaluate(ctx context.Context, visit func(w *Window, chunk []float64) error) (Evaluation, error) {
 	if t.group == nil {
 		return Evaluation{}, t.usable("Evaluate")
 	}
-	return evaluate(ctx, t.config, t.models[0], t.store, t.config.HoldOut, visit)
+	e, err := evaluate(ctx, t.config, t.models[0], t.store, t.config.HoldOut, visit)
+	if err == nil && len(t.config.HoldOut) > 0 {
+		t.kept[t.Steps()] = e.Loss
+	}
+	return e, err
 }
 
 // placeText is the key for the loader's state in a checkpoint.
@@ -278,7 +283,12 @@ func (t *Trainer) Save(ctx context.Context, dir string) error {
 	if err := atomicfile.MkdirAll(dir); err != nil {
 		return err
 	}
-	if err := t.group.SaveState(ctx, in(dir, trainingFile), map[string]string{placeText: string(text), lossesText: lossesTo(t.losses)}); err != nil {
+	texts := map[string]string{placeText: string(text), lossesText: lossesTo(t.losses)}
+	if len(t.kept) > 0 {
+		kept, _ := json.Marshal(t.kept) // cannot fail, because a prediction is finite
+		texts[keptText] = string(kept)
+	}
+	if err := t.group.SaveState(ctx, in(dir, trainingFile), texts); err != nil {
 		return err
 	}
 	_, err = t.group.First(ctx, "the checkpoint", func() ([]byte, error) {
@@ -315,6 +325,9 @@ func (t *Trainer) Resume(ctx context.Context, dir string) error {
 	}
 	if t.at, t.broken = t.place(ctx, dir, texts[placeText]); t.broken == nil {
 		t.losses, t.broken = lossesFrom(dir, texts[lossesText], t.at)
+	}
+	if kept := texts[keptText]; t.broken == nil && kept != "" && json.Unmarshal([]byte(kept), &t.kept) != nil {
+		t.broken = &CheckpointError{dir, trainingFile, "held-out losses that are not JSON", "the output of Save"}
 	}
 	return t.broken
 }

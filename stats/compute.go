@@ -62,12 +62,15 @@ func Begin(d dataset.Dataset, opt Options) (*State, error) {
 	if _, err := NewAccumulator(0, tensor.F32, quantiles); err != nil {
 		return nil, err
 	}
-	return &State{about: about{Dataset: d.Name(), Format: d.Format(), Episodes: d.Len(), Quantiles: quantiles, Selection: selection(&opt), Streams: opt.Streams}}, nil
+	return &State{about: about{Dataset: d.Name(), Format: d.Format(), Episodes: d.Len(), Quantiles: quantiles, Selection: selection(d, &opt), Streams: opt.Streams}}, nil
 }
 
-// selection describes the choices of a plan and names, so that states of different choices are not merged.
-func selection(opt *Options) string {
+// selection describes the episodes and the choices of a plan and names, so that states of different choices are not merged.
+func selection(d dataset.Dataset, opt *Options) string {
 	var b strings.Builder
+	if some := dataset.Selected(d); some != nil {
+		fmt.Fprintf(&b, "episodes %s\n", some)
+	}
 	if p := opt.Plan; p != nil {
 		for _, s := range p.Streams {
 			fmt.Fprintf(&b, "%q %q %q\n", s.Name, s.From, s.Columns)
@@ -96,10 +99,10 @@ type pass struct {
 	state    *State
 	from     dataset.Dataset
 	info     *dataset.Info
-	splits   [][]string // of each episode
+	splits   [][]string // for each episode
 	opt      *Options
 	preparer align.Preparer
-	workers  int // of an episode
+	workers  int // per episode
 }
 
 // done is the result of an episode.

@@ -157,6 +157,36 @@ func TestNoNumberOfWorkersOrShardsChangesABit(t *testing.T) {
 	}
 }
 
+// Several goroutines add the rows of a long episode, and the statistics are those of one.
+func TestWorkersShareTheRowsOfAnEpisode(t *testing.T) {
+	shared(t, func(v float64) float64 { return v })
+	shared(t, func(v float64) float32 { return float32(v) })
+	shared(t, tensor.F16FromF64)
+	shared(t, tensor.BF16FromF64)
+}
+
+func shared[T tensor.Element](t *testing.T, from func(float64) T) {
+	const rows, width = 2*rowsAtOnce + 100, 2
+	data := make([]T, rows*width)
+	for i := range data {
+		data[i] = from(math.Sin(float64(i)) * float64(i%1000))
+	}
+	values := tensor.Must(tensor.Of(data, rows, width))
+	var columns [2][]Column
+	for i, workers := range []int{1, 4} {
+		a, err := NewAccumulator(width, values.DType(), []float64{.01, .5})
+		require.NoError(t, err)
+		for more := true; more; {
+			require.NoError(t, a.add(values, workers))
+			more, err = a.Next()
+			require.NoError(t, err)
+		}
+		columns[i] = a.Columns()
+	}
+	assert.EqualValues(t, rows, columns[0][0].Count, values.DType())
+	assert.Equal(t, columns[0], columns[1], values.DType())
+}
+
 // copied writes a state to a file and reads it.
 func copied(t *testing.T, s *State) *State {
 	t.Helper()

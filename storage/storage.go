@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -319,10 +320,10 @@ func Join(name string, elem ...string) string {
 	return name
 }
 
-// Base returns the last element in a name.
+// Base returns the last element in a name. For a revision in the cache of the Hugging Face Hub, it returns the dataset's name: see [Find].
 func Base(name string) string {
 	if p, local := Local(name); local {
-		return filepath.Base(p)
+		return cmp.Or(hubName(p), filepath.Base(p))
 	}
 	return path.Base(name)
 }

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/ops"
@@ -18,10 +20,12 @@ import (
 const (
 	mostCloudPoints = 100000
 	mostVoxels      = 20000
+	mostFields      = 64
 )
 
-// serveCloud sends the cloud at a time as float32 x, y, z of each point, little-endian, with its number and times in the header Cloud. If the request has
-// a voxel size, it sends the centre x, y, z and the number of points of each voxel that has points.
+// serveCloud sends the cloud at a time: for each point x, y, z and the requested fields, float32, little-endian. The header Cloud has its number and times, and
+// the header Fields all field names in the form "intensity&ring". If the request has a voxel size, it sends centre x, y, z and point count for each voxel that
+// has points.
 func (s *Server) serveCloud(w http.ResponseWriter, r *http.Request, e *entry) {
 	k := slices.IndexFunc(e.Clouds, func(c dataset.CloudStream) bool { return c.Name == r.FormValue("cloud") })
 	if k < 0 || len(e.cloudsOrder[k].times) == 0 {
@@ -45,8 +49,8 @@ func (s *Server) serveCloud(w http.ResponseWriter, r *http.Request, e *entry) {
 		failWith(w, err)
 		return
 	}
-	points, all, err := thin(cloud)
-	width, cut := 3, false
+	points, err := thin(cloud, r.Form["field"])
+	width, cut := 3+len(r.Form["field"]), false
 	if err == nil && size > 0 {
 		width = 4
 		points, cut, err = s.voxels(r.Context(), cloud, size)
@@ -55,8 +59,13 @@ func (s *Server) serveCloud(w http.ResponseWriter, r *http.Request, e *entry) {
 		failWith(w, err)
 		return
 	}
+	names := cloud.Names()
+	for i, name := range names {
+		names[i] = url.QueryEscape(name)
+	}
 	w.Header().Set("Cloud", fmt.Sprintf(`{"cloud":%d,"at":%s,"until":%s,"points":%d,"not_finite":%d,"width":%d,"cut":%t}`, c.index(place),
-		from, until, all, cloud.NotFinite, width, cut))
+		from, until, cloud.Len(), cloud.NotFinite, width, cut))
+	w.Header().Set("Fields", strings.Join(names[:min(len(names), mostFields)], "&"))
 	w.Header().Set("Content-Type", "application/octet-stream")
 	b := make([]byte, 0, 4*len(points))
 	for _, v := range points {
@@ -65,20 +74,34 @@ func (s *Server) serveCloud(w http.ResponseWriter, r *http.Request, e *entry) {
 	_, _ = w.Write(b) // an error here means that the client has gone
 }
 
-// thin returns up to mostCloudPoints finite points of a cloud, evenly spaced, and the number of all points.
-func thin(c *dataset.Cloud) (points []float32, all int, err error) {
+// thin returns x, y, z and the fields for up to mostCloudPoints finite points, evenly spaced. A field that the cloud lacks is NaN.
+func thin(c *dataset.Cloud, fields []string) (points []float32, err error) {
 	data, err := tensor.Floats(c.Points)
-	if err != nil {
-		return nil, 0, err
+	var features []float64
+	if err == nil && len(fields) > 0 {
+		features, err = tensor.Floats(c.Features)
 	}
-	all = len(data) / 3
-	step := max(1, (all+mostCloudPoints-1)/mostCloudPoints)
-	for i := 0; i < all; i += step {
+	if err != nil {
+		return nil, err
+	}
+	columns := make([]int, len(fields))
+	for i, name := range fields {
+		columns[i] = c.Column(name)
+	}
+	step := max(1, (c.Len()+mostCloudPoints-1)/mostCloudPoints)
+	for i := 0; i < c.Len(); i += step {
 		if p := data[3*i : 3*i+3]; finite(p[0]) && finite(p[1]) && finite(p[2]) {
 			points = append(points, float32(p[0]), float32(p[1]), float32(p[2]))
+			for _, k := range columns {
+				v := math.NaN()
+				if k >= 0 {
+					v = features[i*len(c.Columns)+k]
+				}
+				points = append(points, float32(v))
+			}
 		}
 	}
-	return points, all, nil
+	return points, nil
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

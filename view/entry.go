@@ -16,21 +16,28 @@ import (
 
 // entry is an episode in memory.
 type entry struct {
-	number int
-	*dataset.Episode
-	start, end  int64 // ns: range of the samples in all streams, cameras and clouds, without outliers
-	bytes       int64
-	curves      []*curve // of Streams; nil if a stream has no samples
-	mediaOrder  []clock  // of Media
-	cloudsOrder []clock  // of Clouds
-	found       lazy[[]doctor.Finding]
-	mu          sync.Mutex
-	resamplings map[float64]*lazy[*resampling] // by rate; 0 is the server's plan
+	number           int
+	*dataset.Episode // with the predicted streams, after the recorded ones
+	recorded         *dataset.Episode
+	predicted        []dataset.Stream
+	order            lazy[[]string] // names of the recorded streams, by suggest.Rank
+	start, end       int64          // ns: range of the samples in all streams, cameras and clouds, without outliers
+	bytes            int64
+	curves           []*curve // of Streams; nil if a stream has no samples
+	mediaOrder       []clock  // of Media
+	cloudsOrder      []clock  // of Clouds
+	found            lazy[[]doctor.Finding]
+	mu               sync.Mutex
+	resamplings      map[float64]*lazy[*resampling] // by rate; 0 is the server's plan
 }
 
-// newEntry returns the entry of an episode with its clocks and curves.
-func newEntry(number int, e *dataset.Episode) (*entry, error) {
-	n := &entry{number: number, Episode: e, bytes: e.Bytes(), curves: make([]*curve, len(e.Streams)), resamplings: map[float64]*lazy[*resampling]{}}
+// newEntry returns the entry of an episode with its clocks and curves. The streams of a prediction are shown with the recorded ones.
+func newEntry(number int, recorded *dataset.Episode, predicted ...dataset.Stream) (*entry, error) {
+	shown := *recorded
+	shown.Streams = slices.Concat(recorded.Streams, predicted)
+	e := &shown
+	n := &entry{number: number, Episode: e, recorded: recorded, predicted: predicted, bytes: e.Bytes(), curves: make([]*curve, len(e.Streams)),
+		resamplings: map[float64]*lazy[*resampling]{}}
 	var covers []coverage
 	for i := range e.Streams {
 		c, err := newCurve(&e.Streams[i], true)
@@ -112,6 +119,15 @@ func (e *entry) stream(name string) (int, error) {
 		}
 	}
 	return 0, &missing{"stream " + strconv.Quote(name)}
+}
+
+// camera returns the index of the camera in a request.
+func (e *entry) camera(r *http.Request) (int, error) {
+	name := r.FormValue("camera")
+	if k := slices.IndexFunc(e.Media, func(m dataset.Media) bool { return m.Name == name }); k >= 0 {
+		return k, nil
+	}
+	return 0, &missing{"camera " + strconv.Quote(name)}
 }
 
 // mostPixels is the largest width that a request may have.

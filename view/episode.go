@@ -1,10 +1,13 @@
 package view
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
+	"github.com/robocache/robocache/align/suggest"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/doctor"
@@ -22,7 +25,9 @@ type (
 		Task       string            `json:"task"`
 		Success    *bool             `json:"success"`
 		Attributes map[string]string `json:"attributes"`
-		Streams    []streamJSON      `json:"streams"`
+		UTC        bool              `json:"utc"`     // Start is since 1970
+		Streams    []streamJSON      `json:"streams"` // in the order of suggest.Rank
+		Joints     []joint           `json:"joints"`
 		Media      []mediaJSON       `json:"media"`
 		Clouds     []mediaJSON       `json:"clouds"`
 		Paths      []track           `json:"paths"`
@@ -42,6 +47,7 @@ type (
 		Lost    int          `json:"no_times"`
 		Held    bool         `json:"held"` // it has samples only when a value changes
 		Columns []columnJSON `json:"columns"`
+		Units   []string     `json:"units,omitempty"` // of Columns; empty where the recording states none
 	}
 	columnJSON struct {
 		Name    string `json:"name"`
@@ -55,13 +61,16 @@ type (
 		Width    int          `json:"width,omitempty"`
 		Height   int          `json:"height,omitempty"`
 		Frames   int          `json:"frames"`
-		Rate     float64      `json:"rate"` // 0 also of steps
+		Video    string       `json:"video,omitempty"` // the path of a file that a browser may play
+		Rate     float64      `json:"rate"`            // 0 also of steps
+		From     float64      `json:"from"`
+		To       float64      `json:"to"`
 		Gaps     [][2]float64 `json:"gaps"`
 	}
 	findingJSON struct {
 		Kind     doctor.Kind     `json:"kind"`
 		Severity doctor.Severity `json:"severity"`
-		Stream   string          `json:"stream"`
+		Streams  []string        `json:"streams"`
 		Columns  []string        `json:"columns"`
 		Count    int             `json:"count"`
 		At       []float64       `json:"at"`
@@ -74,7 +83,7 @@ type (
 // findings returns the findings of package doctor about an episode. When all episodes are examined, these are also the findings from their comparison.
 func (s *Server) findings(e *entry) []doctor.Finding {
 	list, err := e.found.get(func() ([]doctor.Finding, error) {
-		return doctor.Episode(e.Episode, e.number, &s.info, doctor.Options{}), nil
+		return doctor.Episode(e.recorded, e.number, &s.info, doctor.Options{}), nil
 	})
 	if err != nil { // a fault of the program, but the episode can be shown
 		return []doctor.Finding{{Kind: doctor.Unreadable, Severity: doctor.Warning, Episode: e.number, Count: 1, Why: "could not be examined: " + err.Error()}}
@@ -84,25 +93,41 @@ func (s *Server) findings(e *entry) []doctor.Finding {
 
 // newFinding returns a finding without its times.
 func newFinding(f *doctor.Finding) findingJSON {
-	j := findingJSON{Kind: f.Kind, Severity: f.Severity, Stream: f.Stream, Columns: f.Columns, Count: f.Count, At: []float64{}, Ranges: [][2]float64{}, Why: f.Why, WhatToDo: f.WhatToDo}
+	j := findingJSON{Kind: f.Kind, Severity: f.Severity, Streams: append([]string{}, f.Streams...), Columns: f.Columns, Count: f.Count, At: []float64{}, Ranges: [][2]float64{}, Why: f.Why, WhatToDo: f.WhatToDo}
 	if f.Note != nil {
 		j.Why = notetext.Line(*f.Note)
 	}
 	return j
 }
 
+// ranked returns the names of the recorded streams in the order in which a plan takes them.
+func (s *Server) ranked(e *entry) []string {
+	order, _ := e.order.get(func() ([]string, error) { return suggest.Rank(e.recorded, &s.info), nil }) // without an order, the recorded one stays
+	return order
+}
+
+// Timestamps between these are taken as nanoseconds since 1970.
+var firstUTC, lastUTC = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano(), time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
+
 // serveEpisode sends the contents of an episode.
 func (s *Server) serveEpisode(w http.ResponseWriter, r *http.Request, e *entry) {
+	order := s.ranked(e)
 	out := episodeJSON{Number: e.number, Name: e.Name, Start: strconv.FormatInt(e.start, 10), Seconds: e.seconds(e.end), Steps: e.Steps, Frames: e.Frames,
 		Task: e.Attributes.Task, Success: e.Attributes.Success, Attributes: e.Attributes.Other, Streams: []streamJSON{}, Media: []mediaJSON{}, Clouds: []mediaJSON{},
-		Paths: e.tracks(), Findings: []findingJSON{}, Notes: notetext.Entries(e.Notes)}
+		Paths: e.tracks(), Joints: e.joints(order), UTC: !e.Steps && e.start > firstUTC && e.start < lastUTC, Findings: []findingJSON{}, Notes: notetext.Entries(e.Notes)}
 	for i := range e.Streams {
 		out.Streams = append(out.Streams, e.streamJSON(i))
 	}
+	slices.SortStableFunc(out.Streams[:len(e.recorded.Streams)], func(a, b streamJSON) int {
+		return cmp.Compare(slices.Index(order, a.Name), slices.Index(order, b.Name))
+	})
 	for i := range e.Media {
 		m, c := &e.Media[i], &e.mediaOrder[i]
 		j := e.mediaJSON(m.Name, m.Type, c)
 		j.Encoding, j.Width, j.Height = m.Encoding, m.Width, m.Height
+		if v, ok := e.video(i); ok {
+			j.Video = v.VideoPath()
+		}
 		out.Media = append(out.Media, j)
 	}
 	for i := range e.Clouds {
@@ -123,7 +148,7 @@ func (s *Server) serveEpisode(w http.ResponseWriter, r *http.Request, e *entry) 
 
 func (e *entry) streamJSON(i int) streamJSON {
 	s := &e.Streams[i]
-	j := streamJSON{Name: s.Name, Type: s.Type, Samples: s.Len(), Gaps: [][2]float64{}, Columns: make([]columnJSON, len(s.Columns))}
+	j := streamJSON{Name: s.Name, Type: s.Type, Samples: s.Len(), Gaps: [][2]float64{}, Units: units(s), Columns: make([]columnJSON, len(s.Columns))}
 	for k, h := range hidden(s.Columns) {
 		j.Columns[k] = columnJSON{s.Columns[k].Name, s.Columns[k].Integer, h}
 	}
@@ -139,6 +164,9 @@ func (e *entry) streamJSON(i int) streamJSON {
 
 func (e *entry) mediaJSON(name, kind string, c *clock) mediaJSON {
 	j := mediaJSON{Name: name, Type: kind, Frames: len(c.times), Gaps: e.pairs(c.gaps)}
+	if c.sound {
+		j.From, j.To = e.seconds(c.core.First), e.seconds(c.core.Last)
+	}
 	if c.sound && !e.Steps {
 		j.Rate = c.stats.Rate
 	}

@@ -33,7 +33,7 @@ func (s *Server) get(ctx context.Context, i int, keep retention) (*entry, error)
 			r.err = caught.Do(func() error {
 				e, err := s.data.Episode(s.ctx, s.info.Place(i, s.data.Len()))
 				if err == nil {
-					r.entry, err = newEntry(i, e)
+					r.entry, err = newEntry(i, e, s.opt.Predictions[i]...)
 				}
 				return err
 			})

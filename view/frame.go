@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"image/jpeg"
 	"net/http"
-	"slices"
-	"strconv"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/caught"
@@ -16,9 +14,9 @@ import (
 
 // serveFrame sends the frame of a camera at a time as JPEG. The header Frame has the frame's number, its time and the time of the next, in seconds.
 func (s *Server) serveFrame(w http.ResponseWriter, r *http.Request, e *entry) {
-	k := slices.IndexFunc(e.Media, func(m dataset.Media) bool { return m.Name == r.FormValue("camera") })
-	if k < 0 {
-		failWith(w, &missing{"camera " + strconv.Quote(r.FormValue("camera"))})
+	k, err := e.camera(r)
+	if err != nil {
+		failWith(w, err)
 		return
 	}
 	at, err := number(r, "at", 0, -1e9, 1e9)

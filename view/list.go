@@ -27,10 +27,11 @@ func (s *Server) scan(ctx context.Context) {
 			return
 		}
 		if err != nil {
-			e = &entry{number: i, Episode: &dataset.Episode{}}
+			none := &dataset.Episode{}
+			e = &entry{number: i, Episode: none, recorded: none}
 		}
 		var found []doctor.Finding
-		if caught.Do(func() error { found = exam.Add(ctx, i, e.Episode, err); return nil }) == nil {
+		if caught.Do(func() error { found = exam.Add(ctx, i, e.recorded, err); return nil }) == nil {
 			_, _ = e.found.get(func() ([]doctor.Finding, error) { return found, nil }) // the findings are there already if the page shows the episode
 		}
 		s.summarise(e, err)

@@ -23,9 +23,10 @@ type summary struct {
 
 // count adds a finding to the counts of an episode.
 func (n *summary) count(f *doctor.Finding) {
-	if f.Severity == doctor.Error {
+	switch f.Severity {
+	case doctor.Error:
 		n.Errors++
-	} else {
+	case doctor.Warning:
 		n.Warnings++
 	}
 	if !slices.Contains(n.Kinds, string(f.Kind)) {

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"math"
 	"net/http"
 	"strconv"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/doctor"
 )
 
 // badRequest is an invalid argument of a request.
@@ -28,11 +30,29 @@ func (e *missing) Error() string { return "no " + e.what }
 // errBusy is the error of a request while the server works on another one.
 var errBusy = errors.New("another resampling is at work: try again in a second")
 
-// fail writes an error as JSON for the page: {"error": "no stream", "system": false}. The field system is true if the system or the network failed.
+// fail writes an error as JSON for the page: {"error": "no stream", "system": false, "what_to_do": ""}. The field system is true if the
+// system or the network failed, and what_to_do has the advice of package doctor if the recording is broken.
 func fail(w http.ResponseWriter, status int, message string) {
+	advice := ""
+	if status == http.StatusUnprocessableEntity {
+		advice = doctor.Unopened("", errors.New(message)).Findings[0].WhatToDo
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]any{"error": message, "system": status == http.StatusServiceUnavailable}) // an error here means that the client has gone
+	// An error here means that the client has gone.
+	_ = json.NewEncoder(w).Encode(map[string]any{"error": message, "system": status == http.StatusServiceUnavailable, "what_to_do": advice})
+}
+
+// refuse forbids a request: as a page if a browser opens it as one, else as fail does.
+func refuse(w http.ResponseWriter, r *http.Request, message string) {
+	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
+		fail(w, http.StatusForbidden, message)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(http.StatusForbidden)
+	fmt.Fprintf(w, `<!doctype html><html lang="en"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">`+
+		`<title>robocache view</title><main><h1>robocache view</h1><p>%s</p></main>`, html.EscapeString(message))
 }
 
 // failWith writes an error with the status of its type.

@@ -86,9 +86,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case addressed && r.URL.Path == "/":
 		s.welcome(w, r)
 	case !addressed && crossSite(r):
-		fail(w, http.StatusForbidden, "requested by another site's page: open the address that the program printed when it started")
+		refuse(w, r, "requested by another site's page: open the address that the program printed when it started")
 	case !addressed && !s.known(r):
-		fail(w, http.StatusForbidden, "no token: open the address that the program printed when it started, in its terminal")
+		refuse(w, r, "no token: open the address that the program printed when it started, in its terminal")
 	default:
 		s.mux.ServeHTTP(w, r)
 	}
@@ -120,6 +120,7 @@ func (s *Server) routes() {
 		"":        s.serveEpisode,
 		"/series": s.serveSeries,
 		"/frame":  s.serveFrame,
+		"/video":  s.serveVideo,
 		"/path":   s.servePath,
 		"/cloud":  s.serveCloud,
 	} {
@@ -158,6 +159,6 @@ func (s *Server) serveDataset(w http.ResponseWriter, r *http.Request) {
 	for _, f := range s.list.of(doctor.Whole) {
 		found = append(found, newFinding(&f))
 	}
-	writeJSON(w, map[string]any{"name": s.data.Name(), "format": s.data.Format(), "episodes": s.data.Len(), "numbers": s.info.Numbers,
+	writeJSON(w, map[string]any{"name": s.data.Name(), "path": s.opt.Path, "format": s.data.Format(), "episodes": s.data.Len(), "numbers": s.info.Numbers,
 		"plan": s.opt.Plan != nil, "rate": rate, "findings": found, "notes": notetext.Entries(s.info.Notes), "run": s.run})
 }

@@ -105,7 +105,7 @@ func (s *Server) resampling(e *entry, rate float64) (*resampling, error) {
 		if n := plan.Rate * e.seconds(e.end) * float64(columns); n > mostMade {
 			return nil, &badRequest{"rate", fmt.Sprintf("%g Hz, which gives %.0f million numbers", plan.Rate, n/1e6), fmt.Sprintf("at most %d million", mostMade/1_000_000)}
 		}
-		got, err := align.Resample(s.ctx, s.device, e.Episode, plan) // rather than the request's context, because other requests may wait for it
+		got, err := align.Resample(s.ctx, s.device, e.recorded, plan) // rather than the request's context, because other requests may wait for it
 		if err != nil {
 			return nil, err
 		}

@@ -18,6 +18,8 @@ type Options struct {
 	Path string
 	// Host is a host name that requests may use, besides localhost and addresses.
 	Host string
+	// Predictions are streams with actions that a policy predicted, by episode number. The page draws them over the recorded actions.
+	Predictions map[int][]dataset.Stream
 	// Memory limits the cache for episodes, in bytes and without the viewed episode. 0 is 1 GiB.
 	Memory int64
 }

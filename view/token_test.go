@@ -48,6 +48,13 @@ func TestThePrintedAddressOpensThePage(t *testing.T) {
 	assert.Equal(t, http.StatusOK, status(server.URL+"/api/dataset?token="+s.token), "a program has no cookie")
 	assert.Equal(t, http.StatusForbidden, status(server.URL+"/"), "and gets none")
 
+	w, page := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, server.URL+"/", nil)
+	page.Header.Set("Accept", "text/html,*/*")
+	s.ServeHTTP(w, page)
+	assert.Equal(t, http.StatusForbidden, w.Code)
+	assert.Equal(t, "text/html; charset=utf-8", w.Header().Get("Content-Type"), "a browser gets a page")
+	assert.Contains(t, w.Body.String(), "open the address that the program printed")
+
 	r, err := browser.Get(s.URL(host))
 	require.NoError(t, err)
 	require.NoError(t, r.Body.Close())
@@ -63,8 +70,9 @@ func TestThePrintedAddressOpensThePage(t *testing.T) {
 	for _, path := range []string{"/", "/api/dataset", "/app.js", "/?token=" + other.token} {
 		assert.Equal(t, http.StatusOK, status(server.URL+path), path)
 	}
-	w, stale := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, server.URL+"/", nil)
+	stale := httptest.NewRequest(http.MethodGet, server.URL+"/", nil)
 	stale.AddCookie(c)
+	w = httptest.NewRecorder()
 	other.ServeHTTP(w, stale)
 	assert.Equal(t, http.StatusForbidden, w.Code, "the cookie of an earlier server at this port")
 }
@@ -145,7 +153,7 @@ func TestAPageIsOpenedByItsLinkAndWaitsForItsTurn(t *testing.T) {
 
 	q := b.Open(elsewhere, 1200, 800)
 	q.Eval(`document.querySelector("#bare").click()`, nil)
-	q.Wait(`document.body.textContent.includes("requested by another site's page")`)
+	q.Wait(`document.body?.textContent.includes("requested by another site's page")`)
 	q = b.Open(url+"#e=0&t=4", 1200, 800)
 	q.Wait(`/^4\.0/.test(document.querySelector("#time").textContent) && location.search === ""`)
 }

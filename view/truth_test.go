@@ -55,12 +55,12 @@ func TestHiddenColumnsAreListedAndHaveNoValues(t *testing.T) {
 		})}}
 	}
 	p := openPage(t, b, held(one("a", "time", "x", "y", "z", "id"), one("b", "z", "id", "x", "y", "time")), "")
-	const legend = `Object.fromEntries([...document.querySelectorAll(".legend span")].map(s => [s.childNodes[1].textContent.trim(), s.querySelector("b").textContent]))`
+	const legend = `Object.fromEntries([...document.querySelectorAll(".legend button")].map(s => [s.childNodes[1].textContent.trim(), s.querySelector("b").textContent]))`
 	const note = `document.querySelector(".aside").textContent`
 	p.Wait(`document.querySelector(".u-over") && document.querySelectorAll(".legend b")[3].textContent`)
 	assert.Equal(t, "2 hidden: time, id", evaluated[string](p, note))
 	assert.Equal(t, map[string]string{"time": "", "x": "0", "y": "2", "z": "4000000", "id": ""}, evaluated[map[string]string](p, legend))
-	p.Eval(`document.querySelectorAll(".legend span")[3].click()`, nil)
+	p.Eval(`document.querySelectorAll(".legend button")[3].click()`, nil)
 	p.Wait(`document.querySelectorAll(".legend b")[3].textContent === ""`)
 	assert.Equal(t, "3 hidden: time, z, id", evaluated[string](p, note))
 

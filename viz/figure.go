@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	xfont "golang.org/x/image/font"
 	"gonum.org/v1/plot"
@@ -63,27 +64,54 @@ func figure(panels []panel, opt Options) *sheet {
 		length = max((s.hi-s.lo)/40, 0.5)
 	}
 	length = min(length, s.hi-s.lo)
-	mid := s.interesting()
-	s.dlo = min(max(mid-length/2, s.lo), s.hi-length)
+	s.dlo = s.detail(length)
 	s.dhi = s.dlo + length
 	return s
 }
 
-// interesting returns the middle of the resampled range, or of the gap in it that lost the most samples.
-func (s *sheet) interesting() float64 {
-	lo, hi, mid, best := s.lo, s.hi, (s.lo+s.hi)/2, 0.0
+// detail returns the start of the detail: at the gap that lost the most samples, unless less than half of the detail would have
+// samples in every panel.
+func (s *sheet) detail(length float64) float64 {
+	lo, hi, best := s.lo, s.hi, 0.0
 	if l, h, ok := extent(s.panels[0].resampled.x); ok {
-		lo, hi, mid = l, h, (l+h)/2
+		lo, hi = l, h
 	}
+	starts := []float64{(lo + hi - length) / 2}
 	for _, p := range s.panels {
 		density := float64(len(p.recorded.x)) / (s.hi - s.lo)
 		for _, g := range p.gaps {
 			if lost := (min(g[1], hi) - max(g[0], lo)) * density; lost > best {
-				mid, best = (g[0]+g[1])/2, lost
+				starts, best = []float64{(g[0] + g[1] - length) / 2, g[0] - 0.75*length, g[1] - 0.25*length, starts[len(starts)-1]}, lost
 			}
 		}
 	}
-	return mid
+	for at := s.lo; at < s.hi; at += length {
+		starts = append(starts, at)
+	}
+	at, least := s.lo, math.Inf(1)
+	for _, start := range starts {
+		start = min(max(start, s.lo), s.hi-length)
+		missing := s.missing(start, start+length) / length
+		if missing <= 0.5 {
+			return start
+		}
+		if missing < least {
+			at, least = start, missing
+		}
+	}
+	return at
+}
+
+// missing returns for how many seconds between two times the panel with the fewest samples has none.
+func (s *sheet) missing(from, to float64) (most float64) {
+	for _, p := range s.panels {
+		sum := 0.0
+		for _, g := range slices.Concat(p.gaps, p.ends) {
+			sum += max(min(g[1], to)-max(g[0], from), 0)
+		}
+		most = max(most, sum)
+	}
+	return most
 }
 
 func (s *sheet) write(w io.Writer) error {
@@ -113,9 +141,7 @@ func (s *sheet) write(w io.Writer) error {
 			row[0].Draw(cells[i][0])
 			data := row[0].DataCanvas(cells[i][0])
 			if !side.detail {
-				s.names(data, &s.panels[i])
-			} else if i == 0 {
-				write(data, data.Min.X, data.Max.Y+5, style(8.5, false), fmt.Sprintf("detail: %.2f to %.2f s", side.lo, side.hi))
+				s.names(data, &s.panels[i], page.Max.X-12)
 			}
 		}
 		foot := style(9.5, false)
@@ -141,7 +167,7 @@ func (s *sheet) head(c draw.Canvas) {
 			dot(c, vg.Point{X: x + 9, Y: y + 3}, grey, 1.8)
 		}},
 		{"no samples", func(x vg.Length) { box(c, gapColour, x+1, y-1, x+17, y+8) }},
-		{"the stretch on the right", func(x vg.Length) { box(c, detailColour, x+1, y-1, x+17, y+8) }},
+		{fmt.Sprintf("the stretch on the right, %.2f to %.2f s", s.dlo, s.dhi), func(x vg.Length) { box(c, detailColour, x+1, y-1, x+17, y+8) }},
 	}
 	for _, d := range draws {
 		d.mark(x)
@@ -151,29 +177,35 @@ func (s *sheet) head(c draw.Canvas) {
 	}
 }
 
-// names writes the panel's title and its curves' names above it.
-func (s *sheet) names(c draw.Canvas, p *panel) {
+// names writes the panel's title and its curves' names above it. A name that is too long loses its middle.
+func (s *sheet) names(c draw.Canvas, p *panel, right vg.Length) {
 	x, y := c.Min.X, c.Max.Y+5
 	bold, small := style(9.5, true), style(8.5, false)
-	write(c, x, y, bold, p.Title)
-	x += bold.Width(p.Title) + 12
+	title := fitted(p.Title, bold, (right-x)/3)
+	write(c, x, y, bold, title)
+	x += bold.Width(title) + 12
 	for i, j := range p.show {
-		name := p.name(j)
-		if x+18+small.Width(name) > c.Max.X-40 && i > 0 {
-			write(c, x, y, small, fmt.Sprintf("+%d", len(p.recorded.y)-i))
-			return
-		}
+		name := fitted(p.name(j), small, (right-x)/vg.Length(len(p.show)-i)-25)
 		c.StrokeLine2(draw.LineStyle{Color: colours[i], Width: 2}, x, y+3, x+12, y+3)
 		x += 15
 		write(c, x, y, small, name)
 		x += small.Width(name) + 10
 	}
 	if rest := len(p.recorded.y) - len(p.show); rest > 0 {
-		note := fmt.Sprintf("(%d more)", rest)
-		if x+small.Width(note) <= c.Max.X {
+		note := fmt.Sprintf("(%d more not drawn)", rest)
+		if x+small.Width(note) <= right {
 			write(c, x, y, small, note)
 		}
 	}
+}
+
+// fitted returns text with at most a width, shortened if it is longer.
+func fitted(txt string, s text.Style, width vg.Length) string {
+	fits := txt
+	for n := len([]rune(txt)) - 1; n > 6 && s.Width(fits) > width; n-- {
+		fits = shortened(txt, n)
+	}
+	return fits
 }
 
 // plot returns one panel's axes and curves between two times.

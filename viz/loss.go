@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -19,7 +21,7 @@ const (
 )
 
 // WriteLossPNG draws training losses and writes a PNG image. losses[0] is the loss at step first. A second curve is their running
-// mean over a fiftieth of the steps. If there are more steps than pixels, the range of neighbouring losses is drawn instead of
+// mean over a fiftieth of the steps, a third the losses in Options.HeldOut. If there are more steps than pixels, the range of neighbouring losses is drawn instead of
 // each loss. The axis is logarithmic if the mean falls by more than a factor 8. Losses that are not finite are left out; if
 // none is left, the error is an *Error.
 func WriteLossPNG(w io.Writer, first int, losses []float32, opt Options) error {
@@ -63,7 +65,23 @@ func WriteLossPNG(w io.Writer, first int, losses []float32, opt Options) error {
 	p.Legend.Add("running mean of "+fmt.Sprint(span), line)
 	p.Legend.TextStyle.Font = style(9, false).Font
 	p.Legend.Top, p.Legend.XOffs, p.Legend.YOffs, p.Legend.Padding = true, -8, -6, 2
-	lossAxes(p, points, mean)
+	var held plotter.XYs
+	for _, step := range slices.Sorted(maps.Keys(opt.HeldOut)) {
+		if v := opt.HeldOut[step]; finite(v) {
+			held = append(held, plotter.XY{X: float64(step), Y: v})
+		}
+	}
+	if len(held) > 0 {
+		line, dots, err := plotter.NewLinePoints(held)
+		if err != nil {
+			return err
+		}
+		line.LineStyle = draw.LineStyle{Color: colours[2], Width: 1.5}
+		dots.GlyphStyle = draw.GlyphStyle{Color: colours[2], Radius: 2.5, Shape: draw.CircleGlyph{}}
+		p.Add(line, dots)
+		p.Legend.Add("held-out episodes", line, dots)
+	}
+	lossAxes(p, slices.Concat(points, held), mean)
 	img := vgimg.NewWith(vgimg.UseWH(7*vg.Inch, 4*vg.Inch), vgimg.UseDPI(cmp.Or(opt.DPI, 120)))
 	p.Draw(draw.Crop(draw.New(img), 6, -12, 6, -8))
 	return writePNG(w, indexed(img.Image()))
@@ -116,7 +134,10 @@ func lossAxes(p *plot.Plot, points, mean plotter.XYs) {
 	for _, q := range mean {
 		least, most = min(least, q.Y), max(most, q.Y)
 	}
-	from, to := points[0].X, points[len(points)-1].X
+	from, to := points[0].X, points[0].X
+	for _, q := range points {
+		from, to = min(from, q.X), max(to, q.X)
+	}
 	margin := max((to-from)*0.015, 0.5)
 	p.X.Min, p.X.Max = from-margin, to+margin
 	if lo > 0 && most > lossDecade*least {

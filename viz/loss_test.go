@@ -55,3 +55,15 @@ func TestAllLossesAreWithinThePicture(t *testing.T) {
 		assert.NotEqual(t, a, drawn("", one), "step %d alone is seen", at)
 	}
 }
+
+func TestHeldOutLossesAreBesideThoseOfTraining(t *testing.T) {
+	drawn := func(held map[int]float64) []byte {
+		var b bytes.Buffer
+		require.NoError(t, viz.WriteLossPNG(&b, 1, []float32{3, 2, 1.5, 1.2}, viz.Options{HeldOut: held}))
+		return b.Bytes()
+	}
+	alone, beside := drawn(nil), drawn(map[int]float64{2: 2.5, 4: 1.9})
+	assert.NotEqual(t, alone, beside)
+	assert.NotEqual(t, beside, drawn(map[int]float64{2: 2.5, 4: 30}), "also above all others")
+	assert.Equal(t, alone, drawn(map[int]float64{4: math.NaN()}))
+}

@@ -73,6 +73,8 @@ type Options struct {
 	Detail time.Duration
 	Curve  string // the label of the resampled curves; by default "resampled"
 	Unit   string // the label of the axis for losses; by default "loss"
+	// HeldOut are losses on held-out episodes by step, which WriteLossPNG draws beside those of training.
+	HeldOut map[int]float64
 }
 
 // WritePNG draws the panels below each other and writes a PNG image. The height grows with the number of panels.

@@ -203,17 +203,9 @@ func (g *draft) actionOf(can []*candidate) (at int, err error) {
 // mostStates is how many streams of states a policy takes.
 const mostStates = 14
 
-// some returns the streams to take, in their order, at most as many as one Fuse or a policy takes. Streams that change, and change
-// often, come first.
-func (g *draft) some(can []*candidate) []*candidate {
-	most := ops.MaxStreams
-	if g.policy {
-		most = mostStates + 1
-	}
-	if len(can) <= most {
-		return can
-	}
-	ranked := slices.Clone(can)
+// ranked returns streams in the order in which a plan takes them: the action, then streams that change, and change often.
+func ranked(can []*candidate) []*candidate {
+	list := slices.Clone(can)
 	rank := func(s *candidate) int {
 		switch {
 		case s.role == action:
@@ -225,7 +217,20 @@ func (g *draft) some(can []*candidate) []*candidate {
 		}
 		return s.samples
 	}
-	slices.SortStableFunc(ranked, func(a, b *candidate) int { return cmp.Compare(rank(b), rank(a)) })
+	slices.SortStableFunc(list, func(a, b *candidate) int { return cmp.Compare(rank(b), rank(a)) })
+	return list
+}
+
+// some returns the streams to take, in their order, at most as many as one Fuse or a policy takes.
+func (g *draft) some(can []*candidate) []*candidate {
+	most := ops.MaxStreams
+	if g.policy {
+		most = mostStates + 1
+	}
+	if len(can) <= most {
+		return can
+	}
+	ranked := ranked(can)
 	var list []*candidate
 	for _, s := range can {
 		if slices.Contains(ranked[:most], s) {

@@ -2,6 +2,7 @@ package suggest
 
 import (
 	"context"
+	"slices"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/clocks"
@@ -59,6 +60,28 @@ func Plan(ctx context.Context, d dataset.Dataset, opt Options) (*Suggestion, err
 		return nil, failed
 	}
 	return g.suggest()
+}
+
+// Rank returns the names of an episode's streams in the order in which a plan for this episode takes them: the action, then streams
+// that change, and change often. Streams that a plan leaves out come last. If the episode is invalid, the order is the recorded one.
+func Rank(e *dataset.Episode, info *dataset.Info) []string {
+	g := &draft{info: *info, at: map[string]int{}, out: &Suggestion{}}
+	var can []*candidate
+	timed := *e
+	timed.Steps = false // an order needs no rate
+	if g.look(&timed) == nil {
+		can, _ = g.roles(g.unlogged(g.usable())) // the error is about Options.Action
+	}
+	var names []string
+	for _, s := range ranked(can) {
+		names = append(names, s.from)
+	}
+	for i := range e.Streams {
+		if !slices.Contains(names, e.Streams[i].Name) {
+			names = append(names, e.Streams[i].Name)
+		}
+	}
+	return names
 }
 
 // spread returns up to k of n numbers, evenly, the first and the last among them.

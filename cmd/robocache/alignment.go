@@ -1,15 +1,12 @@
 package main
 
 import (
-	"context"
 	"io"
 	"path/filepath"
 	"strings"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
-	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/viz"
@@ -28,15 +25,15 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 		}
 		return do()
 	}
-	cmd.ValidArgsFunction = recordingFiles
+	takesRecordings(cmd, 0)
 	f := cmd.Flags()
-	f.StringVarP(&r.out, "output", "o", "", "the .npz, .safetensors or .mcap file to write")
+	f.StringVarP(&r.out, "output", "o", "", "the .npz, .safetensors or .mcap `FILE` to write")
 	f.Var(&r.encoding, "encoding", "of the messages of an .mcap file: protobuf (default) or json")
-	f.StringVar(&r.plot, "plot", "", "also draw recorded samples, resampled curves and gaps to this .png file")
+	f.StringVar(&r.plot, "plot", "", "also draw recorded samples, resampled curves and gaps to this .png `FILE`")
 	f.BoolVar(&r.reading.Strict, "strict", false, "refuse a file that is broken anywhere, instead of keeping the whole parts and listing the losses")
 	f.Var(cli.Hertz(&r.Rate), "hz", "the clock's rate")
 	f.Var(&r.span, "range", "the time that --hz covers: common (default; topics that hold and short streams do not narrow it), intersection or union")
-	f.StringVar(&r.planFile, "plan", "", "a plan file, instead of the flags below; docs/plans.md has its keys")
+	f.StringVar(&r.planFile, "plan", "", "a plan `FILE`, instead of the other flags here; docs/plans.md has its keys")
 	f.Var(&r.method, "method", strings.Join(r.method.Names(), ", ")+" (default linear)")
 	f.Var(&r.method, "kind", "")
 	f.Lookup("kind").Hidden = true // the old name of --method, which job scripts have
@@ -67,12 +64,7 @@ func (r *request) completions(cmd *cobra.Command) {
 	complete(cmd, "in-dtype", r.from.Names)
 	complete(cmd, "encoding", r.encoding.Names)
 	files(cmd, map[string]string{"output": "npz safetensors mcap", "plot": "png"})
-	err := cmd.RegisterFlagCompletionFunc("stream", func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-		return r.completeStream(args, word), cobra.ShellCompDirectiveNoFileComp
-	})
-	if err != nil {
-		panic(err) // as in files
-	}
+	completeWith(cmd, "stream", r.completeStream)
 }
 
 // completeStream completes the input's stream names without repeats. After a name and a colon it completes the methods.
@@ -80,7 +72,11 @@ func (r *request) completeStream(args []string, word string) []string {
 	if len(args) != 1 {
 		return nil
 	}
-	names := streamNames(args[0], r.episode)
+	e := episodeOf(args[0], r.episode)
+	if e == nil {
+		return nil
+	}
+	names := e.Names()
 	var list []string
 	if name, rest := splitName(word, names); rest != "" {
 		columns := ""
@@ -106,32 +102,6 @@ func (r *request) completeStream(args []string, word string) []string {
 	return list
 }
 
-// streamNames returns an episode's stream names, or nil if it cannot be read.
-func streamNames(path string, episode episodeFlag) []string {
-	if form, _ := formatOf(path); form == "npz" {
-		file, err := npz.Open(path)
-		if err != nil {
-			return nil
-		}
-		defer file.Close()
-		return file.StreamNames()
-	}
-	d, err := dataset.Open(context.Background(), path, dataset.Options{})
-	if err != nil {
-		return nil
-	}
-	defer d.Close()
-	at, err := episode.place(d, path)
-	if err != nil {
-		return nil
-	}
-	e, err := d.Episode(context.Background(), max(at, 0))
-	if err != nil {
-		return nil
-	}
-	return e.Names()
-}
-
 // loading is a function that reads a recording.
 type loading func(*request) (*work, error)
 
@@ -140,11 +110,9 @@ func (a *app) put(r *request, load loading) error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	clean, err := a.begin(&r.in, append(r.reading.Definitions, r.planFile), output{flag: "-o", path: r.out}, output{flag: "--plot", path: r.plot})
-	if err != nil {
+	if err := a.begin(&r.in, append(r.reading.Definitions, r.planFile), output{flag: "-o", path: r.out}, output{flag: "--plot", path: r.plot}); err != nil {
 		return err
 	}
-	defer clean()
 	form, err := formatOf(r.in)
 	if err != nil {
 		return err

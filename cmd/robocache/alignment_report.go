@@ -41,7 +41,10 @@ func (a *app) resampled(r *result) error {
 	if r.Plot != "" {
 		wrote += " and " + r.Plot
 	}
-	_, err := fmt.Fprintf(a.Out, "%vwrote %s, computed on %s\n", r.Report, wrote, r.Device.Name)
+	if err := r.Report.Print(a.Out); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(a.Out, "wrote %s, computed on %s\n", wrote, r.Device.Name)
 	return err
 }
 

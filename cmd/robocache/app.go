@@ -9,9 +9,13 @@ import (
 // app is one program run. The commands are its methods.
 type app struct {
 	*cli.App
-	memory func() // ends the watch over the memory
+	memory func()    // ends the watch over the memory
+	bytes  io.Writer // standard output without the escapes of Out
+	read   bool      // standard input is read
+	remove []func()  // removes temporary folders
+	writes bool      // an output goes to standard output
 }
 
 func newApp(in io.Reader, out, err io.Writer) *app {
-	return &app{App: cli.New(in, out, err), memory: func() {}}
+	return &app{App: cli.New(in, out, err), memory: func() {}, bytes: out}
 }

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/spf13/cobra"
@@ -16,10 +19,15 @@ func takes(least, most int, what string) cobra.PositionalArgs {
 		case n == 0 && most == 0:
 			return usagef("%s, got none", what)
 		case n < least || most > 0 && n > most:
-			return usagef("%s, got %d: %q", what, n, args)
+			return usagef("%s, got %d: %s", what, n, quoted(args))
 		}
 		return nil
 	}
+}
+
+// quoted returns arguments in one text: "a", "b".
+func quoted(args []string) string {
+	return text.Join(args, len(args), ", ", func(arg *string) string { return strconv.Quote(*arg) })
 }
 
 // noArgs returns a usage error if a command has arguments.
@@ -43,20 +51,30 @@ func commandNames(cmd *cobra.Command) string {
 	return strings.Join(names, ", ")
 }
 
+// completing counts the command lines that complete another one for a shell. Without any, no completion is registered, because cobra keeps each one and
+// its flag until the program ends.
+var completing atomic.Int32
+
 // complete registers completions for a flag's values.
 func complete(cmd *cobra.Command, flag string, names func() []string) {
-	err := cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return names(), cobra.ShellCompDirectiveNoFileComp
+	completeWith(cmd, flag, func([]string, string) []string { return names() })
+}
+
+// completeWith registers the completions of a flag, by the arguments and the unfinished value. The shell adds no space after one that ends in =.
+func completeWith(cmd *cobra.Command, flag string, list func(args []string, word string) []string) {
+	if completing.Load() == 0 {
+		return
+	}
+	err := cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		then, names := cobra.ShellCompDirectiveNoFileComp, list(args, word)
+		if len(names) > 0 && strings.HasSuffix(names[0], "=") {
+			then |= cobra.ShellCompDirectiveNoSpace
+		}
+		return names, then
 	})
 	if err != nil {
 		panic(err) // a bug: the flag does not exist
 	}
-}
-
-// nameFlag adds a flag for one of a few names, with their completion.
-func nameFlag(cmd *cobra.Command, to *string, flag, value, usage string, names ...string) {
-	cmd.Flags().StringVar(to, flag, value, usage)
-	complete(cmd, flag, func() []string { return names })
 }
 
 // files marks flags for files, with their extensions.

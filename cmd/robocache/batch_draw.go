@@ -215,7 +215,7 @@ func (d *drawing) drew() error {
 	}
 	var b bytes.Buffer
 	if d.episodes {
-		w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+		w := text.NewTable(a.Out, tabwriter.AlignRight)
 		fmt.Fprintf(w, "number\tepisode\twindows\tdrawn\tdropped\tpadded\tinvalid\t\n")
 		for _, e := range out.ByEpisode {
 			fmt.Fprintf(w, "%d\t%s\t%d\t%d\t%d\t%d\t%d\t\n", e.Number, printed.Text(e.Name), e.Windows, e.Drawn, e.Dropped, e.Padded, e.Invalid)

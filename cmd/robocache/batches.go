@@ -6,6 +6,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/ops"
 	"github.com/spf13/cobra"
 )
@@ -61,11 +62,11 @@ func (a *app) batchesCommand() *cobra.Command {
 	values := dtypeFlag(&b.DType)
 	cmd := &cobra.Command{
 		Use:   "batches DATASET...",
-		Short: "Draw training batches of windows from a dataset, or a mixture of several",
+		Short: "Draw training batches of windows from datasets",
 		Long:  batchesHelp,
-		Example: "  robocache batches dataset/ --batch 32 --seed 7 --out batches/\n  robocache batches dataset/ --plan plan.yaml --state run.json --metrics :9100\n" +
-			"  robocache batches demos.hdf5 --rate 20 --hz 20 --window obs/state=-1s:0s --window actions=0s:1s --digest\n" +
-			"  robocache batches a.safetensors b.safetensors --weight 2 --weight 1 --epoch-windows 100000",
+		Example: "  robocache batches demos/ --batch 32 --seed 7 --out batches/\n  robocache batches demos/ --plan plan.yaml --state run.json --metrics :9100\n" +
+			"  robocache batches demos.hdf5 --rate 20 --hz 20 \\\n      --window obs/state=-1s:0s --window actions=0s:1s --digest\n" +
+			"  robocache batches a.safetensors b.safetensors --weight 2 --weight 1 \\\n      --epoch-windows 100000",
 		Args: takes(1, 0, "batches takes a dataset or several"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b.Paths, b.Spell, b.lastSet = args, spelling(cmd.Flags()), last.Given
@@ -109,6 +110,7 @@ func (a *app) batchesCommand() *cobra.Command {
 	f.IntVar(&b.Workers, "workers", 0, "goroutines that read; 0 for as many as there are processors")
 	f.IntVar(&b.ShardWindows, "shard-windows", 0, "windows in a shard, for --order shards; 0 for 4096")
 	f.IntVar(&b.MixShards, "mix-shards", 0, "shards that windows are taken from at a time, for --order shards; 0 for 16")
+	selectionFlags(f, &b.Packing.Options.Episodes)
 	readingFlags(f, &b.Packing.Options)
 	f.BoolVar(&b.Strict, "strict", false, "refuse broken data, and episodes that the plan cannot take")
 	nameFlag(cmd, &b.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N, sim, several with commas, or cuda:all", backendNames()...)
@@ -117,7 +119,10 @@ func (a *app) batchesCommand() *cobra.Command {
 	complete(cmd, "format", b.format.Names)
 	files(cmd, map[string]string{"plan": "yaml", "state": "json"})
 	folders(cmd, "out", "check-fresh")
-	cmd.ValidArgsFunction = recordingFiles
+	completeFrom(cmd, (*dataset.Episode).Names, "", "stream")
+	completeFrom(cmd, namesOfAll, "=", "window")
+	completeFrom(cmd, cameraNames, "=", "camera")
+	takesRecordings(cmd, 0)
 	return cmd
 }
 
@@ -143,6 +148,9 @@ func (a *app) batches(b *asking) error {
 func (a *app) batchesOn(b *asking, devices []*ops.Device) (err error) {
 	b.devices = len(devices)
 	if err := b.outputs(); err != nil {
+		return err
+	}
+	if err := a.locals(b.Paths); err != nil {
 		return err
 	}
 	unlock, err := b.lock()

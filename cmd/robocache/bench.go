@@ -55,14 +55,15 @@ figures of another program, which wrote the same form as --json does (bench/peer
 const benchExample = `  robocache bench
   robocache bench resample --backend cuda --plot resample.png
   robocache bench resample --only 64x4096 --benchstat > new.txt
-  robocache bench --json > ours.json; robocache bench --from ours.json --compare peers.json
+  robocache bench --json > ours.json
+  robocache bench --from ours.json --compare peers.json
   robocache bench resample --sweep 50 --seed 7`
 
 func (a *app) benchCommand() *cobra.Command {
 	r := &benchRequest{}
 	cmd := &cobra.Command{
 		Use:     "bench [SUITE...]",
-		Short:   "Measure the operations beside the least that they could take",
+		Short:   "Time the operations next to their lower bounds",
 		Long:    benchHelp + "\n\nSuites:\n" + suiteList(),
 		Example: benchExample,
 		Args:    cobra.ArbitraryArgs,
@@ -77,11 +78,11 @@ func (a *app) benchCommand() *cobra.Command {
 	f := cmd.Flags()
 	nameFlag(cmd, &r.backend, "backend", "auto", "auto, cpu, cuda or cuda:N; several between commas, or cuda:all, for train, which they do together", backendNames()...)
 	f.BoolVar(&r.options.NCCL, "nccl", false, "several GPUs share by NCCL, not by themselves")
-	f.StringVar(&r.only, "only", "", "measure only jobs with a suite and name that match this regular expression")
-	f.StringVar(&r.shapes, "shapes", "", "take the jobs from this .json file")
-	f.StringVar(&r.from, "from", "", "measure nothing: take the figures from this file, which --json wrote")
-	f.StringArrayVar(&r.compare, "compare", nil, "a .json file with the figures of another program; repeatable")
-	f.StringVar(&r.plot, "plot", "", "also draw bars against the limit and a roofline to this .png file")
+	f.StringVar(&r.only, "only", "", "measure only jobs with a suite and name that match this regular `EXPRESSION`")
+	f.StringVar(&r.shapes, "shapes", "", "take the jobs from this .json `FILE`")
+	f.StringVar(&r.from, "from", "", "measure nothing: take the figures from this `FILE`, which --json wrote")
+	f.StringArrayVar(&r.compare, "compare", nil, "a .json `FILE` with the figures of another program; repeatable")
+	f.StringVar(&r.plot, "plot", "", "also draw bars against the limit and a roofline to this .png `FILE`")
 	f.BoolVar(&r.benchstat, "benchstat", false, "write benchmark lines for benchstat instead of a table")
 	f.BoolVar(&r.markdown, "markdown", false, "write tables in Markdown instead")
 	f.BoolVar(&r.list, "list", false, "list the jobs and measure nothing")
@@ -183,7 +184,7 @@ func (a *app) benchOn(r *benchRequest, dev *ops.Device, jobs []benchmark.Job) er
 		r.options.Measured = a.measured
 	}
 	report, err := benchmark.Run(ctx, dev, jobs, r.options)
-	a.progressDone()
+	a.Clear()
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/internal/benchmark"
-	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/ops"
 	"github.com/spf13/cobra"
 )
@@ -23,20 +22,13 @@ func (a *app) progress() func(done, all int, j benchmark.Job) {
 		return nil
 	}
 	return func(done, all int, j benchmark.Job) {
-		fmt.Fprintf(a.Screen, "\r\x1b[K%d of %d: %s %s", done+1, all, j.Suite(), printed.Text(j.Name()))
+		a.Draw(fmt.Sprintf("%d of %d: %s %s", done+1, all, j.Suite(), j.Name()))
 	}
 }
 
 // measured prints a line for each finished job in a sweep, so that a crash does not lose it.
 func (a *app) measured(done, all int, row *benchmark.Row) {
-	a.progressDone()
 	fmt.Fprintf(a.Err, "%d of %d: %.3g us, ratio %.2f, %s %s\n", done, all, row.Time.Median, row.Ratio, row.Suite, row.Job)
-}
-
-func (a *app) progressDone() {
-	if a.Announce != nil {
-		fmt.Fprint(a.Screen, "\r\x1b[K")
-	}
 }
 
 // readShapes reads jobs from a file.

@@ -16,14 +16,15 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
-// pngBomb is a grey image, 16,384x16,384, with a text that makes the file large enough for its pixels.
-func pngBomb(t *testing.T) []byte {
-	const side = 16_384
+// pngBomb is a square grey image with a text that makes the file large enough for its pixels.
+func pngBomb(t *testing.T, side uint32) []byte {
 	var data bytes.Buffer
 	z := zlib.NewWriter(&data)
-	_, err := io.Copy(z, zeros(side*(side+1)))
+	_, err := io.Copy(z, zeros(int64(side)*int64(side+1)))
 	require.NoError(t, err)
 	require.NoError(t, z.Close())
 	out := []byte("\x89PNG\r\n\x1a\n")
@@ -41,14 +42,13 @@ func pngBomb(t *testing.T) []byte {
 	return out
 }
 
-// parquetBomb gives every column one zstd page, which becomes almost as large as a page may be.
-func parquetBomb(t *testing.T, file []byte) []byte {
+// parquetBomb gives every column one zstd page, which becomes size bytes.
+func parquetBomb(t *testing.T, file []byte, size int32) []byte {
 	protocol := &thrift.CompactProtocol{}
 	var meta format.FileMetaData
 	length := int(binary.LittleEndian.Uint32(file[len(file)-8:]))
 	require.NoError(t, thrift.Unmarshal(protocol, file[len(file)-8-length:len(file)-8], &meta))
-	const size = 255 << 20
-	packed := squeezed(t, "zstd", zeros(size))
+	packed := squeezed(t, "zstd", zeros(int64(size)))
 	out := []byte("PAR1")
 	for g := range meta.RowGroups {
 		for i := range meta.RowGroups[g].Columns {
@@ -58,7 +58,7 @@ func parquetBomb(t *testing.T, file []byte) []byte {
 			require.NoError(t, err)
 			c.DictionaryPageOffset, c.DataPageOffset = 0, int64(len(out))
 			out = append(append(out, head...), packed...)
-			c.Codec, c.TotalCompressedSize, c.TotalUncompressedSize = format.Zstd, int64(len(head)+len(packed)), int64(len(head))+size
+			c.Codec, c.TotalCompressedSize, c.TotalUncompressedSize = format.Zstd, int64(len(head)+len(packed)), int64(len(head))+int64(size)
 		}
 	}
 	footer, err := thrift.Marshal(protocol, &meta)
@@ -115,6 +115,7 @@ func logBomb(n int) []byte {
 // bomb is a command on a file that unpacks to far more than it takes. want is the reason, "" for "out of memory".
 type bomb struct {
 	want string
+	long bool // only in the long set
 	args func(t *testing.T, dir string) []string
 }
 
@@ -128,11 +129,11 @@ var bombs = map[string]bomb{
 	"a chunk of lz4 in MCAP": {args: func(t *testing.T, dir string) []string {
 		return []string{"inspect", put(t, dir, "a.mcap", mcapBomb(t, "lz4", bombSize+9, bigMessage()))}
 	}},
-	"20 M empty messages": {args: func(t *testing.T, dir string) []string {
-		message := mcapRecord(5, uint16(1), uint32(0), 0, 0)
-		return []string{"inspect", put(t, dir, "a.mcap", mcapBomb(t, "zstd", 20_000_000*int64(len(message)), repeated(message, 20_000_000)))}
+	"millions of empty messages": {args: func(t *testing.T, dir string) []string {
+		message, n := mcapRecord(5, uint16(1), uint32(0), 0, 0), 20_000_000/bombScale
+		return []string{"inspect", put(t, dir, "a.mcap", mcapBomb(t, "zstd", int64(n*len(message)), repeated(message, n)))}
 	}},
-	"a zstd database that becomes more than a GiB": {want: "decompressed file: too large", args: func(t *testing.T, dir string) []string {
+	"a zstd database that becomes more than a GiB": {want: "decompressed file: too large", long: true, args: func(t *testing.T, dir string) []string {
 		log, err := os.ReadFile("../../dataset/rosbag2/testdata/log.db3")
 		require.NoError(t, err)
 		return []string{"inspect", put(t, dir, "a.db3.zstd", squeezed(t, "zstd", io.MultiReader(bytes.NewReader(log), zeros(1100<<20))))}
@@ -142,11 +143,11 @@ var bombs = map[string]bomb{
 		zipBomb(t, path)
 		return []string{"voxelize", path, "--size=1", "-o", filepath.Join(dir, "o.npz")}
 	}},
-	"a picture of 16384x16384": {args: func(t *testing.T, dir string) []string {
+	"a picture of 16384x16384, or half as wide": {args: func(t *testing.T, dir string) []string {
 		require.NoError(t, os.Mkdir(filepath.Join(dir, "rgb"), 0o755))
 		put(t, dir, "groundtruth.txt", []byte("1 0 0 0 0 0 0 1\n2 0 0 0 0 0 0 1\n"))
 		put(t, dir, "rgb.txt", []byte("1 rgb/1.png\n2 rgb/1.png\n"))
-		put(t, dir, "rgb/1.png", pngBomb(t))
+		put(t, dir, "rgb/1.png", pngBomb(t, uint32(thorough.Of(8192, 16_384))))
 		return []string{"batches", dir, "--hz=2", "--batch=1", "--steps=1", "--camera=rgb=8x8", "--backend=cpu", "--out", filepath.Join(t.TempDir(), "o")}
 	}},
 	"an array of 2^40 elements": {want: "array data: truncated", args: func(t *testing.T, dir string) []string {
@@ -157,29 +158,29 @@ var bombs = map[string]bomb{
 		name := filepath.Join(dir, "data/chunk-000/file-000.parquet")
 		file, err := os.ReadFile(name)
 		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(name, parquetBomb(t, file), 0o644))
+		require.NoError(t, os.WriteFile(name, parquetBomb(t, file, int32(255<<20/thorough.Of(2, 1))), 0o644))
 		return []string{"stats", dir}
 	}},
 	"LZF points in PCD": {args: func(t *testing.T, dir string) []string {
-		return []string{"voxelize", put(t, dir, "a.pcd", pcdBomb(30_000_000)), "--size=1", "-o", filepath.Join(dir, "o.npz")}
+		return []string{"voxelize", put(t, dir, "a.pcd", pcdBomb(30_000_000/bombScale)), "--size=1", "-o", filepath.Join(dir, "o.npz")}
 	}},
 	"three-byte points in PLY": {args: func(t *testing.T, dir string) []string {
-		const n = 30_000_000
+		n := 30_000_000 / bombScale
 		head := fmt.Sprintf("ply\nformat binary_little_endian 1.0\nelement vertex %d\nproperty uchar x\nproperty uchar y\nproperty uchar z\nend_header\n", n)
 		return []string{"voxelize", put(t, dir, "a.ply", append([]byte(head), make([]byte, 3*n)...)), "--size=1", "-o", filepath.Join(dir, "o.npz")}
 	}},
 	"a gzip record in RLDS": {args: func(t *testing.T, dir string) []string {
 		const from = "../../dataset/rlds/testdata/kinds"
 		require.NoError(t, os.CopyFS(dir, os.DirFS(from)))
-		put(t, dir, "kinds-train.tfrecord-00000-of-00002", recordBomb(t, bombSize))
+		put(t, dir, "kinds-train.tfrecord-00000-of-00002", recordBomb(t, int64(600<<20/bombScale)))
 		return []string{"stats", dir}
 	}},
 	"byte samples in ULog": {args: func(t *testing.T, dir string) []string {
-		return []string{"inspect", put(t, dir, "a.ulg", logBomb(400_000))}
+		return []string{"inspect", put(t, dir, "a.ulg", logBomb(400_000/bombScale))}
 	}},
 	"one-digit numbers in CSV": {args: func(t *testing.T, dir string) []string {
 		row := strings.Repeat("1,", 99) + "1\n"
-		return []string{"inspect", put(t, dir, "a.csv", []byte(strings.ReplaceAll(row, "1", "c")+strings.Repeat(row, 400_000)))}
+		return []string{"inspect", put(t, dir, "a.csv", []byte(strings.ReplaceAll(row, "1", "c")+strings.Repeat(row, 400_000/bombScale)))}
 	}},
 	"YAML of 100,000 lists": {want: "database header", args: func(t *testing.T, dir string) []string {
 		put(t, dir, "a.db3", []byte("SQLite format 3\x00"))

@@ -27,9 +27,12 @@ import (
 )
 
 const (
-	bombSize = 600 << 20 // bytes that most bombs become
+	bombSize = 300 << 20 // bytes that most bombs become: more than memory.Floor, which is the limit without --max-memory
 	nested   = 100_000   // brackets
 )
+
+// bombScale divides the other bombs and their --max-memory.
+var bombScale = thorough.Of(4, 1)
 
 // zeros is n zeros as a stream.
 func zeros(n int64) io.Reader { return io.LimitReader(zeroReader{}, n) }
@@ -121,7 +124,8 @@ func zipBomb(t *testing.T, path string) {
 	require.NoError(t, err)
 	defer f.Close()
 	z := zip.NewWriter(f)
-	addZeros(t, z, "points.npy", npyHead(bombSize/24), bombSize)
+	points := 600 << 20 / 24 / bombScale
+	addZeros(t, z, "points.npy", npyHead(points), int64(points)*24)
 	require.NoError(t, z.Close())
 }
 
@@ -172,11 +176,14 @@ func put(t *testing.T, dir, name string, data []byte) string {
 const margin = 96 << 20
 
 // quickBombs take less than a second in 4 GiB.
-var quickBombs = []string{"a chunk of bzip2 in a bag", "a chunk of zstd in MCAP", "a chunk of lz4 in MCAP", "an array of 2^40 elements", "samples of bytes in ULog", "YAML of 100,000 lists"}
+var quickBombs = []string{"a chunk of bzip2 in a bag", "a chunk of zstd in MCAP", "a chunk of lz4 in MCAP", "an array of 2^40 elements", "byte samples in ULog", "YAML of 100,000 lists"}
 
 func TestBombsAreRefusedInWordsWithinTheLimit(t *testing.T) {
 	thorough.SkipRace(t, thorough.Measures)
 	for name, bomb := range bombs {
+		if bomb.long && !thorough.Long {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			args, want := bomb.args(t, dir), cmp.Or(bomb.want, "out of memory")
@@ -189,7 +196,8 @@ func TestBombsAreRefusedInWordsWithinTheLimit(t *testing.T) {
 				t.Logf("%s: exit %d, %d MiB: %.300s", limit, code, rss>>20, stderr)
 				return code, stderr
 			}
-			code, stderr := check("unlimited", 256<<20+margin, append(args, "--max-memory=256MiB")...)
+			most := 256 / bombScale
+			code, stderr := check("unlimited", int64(most)<<20+margin, append(args, fmt.Sprintf("--max-memory=%dMiB", most))...)
 			assert.Equal(t, exitInput, code)
 			assert.Contains(t, stderr, want)
 			if thorough.Long || slices.Contains(quickBombs, name) {
@@ -224,12 +232,12 @@ func TestAnEpisodeBeyondTheMemoryIsNotSkipped(t *testing.T) {
 	require.NoError(t, err)
 	z := zip.NewWriter(f)
 	for name, numbers := range map[string]int64{"arm.times": 1, "arm.values": 3} { // of a row
-		const rows = 20_000_000
+		rows := 20_000_000 / bombScale
 		head := npyHead(rows)
 		if numbers == 1 {
 			head = bytes.Replace(head, []byte(", 3), }"), []byte(",), }  "), 1)
 		}
-		addZeros(t, z, name+".npy", head, rows*numbers*8)
+		addZeros(t, z, name+".npy", head, int64(rows)*numbers*8)
 	}
 	require.NoError(t, errors.Join(z.Close(), f.Close()))
 	for _, command := range []string{
@@ -237,7 +245,7 @@ func TestAnEpisodeBeyondTheMemoryIsNotSkipped(t *testing.T) {
 		"resample --hz=5 -o OUT/o.npz --backend=cpu",
 	} {
 		out := t.TempDir()
-		cmd, _ := program(t, append(strings.Fields(strings.ReplaceAll(command, "OUT", out)), path, "--max-memory=256MiB")...)
+		cmd, _ := program(t, append(strings.Fields(strings.ReplaceAll(command, "OUT", out)), path, fmt.Sprintf("--max-memory=%dMiB", 256/bombScale))...)
 		text, err := cmd.CombinedOutput()
 		var ended *exec.ExitError
 		require.ErrorAs(t, err, &ended, command)

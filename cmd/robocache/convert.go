@@ -24,7 +24,7 @@ func (a *app) convertCommand() *cobra.Command {
 	encoding := cli.ChoiceOf("ENCODING", mcap.Protobuf, mcap.JSON)
 	cmd := &cobra.Command{
 		Use:   "convert IN... -o OUT --to FORMAT",
-		Short: "Convert recordings and datasets to another format, on one clock or as they are",
+		Short: "Convert recordings and datasets to LeRobot, MCAP and other formats",
 		Long: `Convert reads recordings and datasets of any format that robocache inspect reads, one after the other as
 one dataset, and writes their episodes in another.
 
@@ -51,7 +51,7 @@ stream or camera that a plan or --media names and that no episode of the output 
 LeRobot cannot mark rows as valid. So rows at both ends of an episode in which not
 every stream has a valid value are left out and counted, such as those from before the first command;
 --keep-invalid keeps them. Those in between stay, and are counted by their streams.`,
-		Example: "  robocache convert run1.mcap run2.mcap -o dataset/ --to lerobot --hz 30\n  robocache convert bags/ -o dataset/ --to lerobot --plan plan.yaml\n  robocache convert lerobot/ -o run/ --to mcap\n  robocache convert flight.ulg -o flight.safetensors --to safetensors\n  robocache convert rlds/ -o tars/ --to webdataset --shards 64",
+		Example: "  robocache convert run1.mcap run2.mcap -o demos/ --to lerobot --hz 30\n  robocache convert bags/ -o demos/ --to lerobot --plan plan.yaml\n  robocache convert lerobot/ -o run/ --to mcap\n  robocache convert flight.ulg -o flight.safetensors --to safetensors\n  robocache convert rlds/ -o tars/ --to webdataset --shards 64",
 		Args:    takes(1, 0, "convert takes one or more recordings"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, arg := range args {
@@ -67,7 +67,7 @@ every stream has a valid value are left out and counted, such as those from befo
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&c.out, "output", "o", "", "the folder to write, or the file")
+	f.StringVarP(&c.out, "output", "o", "", "the folder or `FILE` to write")
 	f.StringVar(&c.to, "to", "", "`FORMAT` to write")
 	f.StringVar(&c.planFile, "plan", "", "a plan `FILE` for putting streams on one clock; docs/plans.md has its keys")
 	f.Var(cli.Hertz(&hz), "hz", "put everything on one clock with this rate")
@@ -77,6 +77,7 @@ every stream has a valid value are left out and counted, such as those from befo
 	f.StringArrayVar(&c.opt.Media, "media", nil, "a media stream to take, all unless given, or none; repeatable")
 	f.Var(&encoding, "encoding", "encoding for mcap messages: protobuf (default) or json")
 	lerobot.add(f)
+	selectionFlags(f, &c.opt.Reading.Episodes)
 	readingFlags(f, &c.opt.Reading)
 	f.BoolVar(&c.opt.Reading.Strict, "strict", false, "refuse broken data")
 	f.BoolVar(&c.allowSkipped, "allow-skipped", false, "an input with every episode skipped is no error")
@@ -94,7 +95,10 @@ every stream has a valid value are left out and counted, such as those from befo
 	complete(cmd, "encoding", encoding.Names)
 	lerobot.complete(cmd)
 	files(cmd, map[string]string{"plan": "yaml yml"})
-	cmd.ValidArgsFunction = recordingFiles
+	completeFrom(cmd, (*dataset.Episode).Names, "", "state", "action")
+	completeFrom(cmd, namesOfAll, "=", "name")
+	completeFrom(cmd, cameraNames, "", "media")
+	takesRecordings(cmd, 0)
 	return cmd
 }
 
@@ -103,10 +107,20 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 	if err != nil {
 		return err
 	}
+	if ext := target.Traits().Ext; a.writes && ext == "" {
+		return usagef("-o: got -, and %s is a folder, want its name", c.to)
+	} else if a.writes {
+		c.out += ext
+		a.Pipe.Add(c.out, "standard output")
+	}
 	begin, end, err := c.which(given, a.Remark)
 	if err != nil {
 		return err
 	}
+	if err := a.locals(c.in); err != nil {
+		return err
+	}
+	c.opt.Name = a.Pipe.Text
 	ctx := context.Background()
 	if c.opt.Plan != nil {
 		device, err := ops.Open(c.backend)
@@ -119,9 +133,7 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 	var shown cli.Bar
 	defer newCollector().follow()()
 	c.opt.Progress = func(p convert.Progress) {
-		if shown.ProgressBar != nil {
-			_ = shown.Set(p.Done)
-		}
+		shown.Set(p.Done)
 	}
 	done := a.Step("opening the inputs")
 	work, err := convert.New(ctx, c.in, c.out, target, c.opt)

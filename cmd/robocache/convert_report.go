@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/robocache/robocache/convert"
 	"github.com/robocache/robocache/dataset"
@@ -37,7 +36,7 @@ const mostReasons = 20
 // converted prints the report: a table with the streams, and why samples were dropped.
 func (a *app) converted(all *converted) error {
 	all.print(a)
-	t := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
+	t := text.NewTable(a.Out, 0)
 	fmt.Fprintln(t, "stream\tread\tused\tdropped\trows\tvalid\tacross gaps")
 	total := convert.Total(all.Shards)
 	for i := range total {

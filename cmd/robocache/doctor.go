@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/robocache/robocache/internal/schema"
 	"github.com/robocache/robocache/ops"
@@ -46,7 +47,7 @@ back of clocks, wrong units and rates, values that are NaN, stuck or cut off, qu
 videos that miss their tables, missing files, statistics that do not fit the data. Each finding
 has its evidence and its cure: docs/doctor.md has the rules. With --fail-on the exit code
 is 5 if there is a finding as bad as that.`,
-		Example: "  robocache doctor dataset/\n  robocache doctor flight.ulg --html flight.html\n  robocache doctor *.mcap --fail-on error\n  robocache doctor dataset/ --json | jq '.findings[] | select(.severity==\"error\")'",
+		Example: "  robocache doctor demos/\n  robocache doctor flight.ulg --html flight.html\n  robocache doctor *.mcap --fail-on error\n  robocache doctor demos/ --json | jq '.findings[] | select(.severity==\"error\")'",
 		Args:    takes(1, 0, "doctor takes recordings or datasets"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.paths = args
@@ -61,7 +62,7 @@ is 5 if there is a finding as bad as that.`,
 	f.BoolVar(&p.opt.Strict, "strict", false, "refuse broken or missing data anywhere")
 	readingFlags(f, &p.opt)
 	complete(cmd, "fail-on", p.failOn.Names)
-	cmd.ValidArgsFunction = recordingFiles
+	takesRecordings(cmd, 0)
 	files(cmd, map[string]string{"html": "html"})
 	return cmd
 }
@@ -120,11 +121,10 @@ func (a *app) doctor(ctx context.Context, p *physician) error {
 // examine examines one recording or dataset.
 func (a *app) examine(ctx context.Context, p *physician, path string) (*doctor.Report, error) {
 	named := path
-	path, clean, err := a.local(path)
+	path, err := a.local(path)
 	if err != nil {
 		return nil, err
 	}
-	defer clean()
 	d, err := inspection.Open(ctx, path, p.opt)
 	if err != nil {
 		return nil, readError(path, err)
@@ -149,9 +149,13 @@ func (a *app) examine(ctx context.Context, p *physician, path string) (*doctor.R
 	}})
 }
 
+// colours are those of severities on a terminal.
+var colours = map[doctor.Severity]int{doctor.Error: cli.Red, doctor.Warning: cli.Yellow}
+
 // printFindings prints the findings as text.
 func (a *app) printFindings(r *doctor.Report) error {
 	var b strings.Builder
+	advised := map[string]bool{}
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		where := ""
@@ -161,15 +165,32 @@ func (a *app) printFindings(r *doctor.Report) error {
 		if f.Episode != doctor.Whole && r.Checked.Episodes+r.Checked.Unread > 1 {
 			where += printed.Text(f.Where()) + ": "
 		}
-		if f.Stream != "" && !strings.HasPrefix(f.Why, f.Stream) {
-			where += f.Stream + ": "
+		if who := f.Subject(); who != "" && !strings.HasPrefix(f.Why, who) {
+			where += who + ": "
 		}
-		fmt.Fprintf(&b, "%-7s %-15s %s%s\n        %s\n", f.Severity, f.Kind, where, printed.Text(f.Why), f.WhatToDo)
+		if err := a.Coloured(colours[f.Severity], fmt.Sprintf("%-7s", f.Severity.Noun())); err != nil {
+			return err
+		}
+		fmt.Fprintf(&b, " %-15s %s%s\n", f.Kind, where, printed.Text(f.Why))
+		advice := string(f.Kind) + strings.Map(func(r rune) rune { // without numbers, which differ in each finding
+			if unicode.IsDigit(r) || r == '.' {
+				return -1
+			}
+			return r
+		}, f.WhatToDo)
+		if !advised[advice] {
+			advised[advice] = true
+			fmt.Fprintf(&b, "        %s\n", f.WhatToDo)
+		}
+		if _, err := io.WriteString(a.Out, b.String()); err != nil {
+			return err
+		}
+		b.Reset()
 	}
 	c := &r.Checked
-	errs := r.Count(doctor.Error)
-	fmt.Fprintf(&b, "%s and %s in %s", text.Count(errs, "error"), text.Count(len(r.Findings)-errs, "warning"), text.Count(c.Episodes, "episode"))
-	fmt.Fprintf(&b, ": %s, %s\n", text.Count(c.Samples, "sample"), text.Count(c.Frames, "frame"))
+	counts := text.Join(r.Tally(), 3, ", ", func(n *doctor.Number) string { return n.String() })
+	last := strings.LastIndex(counts, ", ")
+	fmt.Fprintf(&b, "%s and %s in %s: %s, %s\n", counts[:last], counts[last+2:], text.Count(c.Episodes, "episode"), text.Count(c.Samples, "sample"), text.Count(c.Frames, "frame"))
 	if c.Unlisted > 0 {
 		fmt.Fprintf(&b, "%d more findings are in kinds and streams with %d listed\n", c.Unlisted, doctor.MostOfKind)
 	}

@@ -27,8 +27,10 @@ is 0 unless --fill is set: valid marks a recorded 0. A stream without samples is
 filled and not valid. Values that --dtype cannot hold are counted for each stream, in the output and
 under --json: integers and doubles that are rounded, and finite numbers that become infinite.`
 
-const fuseExample = `  robocache fuse flight.ulg -o state.npz --hz 50 --stream sensor_combined --stream vehicle_attitude --stream airspeed::50ms
-  robocache fuse episode.npz -o episode50.npz --hz 50 --stream image:previous --stream joints --edge fill --plot episode.png`
+const fuseExample = `  robocache fuse flight.ulg -o state.npz --hz 50 --stream sensor_combined \
+      --stream vehicle_attitude --stream airspeed::50ms
+  robocache fuse episode.npz -o episode50.npz --hz 50 \
+      --stream image:previous --stream joints --edge fill --plot episode.png`
 
 func (a *app) fuseCommand() *cobra.Command {
 	r := newRequest("Fuse")

@@ -39,6 +39,14 @@ func good(t *testing.T, args ...string) (stdout, stderr string) {
 	return stdout, stderr
 }
 
+// shortPlan writes a plan for g1 with windows of two and three ticks, and returns the flag for it. Ridge regression takes a fifth of the time then.
+func shortPlan(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "short.yaml")
+	require.NoError(t, os.WriteFile(path, []byte("version: 1\nrate: 30\nwindows: {observation.state: [-66ms, 0s], action: [0s, 100ms]}\n"), 0o600))
+	return "--plan=" + path
+}
+
 // resampleTo runs resample on the CPU into a new file, and opens it.
 func resampleTo(t *testing.T, in string, args ...string) *npz.File {
 	t.Helper()

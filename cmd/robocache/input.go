@@ -24,35 +24,44 @@ import (
 const stdin = "-"
 
 // begin checks that the outputs can be written, and gives the input a path that can be opened more than once. others are further inputs.
-func (a *app) begin(in *string, others []string, outputs ...output) (clean func(), err error) {
+func (a *app) begin(in *string, others []string, outputs ...output) (err error) {
 	if err := writable(append(others, *in), outputs...); err != nil {
-		return nil, err
+		return err
 	}
-	*in, clean, err = a.local(*in)
-	return clean, err
+	*in, err = a.local(*in)
+	return err
+}
+
+// locals gives the inputs paths that can be opened more than once.
+func (a *app) locals(inputs []string) (err error) {
+	for i := range inputs {
+		if inputs[i], err = a.local(inputs[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // local returns a name for the input that can be opened repeatedly. A pipe is copied to a temporary file, because it can be read only once;
-// messages still have the pipe's name. clean removes the copy.
-func (a *app) local(path string) (open string, clean func(), err error) {
-	clean = func() {}
+// messages still have the pipe's name.
+func (a *app) local(path string) (open string, err error) {
 	at, isLocal := storage.Local(path)
 	if !isLocal {
-		return path, clean, nil
+		return path, nil
 	}
 	path = at
 	if path != stdin {
 		info, err := fault.Stat(path)
 		if dataset.IsSystem(err) {
-			return path, clean, readError(path, err)
+			return path, readError(path, err)
 		}
 		if err != nil || info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) == 0 {
-			return path, clean, nil // a file, or a missing file, which fails later
+			return path, nil // a file, or a missing file, which fails later
 		}
 	}
-	dir, clean, err := temporaryFolder()
+	dir, err := a.temporaryFolder()
 	if err != nil {
-		return path, clean, err
+		return path, err
 	}
 	name := filepath.Base(path)
 	if path == stdin {
@@ -61,16 +70,20 @@ func (a *app) local(path string) (open string, clean func(), err error) {
 	open = filepath.Join(dir, name)
 	defer a.Step("reading " + path)()
 	if err := a.copyTo(open, path); err != nil {
-		clean()
-		return path, func() {}, err
+		return path, err
 	}
-	a.Pipe.Copy, a.Pipe.Name = open, path
-	return open, clean, nil
+	a.Pipe.Add(open, path)
+	return open, nil
 }
 
 func (a *app) copyTo(to, path string) error {
 	from := a.In
-	if path != stdin {
+	switch {
+	case path == stdin && a.read:
+		return usagef("got the input - twice, want it once: it is standard input")
+	case path == stdin:
+		a.read = true
+	default:
 		f, err := fault.OpenFile(path, os.O_RDONLY, 0)
 		if err != nil {
 			return &inputError{Path: path, Msg: "cannot be opened", Err: cause(err)}
@@ -114,10 +127,18 @@ func beginning(path string, n int) (folder bool, head []byte, err error) {
 	return false, head[:n], nil
 }
 
-// temporaryFolder makes a folder that is removed when the program ends. clean removes it earlier.
-func temporaryFolder() (dir string, clean func(), err error) {
-	dir, clean, err = atomicfile.TemporaryFolder(filepath.Join(os.TempDir(), "robocache"))
-	return dir, clean, unwritten(err)
+// temporaryFolder makes a folder that is removed when the command ends.
+func (a *app) temporaryFolder() (string, error) {
+	dir, remove, err := atomicfile.TemporaryFolder(filepath.Join(os.TempDir(), "robocache"))
+	a.remove = append(a.remove, remove)
+	return dir, unwritten(err)
+}
+
+// removeTemporary removes the temporary folders.
+func (a *app) removeTemporary() {
+	for _, remove := range a.remove {
+		remove()
+	}
 }
 
 // formatOf returns the format by the file's extension, or by its first bytes if the extension is unknown: "ulg", "npz", or "folder".

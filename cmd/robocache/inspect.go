@@ -36,7 +36,7 @@ duplicate timestamps and steps back, and their columns; its media, point clouds,
 declares but lacks; and why anything else is no stream. PATH is a file, a folder or a
 pipe: docs/command-line.md lists the formats. Of a dataset of several episodes the streams are
 summed over all, or are those of --episode N.`,
-		Example: "  robocache inspect flight.ulg\n  robocache inspect flight.ulg --columns\n  robocache inspect flight.ulg --plot flight.png\n  robocache inspect dataset/ --episode 3\n  robocache inspect flight.ulg --json | jq '.streams[].name'",
+		Example: "  robocache inspect flight.ulg\n  robocache inspect flight.ulg --columns\n  robocache inspect flight.ulg --plot flight.png\n  robocache inspect demos/ --episode 3\n  robocache inspect flight.ulg --json | jq '.streams[].name'",
 		Args:    takes(1, 1, "inspect takes one file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in.path, in.episode = args[0], int(episode)
@@ -49,7 +49,7 @@ summed over all, or are those of --episode N.`,
 	cmd.Flags().Lookup("episode").DefValue = "0" // so that help shows no default
 	cmd.Flags().StringVar(&in.plot, "plot", "", "draw an episode's streams on one time axis with their gaps, as `OUT.png`")
 	cmd.Flags().BoolVar(&in.columns, "columns", false, "name every column")
-	cmd.ValidArgsFunction = recordingFiles
+	takesRecordings(cmd, 0)
 	files(cmd, map[string]string{"plot": "png"})
 	return cmd
 }
@@ -61,11 +61,9 @@ func (a *app) inspect(ctx context.Context, in *inspector) error {
 	if in.plot != "" && !strings.EqualFold(filepath.Ext(in.plot), ".png") {
 		return usagef("--plot: got %q, want a name that ends in .png", in.plot)
 	}
-	clean, err := a.begin(&in.path, in.opt.Definitions, output{flag: "--plot", path: in.plot})
-	if err != nil {
+	if err := a.begin(&in.path, in.opt.Definitions, output{flag: "--plot", path: in.plot}); err != nil {
 		return err
 	}
-	defer clean()
 	d, err := openInspected(ctx, in)
 	if err != nil {
 		return err

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"text/tabwriter"
 
 	"github.com/robocache/robocache/internal/benchmark"
 	"github.com/robocache/robocache/internal/schema"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/cuda"
 )
@@ -32,7 +32,7 @@ func (a *app) explainJobs(dev *ops.Device, jobs []benchmark.Job, mode ops.Launch
 	if a.JSON {
 		return a.WriteJSON(schema.Launches, map[string]any{"kernels": dev.Info().Kernels, "shapes": dev.Info().Shapes, "jobs": list})
 	}
-	t := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
+	t := text.NewTable(a.Out, 0)
 	fmt.Fprintln(t, "job\tkernel\tblocks\tthreads\tshared\tregisters\tlocal\tblocks an SM\twaves\tchosen\tby\tlaunch")
 	for _, e := range list {
 		name := e.Suite + " " + e.Job

@@ -114,7 +114,7 @@ func TestPythonEpisodeIndex(t *testing.T) {
 	var report struct {
 		Evaluation struct{ Episodes []int }
 	}
-	stdout, _ := good(t, "train", dir, "--hold-out=4", "--steps=1", "--backend=cpu", "--json")
+	stdout, _ := good(t, "train", dir, shortPlan(t), "--hold-out=4", "--steps=1", "--backend=cpu", "--json")
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
 	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &report))
 	assert.Contains(t, lines[len(lines)-1], `[4]`)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/spf13/cobra"
@@ -18,7 +19,7 @@ func (a *app) packCommand() *cobra.Command {
 	dtype := dtypeFlag(&p.Build.DType)
 	cmd := &cobra.Command{
 		Use:   "pack DATASET -o STORE.safetensors",
-		Short: "Pack the episodes of a dataset into one file that batches are drawn from",
+		Short: "Pack a dataset into one file, from which batches are drawn",
 		Long: `Pack reads the episodes of a dataset and packs them stream by stream, as they were recorded, into
 one safetensors file: NAME.values, NAME.times and NAME.offsets of each stream. It holds a hash of
 each source file. Robocache takes it in place of the dataset.
@@ -40,9 +41,12 @@ Kubernetes' Indexed Job or another launcher name, or all where there are none. T
 bytes whoever packs them. A shard that is there and fresh stays, so to run it again is to resume; one
 with changed sources is packed anew. Shards that were packed with other options, or from another
 dataset, are refused unless --replace is given.`,
-		Example: "  robocache pack dataset/ -o dataset.safetensors\n  robocache pack dataset/ -o dataset.safetensors --media all\n  robocache batches dataset.safetensors --hz 50\n  robocache pack dataset/ -o store/ --shard 3/8",
+		Example: "  robocache pack demos/ -o dataset.safetensors\n  robocache pack demos/ -o dataset.safetensors --media all\n  robocache batches dataset.safetensors --hz 50\n  robocache pack demos/ -o store/ --shard 3/8",
 		Args:    takes(1, 1, "pack takes one dataset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.locals(args); err != nil {
+				return err
+			}
 			p.Path, p.Spell = strings.TrimPrefix(args[0], "file://"), spelling(cmd.Flags())
 			switch given := cmd.Flags().Changed; {
 			case p.Build.Replace && !given("shard") && !given("shards"):
@@ -66,18 +70,21 @@ dataset, are refused unless --replace is given.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&out, "output", "o", "", "the .safetensors file to write; with --shard or --shards a folder")
+	f.StringVarP(&out, "output", "o", "", "the .safetensors `FILE` to write; with --shard or --shards a folder")
 	f.Var(&shard, "shard", "pack one shard, I from 0, of a store in N files")
 	f.IntVar(&shards, "shards", 0, "pack a store in `N` files: this array task's, or all without a launcher")
 	f.StringArrayVar(&p.Build.Streams, "stream", nil, "a stream to take, all unless given; repeatable")
 	f.StringArrayVar(&p.Build.Media, "media", nil, "a media stream to take too, or all; repeatable")
 	f.Var(&dtype, "dtype", "dtype of all values: f32, f64, f16 or bf16 (default f32)")
+	selectionFlags(f, &p.Options.Episodes)
 	readingFlags(f, &p.Options)
 	f.BoolVar(&p.Strict, "strict", false, "refuse broken data")
 	f.BoolVar(&p.Build.Replace, "replace", false, "pack shards anew that are there and were packed with other options")
 	complete(cmd, "dtype", dtype.Names)
 	files(cmd, map[string]string{"output": "safetensors"})
-	cmd.ValidArgsFunction = recordingFiles
+	completeFrom(cmd, (*dataset.Episode).Names, "", "stream")
+	completeFrom(cmd, cameraNames, "", "media")
+	takesRecordings(cmd, 0)
 	return cmd
 }
 

@@ -61,7 +61,7 @@ func (a *app) planCommand() *cobra.Command {
 		Short: "Write a first plan for a recording or dataset",
 		Long:  planHelp,
 		Example: "  robocache plan flight.ulg -o plan.yaml\n  robocache fuse flight.ulg -o rows.npz --plan plan.yaml\n" +
-			"  robocache plan bags/ --action /cmd_vel -o plan.yaml\n  robocache plan dataset/ | less",
+			"  robocache plan bags/ --action /cmd_vel -o plan.yaml\n  robocache plan demos/ | less",
 		Args: takes(1, 1, "plan takes one recording or dataset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.Path, p.Spell = args[0], spelling(cmd.Flags())
@@ -71,20 +71,20 @@ func (a *app) planCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVarP(&p.out, "output", "o", "", "the plan `FILE` to write; it is printed unless given")
 	f.StringVar(&p.action, "action", "", "the `STREAM` that a policy predicts, such as /cmd_vel; that called action or actions unless given")
+	selectionFlags(f, &p.Options.Episodes)
 	readingFlags(f, &p.Options)
 	f.BoolVar(&p.Strict, "strict", false, "refuse broken data")
 	files(cmd, map[string]string{"output": "yaml"})
-	cmd.ValidArgsFunction = recordingFiles
+	completeFrom(cmd, (*dataset.Episode).Names, "", "action")
+	takesRecordings(cmd, 0)
 	return cmd
 }
 
 func (a *app) plan(ctx context.Context, p *planning) error {
 	in := p.Path
-	clean, err := a.begin(&p.Path, p.Definitions, output{flag: "-o", path: p.out})
-	if err != nil {
+	if err := a.begin(&p.Path, p.Definitions, output{flag: "-o", path: p.out}); err != nil {
 		return err
 	}
-	defer clean()
 	d, err := p.open(ctx)
 	if err != nil {
 		return err
@@ -124,7 +124,11 @@ func (p *planning) open(ctx context.Context) (_ dataset.Dataset, err error) {
 	if p.Rate != 0 || p.Clock != "" {
 		return nil, errors.Join(usagef("--rate and --clock are for recordings, got the store %q, which has its times", p.Path), d.Close())
 	}
-	return d, nil
+	some, err := dataset.Select(d, p.Options.Episodes)
+	if err != nil {
+		return nil, errors.Join(readError(p.Path, err), d.Close())
+	}
+	return some, nil
 }
 
 func (a *app) suggest(ctx context.Context, p *planning, d dataset.Dataset) (*suggest.Suggestion, error) {

@@ -40,7 +40,7 @@ func (a *app) policyCommand() *cobra.Command {
 		Use:     "policy DIR RECORDING",
 		Short:   "Run a trained policy on recordings",
 		Long:    policyHelp,
-		Example: "  robocache policy trained/ dataset/ --episode 3 --plot policy.png\n  robocache policy trained/ dataset/ --episode 3 --live --hz 50",
+		Example: "  robocache policy trained/ demos/ --episode 3 --plot policy.png\n  robocache policy trained/ demos/ --episode 3 --live --hz 50",
 		Args:    takes(2, 2, "policy takes a folder that train has written and a recording"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.dir, p.path, p.request.Paths, p.request.Spell = args[0], args[1], args[1:], spelling(cmd.Flags())
@@ -56,12 +56,16 @@ func (a *app) policyCommand() *cobra.Command {
 	f.Var(&cli.PositiveFlag{To: &p.hz, Max: 1e6, Unit: "HZ"}, "hz", "predictions a second with --live; the policy's clock unless given")
 	readingFlags(f, &p.request.Packing.Options)
 	nameFlag(cmd, &p.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N or sim", backendNames()...)
-	cmd.ValidArgsFunction = recordingFiles
+	files(cmd, map[string]string{"out": "npz safetensors", "plot": "png"})
+	takesRecordings(cmd, 1)
 	return cmd
 }
 
 func (a *app) policy(p *acting) (err error) {
 	if err := p.check(); err != nil {
+		return err
+	}
+	if err := a.locals(p.request.Paths); err != nil {
 		return err
 	}
 	ctx := context.Background()

@@ -77,7 +77,7 @@ func writeColumns(b *bytes.Buffer, e *policy.Evaluation) {
 			continue
 		}
 		fmt.Fprintf(b, "by column, %s ahead, errors in its unit:\n", text.Count(s.Ticks, "tick"))
-		w := tabwriter.NewWriter(b, 0, 8, 2, ' ', tabwriter.AlignRight)
+		w := text.NewTable(b, tabwriter.AlignRight)
 		fmt.Fprint(w, "column\tskill\troot of MSE\tof MSE(hold)\tmeasured by\t\n")
 		for _, y := range s.Columns {
 			fmt.Fprintf(w, "%s\t%.3f\t%.3g\t%.3g\t%.3g\t\n", printed.Text(y.Name), y.Skill, math.Sqrt(y.MSE), math.Sqrt(y.Hold), y.Std)

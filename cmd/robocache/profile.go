@@ -11,6 +11,7 @@ import (
 
 	"github.com/robocache/robocache/cudasim"
 	"github.com/robocache/robocache/internal/schema"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/ops/sim"
 	"github.com/spf13/cobra"
 )
@@ -83,7 +84,7 @@ func (a *app) profileCommand(root func(*app) *cobra.Command) *cobra.Command {
 	var backend string
 	cmd := &cobra.Command{
 		Use:     "profile COMMAND ARGS",
-		Short:   "Count the operations of a command's kernels on the simulated device",
+		Short:   "Count the work of a command's kernels on a simulated GPU",
 		Long:    profileHelp,
 		Example: profileExample,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -112,6 +113,7 @@ func profiled(root *cobra.Command) []string {
 			names = append(names, c.Name())
 		}
 	}
+	slices.Sort(names)
 	return names
 }
 
@@ -123,11 +125,10 @@ func (a *app) profile(root func(*app) *cobra.Command, args []string) error {
 	if commands := profiled(inner); !slices.Contains(commands, args[0]) {
 		return usagef("profile: got the command %q, want %s", args[0], strings.Join(commands, ", "))
 	}
-	line, clean, err := a.profileLine(root, args)
+	line, err := a.profileLine(root, args)
 	if err != nil {
 		return err
 	}
-	defer clean()
 	device, err := sim.Device()
 	if err != nil {
 		return err
@@ -156,27 +157,26 @@ func (a *app) profile(root func(*app) *cobra.Command, args []string) error {
 }
 
 // profileLine adds the backend to a command line and, if it has no output, a temporary output.
-func (a *app) profileLine(root func(*app) *cobra.Command, args []string) (line []string, clean func(), err error) {
-	clean = func() {}
+func (a *app) profileLine(root func(*app) *cobra.Command, args []string) (line []string, err error) {
 	c, rest, err := root(newApp(nil, io.Discard, io.Discard)).Find(args)
 	if err != nil {
-		return nil, clean, err
+		return nil, err
 	}
 	if err := c.ParseFlags(rest); err != nil {
-		return nil, clean, usagef("%s: %v", args[0], err)
+		return nil, usagef("%s: %v", args[0], err)
 	}
 	if f := c.Flag("backend"); f.Changed && f.Value.String() != "sim" {
-		return nil, clean, usagef("--backend: got %q, want sim: only the simulated device counts", f.Value)
+		return nil, usagef("--backend: got %q, want sim: only the simulated device counts", f.Value)
 	}
 	if f := c.Flag("json"); f != nil && f.Changed {
 		a.JSON = true
 	}
 	line = append(slices.Clone(args), "--backend", "sim")
 	if c.Flag("output").Changed {
-		return line, clean, nil
+		return line, nil
 	}
-	dir, clean, err := temporaryFolder()
-	return append(line, "-o", filepath.Join(dir, "out.npz")), clean, err
+	dir, err := a.temporaryFolder()
+	return append(line, "-o", filepath.Join(dir, "out.npz")), err
 }
 
 // classes are the instruction classes in the table's order.
@@ -198,7 +198,7 @@ func (t trafficResult) over() string {
 
 func (r *profileResult) write(out io.Writer) error {
 	fmt.Fprintf(out, "%s on %s, %s\n%s\n\n", strings.Join(r.Command, " "), r.Device.Name, r.Device.Product, r.Device.Kernels)
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	t := text.NewTable(out, tabwriter.AlignRight)
 	fmt.Fprintln(t, "launch\tkernel\tblocks\tthreads\tread bytes\tsectors\tover least\twritten bytes\tsectors\tover least\tconflicts\tatomics\tdivergent\t")
 	for i, l := range r.Launches {
 		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%d\t%d\t%s\t%d\t%d\t%s\t%d\t%d\t%d/%d\t\n", i+1, l.Kernel, size3(l.Grid), size3(l.Block),
@@ -209,7 +209,7 @@ func (r *profileResult) write(out io.Writer) error {
 		return err
 	}
 	fmt.Fprintln(out, "\ninstructions of threads, by class")
-	t = tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	t = text.NewTable(out, tabwriter.AlignRight)
 	fmt.Fprintf(t, "launch\twarps'\t%s\t\n", strings.Join(classes, "\t"))
 	for i, l := range r.Launches {
 		fmt.Fprintf(t, "%d\t%d\t", i+1, l.Warps)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -17,14 +18,54 @@ import (
 func readingFlags(f *pflag.FlagSet, opt *dataset.Options) {
 	f.Var(cli.Hertz(&opt.Rate), "rate", "steps a second, for recordings that have no times and no rate")
 	f.StringVar(&opt.Clock, "clock", "", "the clock for timestamps, if a format has several: inspect lists them")
-	f.IntVar(&opt.Stretch, "stretch", 0, "the `number` from 1 of one stretch, if a log's clock was set back while it was recorded; -1 mixes all")
-	f.StringVar(&opt.TaskFrom, "task-from", "", "the text `topic` or column with the task: a row has the last text before it")
+	f.IntVar(&opt.Stretch, "stretch", 0, "the `NUMBER` from 1 of one stretch, if a log's clock was set back while it was recorded; -1 mixes all")
+	f.StringVar(&opt.TaskFrom, "task-from", "", "the text `TOPIC` or column with the task: a row has the last text before it")
 	definitionsFlag(f, &opt.Definitions)
+}
+
+// rangesFlag is numbers of episodes, such as 0-9,12.
+type rangesFlag struct{ to *dataset.Ranges }
+
+func (r rangesFlag) String() string {
+	if r.to == nil {
+		return ""
+	}
+	return r.to.String()
+}
+
+func (rangesFlag) Type() string { return "N,N-N" }
+
+func (r rangesFlag) Set(text string) error {
+	list, err := dataset.ParseRanges(text)
+	*r.to = append(*r.to, list...)
+	return err
+}
+
+// selectionFlags adds the flags that select episodes.
+func selectionFlags(f *pflag.FlagSet, to *dataset.Selection) {
+	f.Var(rangesFlag{&to.Take}, "episodes", "the episodes to take, by the dataset's own numbers, such as 0-9,12")
+	f.Var(rangesFlag{&to.Leave}, "leave-out", "the episodes to leave out, such as 3,7")
 }
 
 // definitionsFlag adds the flag for message definitions, because recordings may lack theirs.
 func definitionsFlag(f *pflag.FlagSet, list *[]string) {
-	f.StringArrayVar(list, "msg-path", nil, "a `folder` or file with message definitions (.msg, .idl), for recordings that lack some; repeatable")
+	f.StringArrayVar(list, "msg-path", nil, "a `FOLDER` or file with message definitions (.msg, .idl), for recordings that lack some; repeatable")
+}
+
+// takesRecordings completes a command's arguments with recordings, and finds recordings by their ids on the Hub. first is the first argument that is one.
+func takesRecordings(cmd *cobra.Command, first int) {
+	if cmd.ValidArgsFunction == nil {
+		cmd.ValidArgsFunction = recordingFiles
+	}
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		for i := first; i < len(args); i++ {
+			if args[i], err = batching.Find(args[i]); err != nil {
+				return err
+			}
+		}
+		return run(cmd, args)
+	}
 }
 
 // recordingFiles completes recording names.

@@ -46,10 +46,14 @@ Values that --dtype cannot hold are counted for each stream, in the output and u
 and doubles that are rounded, and finite numbers that become infinite.`
 
 const resampleExample = `  robocache resample flight.ulg -o flight.npz --hz 50 --plot flight.png
-  robocache resample flight.ulg -o out.npz --hz 100 --stream vehicle_attitude --stream sensor_combined:pchip --max-gap 50ms
-  robocache resample episode.npz -o aligned.npz --method nearest --tolerance 20ms
-  robocache resample flight.ulg -o out.npz --hz 20 --method window-mean --window 50ms
-  robocache resample batch.npz -o batch50.npz --hz 50 --edge fill --fill -7.5 --dtype bf16`
+  robocache resample flight.ulg -o out.npz --hz 100 \
+      --stream vehicle_attitude --stream sensor_combined:pchip --max-gap 50ms
+  robocache resample episode.npz -o aligned.npz --method nearest \
+      --tolerance 20ms
+  robocache resample flight.ulg -o out.npz --hz 20 --method window-mean \
+      --window 50ms
+  robocache resample batch.npz -o batch50.npz --hz 50 --edge fill \
+      --fill -7.5 --dtype bf16`
 
 func (a *app) resampleCommand() *cobra.Command {
 	r := newRequest("Resample")

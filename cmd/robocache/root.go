@@ -23,8 +23,12 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer app.Interrupts.Watch()()
 	defer func() { app.memory() }()
 	defer atomicfile.RemoveEmpty()
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		completing.Add(1)
+		defer completing.Add(-1)
+	}
 	root := app.command()
-	root.SetArgs(args)
+	root.SetArgs(append([]string{}, args...)) // nil would be the program's own
 	root.SetIn(stdin)
 	cmd, err := root.ExecuteC()
 	if err == nil {
@@ -60,10 +64,11 @@ func (a *app) fail(err error, json bool, usage func()) int {
 func (a *app) command() *cobra.Command {
 	var version bool
 	root := &cobra.Command{
-		Use:   "robocache",
-		Short: "Align recorded robot data on the GPU",
-		Long: `robocache puts the streams of a recording, each with a clock of its own, on one clock,
-on a GPU or on the CPU.`,
+		Use:   "robocache COMMAND",
+		Short: "Find faults in robot recordings, and make datasets and policies of them",
+		Long:  "robocache COMMAND --help explains a command. A GPU is optional.",
+		Example: `  robocache view flight.ulg
+  robocache convert bags/ -o demos --to lerobot --hz 20`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -80,20 +85,51 @@ on a GPU or on the CPU.`,
 			if version {
 				return a.version()
 			}
-			return usagef("no command given, want %s", commandNames(cmd))
+			if a.JSON {
+				return usagef("no command given, want %s", commandNames(cmd))
+			}
+			return cmd.Help()
 		},
 	}
 	root.SuggestionsMinimumDistance = 2
 	root.PersistentFlags().BoolVar(&a.JSON, "json", false, "write one JSON object to standard output")
+	root.PersistentFlags().BoolVar(&a.Wide, "wide", false, "tables with all columns, wider than the terminal")
 	var room string
 	root.PersistentFlags().Var(bytesFlag{&room}, "max-memory", "memory that the command may take, such as 2GiB; without it, an input may take a multiple of its size")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.limitMemory(room) }
 	root.Flags().BoolVar(&version, "version", false, "print the version")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{Message: flagMessage(err)} })
-	root.AddCommand(a.infoCommand(), a.inspectCommand(), a.doctorCommand(), a.planCommand(), a.convertCommand(), a.statsCommand(), a.viewCommand(), a.resampleCommand(), a.fuseCommand(), a.packCommand(), a.batchesCommand(), a.trainCommand(), a.policyCommand(), a.voxelizeCommand(), a.benchCommand(), a.tuneCommand(), a.profileCommand((*app).command), a.serveCommand())
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return &usageError{Message: flagMessage(err) + nearestFlag(cmd.Flags(), err)}
+	})
+	root.SetHelpFunc(printHelp)
+	for _, g := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"Look: see the content of a recording, and its faults", []*cobra.Command{a.inspectCommand(), a.viewCommand(), a.doctorCommand()}},
+		{"Prepare: put streams on one clock, make a dataset", []*cobra.Command{a.planCommand(), a.resampleCommand(), a.fuseCommand(), a.voxelizeCommand(), a.convertCommand(), a.statsCommand()}},
+		{"Train: draw batches, train a policy and run it", []*cobra.Command{a.packCommand(), a.batchesCommand(), a.trainCommand(), a.policyCommand()}},
+		{"Operate: check a machine, measure it", []*cobra.Command{a.infoCommand(), a.benchCommand(), a.tuneCommand(), a.profileCommand((*app).command)}},
+	} {
+		for _, c := range g.commands {
+			c.GroupID = g.title
+		}
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		root.AddCommand(g.commands...)
+		root.SetHelpCommandGroupID(g.title) // the last one has cobra's commands
+		root.SetCompletionCommandGroupID(g.title)
+	}
+	root.AddCommand(a.serveCommand())
 	for _, c := range root.Commands() {
 		if run := c.RunE; run != nil {
-			c.RunE = func(cmd *cobra.Command, args []string) error { return inFlags(cmd.Flags(), run(cmd, args)) }
+			c.RunE = func(cmd *cobra.Command, args []string) error {
+				defer a.removeTemporary()
+				finish, err := a.toStandardOutput(cmd.Flags())
+				if err != nil {
+					return err
+				}
+				return finish(inFlags(cmd.Flags(), run(cmd, args)))
+			}
 		}
 	}
 	root.SetOut(a.Out)

@@ -46,7 +46,6 @@ func TestExitCodes(t *testing.T) {
 		code int
 		want []string
 	}{
-		{[]string{}, exitUsage, []string{"no command given", "info", "resample"}},
 		{[]string{"resampel"}, exitUsage, []string{`"resampel"`, "resample"}},
 		{[]string{"--nonsense"}, exitUsage, []string{"--nonsense"}},
 		{[]string{"info", "more"}, exitUsage, []string{`"more"`}},

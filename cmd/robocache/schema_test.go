@@ -130,6 +130,7 @@ type (
 	findingOfFile struct {
 		findingFields
 		Episode *int         `json:"episode"`
+		Stream  string       `json:"stream"`
 		Ranges  [][2]int64   `json:"ranges_ns"`
 		Code    dataset.Code `json:"code"`
 		Subject string       `json:"subject"`
@@ -152,7 +153,7 @@ type (
 // enums are the values of types of strings.
 var enums = map[reflect.Type][]any{
 	reflect.TypeFor[dataset.Class]():   {dataset.ClassDamage, dataset.ClassProblem, dataset.ClassLeftOut, dataset.ClassRemark, dataset.ClassSkipped},
-	reflect.TypeFor[doctor.Severity](): {doctor.Warning, doctor.Error},
+	reflect.TypeFor[doctor.Severity](): anys(doctor.Severities()),
 	reflect.TypeFor[doctor.Kind]():     anys(doctor.Kinds()),
 }
 
@@ -412,7 +413,7 @@ func TestObjectsFitTheirSchemas(t *testing.T) {
 		{"resample", "testdata/padded.npz", "-o", at("p.npz"), "--backend=cpu"}, {"voxelize", lidar, "--size=10", "-o", at("v.npz"), "--backend=cpu"},
 		append([]string{"batches", "--batch=2", "--steps=2", "--backend=cpu", "--plan", plan, "--out", at("batches"), "--state", at("state.json"), "--format=webdataset"}, rlds...),
 		append([]string{"batches", "--batch=2", "--steps=2", "--backend=cpu", "--streaming", "--hz=20"}, rlds...),
-		{"train", g1, "--hold-out=0", "--steps=1", "--batch=1", "--backend=cpu", "--out", at("policy")}, {"policy", at("policy"), g1, "--episode=0", "--backend=cpu"},
+		{"train", g1, shortPlan(t), "--hold-out=0", "--steps=1", "--batch=1", "--backend=cpu", "--out", at("policy")}, {"policy", at("policy"), g1, "--episode=0", "--backend=cpu"},
 		append([]string{"bench", "--shapes", shapesFile(t)}, brief...), append([]string{"bench", "--shapes", shapesFile(t), "--list"}, brief...),
 		{"bench", "--backend=cpu", "--first"}, {"bench", "--backend=cpu", "--runs=1", "--only=2x9->5x3", "--shapes", shapesFile(t)},
 		{"bench", "--backend=sim", "--explain", "--shapes", shapesFileOf(t, `{"suite": "resample", "B": 2, "S": 9, "T": 5, "D": 3}`)},

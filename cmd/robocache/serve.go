@@ -16,8 +16,9 @@ import (
 func (a *app) serveCommand() *cobra.Command {
 	var fd int
 	cmd := &cobra.Command{
-		Use:   "serve",
-		Short: "The child of the Python package; not for people",
+		Use:    "serve",
+		Hidden: true, // only the Python package starts it
+		Short:  "The child of the Python package",
 		Long: `serve is the child process of the Python package, which starts it with a Unix socket
 at a file descriptor. It plans, reads, decodes and computes on the CPU for that process, and ends with it.
 Linux only.`,

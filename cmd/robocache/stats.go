@@ -21,6 +21,7 @@ import (
 	"github.com/robocache/robocache/internal/schema"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/stats"
+	"github.com/robocache/robocache/viz"
 	"github.com/spf13/cobra"
 )
 
@@ -28,6 +29,7 @@ import (
 type statistics struct {
 	paths            []string // the dataset, or states with --merge
 	planFile, out    string
+	plot             string
 	after            string
 	merge, quantless bool
 	shard            shardFlag
@@ -41,6 +43,7 @@ type statistics struct {
 type computed struct {
 	Input  []string `json:"input"`
 	Output string   `json:"output,omitempty"`
+	Plot   string   `json:"plot,omitempty"`
 	Kept   []string `json:"kept"` // features copied from the earlier file of statistics
 	*stats.Report
 	noteList
@@ -51,7 +54,7 @@ func (a *app) statsCommand() *cobra.Command {
 	var s statistics
 	cmd := &cobra.Command{
 		Use:   "stats PATH",
-		Short: "Compute the exact statistics of a dataset that training normalises with",
+		Short: "Compute the exact statistics that training normalises with",
 		Long: `Stats computes mean, standard deviation, minimum, maximum and quantiles of every column of a recording
 or dataset, as its samples were recorded. They are exact: the same bits in any order and any number of
 shards, and quantiles are taken from the sorted values, linear between the ranks as numpy's. NaN and
@@ -65,10 +68,10 @@ that are no streams is taken over.
 Several programs compute a part each: --shard I/N takes the episodes whose numbers leave the remainder I, and
 writes a state, and --merge joins the states of all shards. The quantiles need the other passes: run the shards
 again with --after MERGED, and merge again, until stats prints that they are complete.`,
-		Example: "  robocache stats dataset/\n  robocache stats dataset/ --to lerobot -o stats.json\n  robocache stats dataset/ --plan plan.yaml --to openpi -o norm_stats.json\n  robocache stats dataset/ --shard 3/8 -o part-3\n  robocache stats --merge part-0 part-1 -o merged",
+		Example: "  robocache stats demos/\n  robocache stats demos/ --to lerobot -o stats.json\n  robocache stats demos/ --plan plan.yaml --to openpi -o norm_stats.json\n  robocache stats demos/ --shard 3/8 -o part-3\n  robocache stats --merge part-0 part-1 -o merged",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 && !s.merge || len(args) == 0 {
-				return usagef("stats takes one dataset, or with --merge states, got %d: %q", len(args), args)
+				return usagef("stats takes one dataset, or with --merge states, got %d: %s", len(args), quoted(args))
 			}
 			return nil
 		},
@@ -86,22 +89,27 @@ again with --after MERGED, and merge again, until stats prints that they are com
 	f.StringVar(&s.form.Name, "to", "", "write the file of a project: "+strings.Join(stats.Forms, ", "))
 	f.StringVar(&s.form.State, "state", "", "the `STREAM` that openpi calls state and Octo proprio")
 	f.StringVar(&s.form.Action, "action", "", "the `STREAM` that openpi calls actions and Octo action")
-	f.StringVarP(&s.out, "output", "o", "", "the file to write: for --to, else a state")
+	f.StringVarP(&s.out, "output", "o", "", "the `FILE` to write: for --to, else a state")
+	f.StringVar(&s.plot, "plot", "", "draw range, mean, deviation and quantiles of each column into `FILE.png`")
 	f.Var(&s.shard, "shard", "shard I, from 0, of N shards of the episodes; writes a state")
 	f.StringVar(&s.after, "after", "", "the merged `STATE` of the shards' earlier passes, for the next one")
 	f.BoolVar(&s.merge, "merge", false, "join states of shards instead of reading a dataset")
 	f.BoolVar(&s.quantless, "no-quantiles", false, "leave the quantiles out, which need other passes")
 	f.BoolVar(&s.read.Strict, "strict", false, "refuse broken data")
+	selectionFlags(f, &s.read.Episodes)
 	readingFlags(f, &s.read)
 	complete(cmd, "to", func() []string { return stats.Forms })
-	files(cmd, map[string]string{"plan": "yaml"})
-	cmd.ValidArgsFunction = recordingFiles
+	files(cmd, map[string]string{"plan": "yaml", "plot": "png"})
+	completeFrom(cmd, (*dataset.Episode).Names, "", "stream", "state", "action")
+	takesRecordings(cmd, 0)
 	return cmd
 }
 
 // check returns a usage error for flags that exclude each other.
 func (s *statistics) check() error {
 	switch {
+	case s.plot != "" && !strings.EqualFold(filepath.Ext(s.plot), ".png"):
+		return usagef("--plot: got %q, want a name that ends in .png", s.plot)
 	case s.form.Name != "" && !slices.Contains(stats.Forms, s.form.Name):
 		return usagef("--to: got %q, want %s", s.form.Name, strings.Join(stats.Forms, ", "))
 	case s.form.Name != "" && s.out == "":
@@ -123,7 +131,7 @@ func (s *statistics) check() error {
 	if (s.form.Name == "lerobot" || s.form.Name == "gr00t") && !s.merge && filepath.Clean(s.out) == filepath.Join(s.paths[0], "meta", "stats.json") {
 		inputs = inputs[:len(inputs)-1] // the dataset's statistics are computed anew, and their entries about images are kept
 	}
-	return writable(inputs, output{flag: "-o", path: s.out})
+	return writable(inputs, output{flag: "-o", path: s.out}, output{flag: "--plot", path: s.plot})
 }
 
 func (a *app) stats(s *statistics) error {
@@ -137,7 +145,7 @@ func (a *app) stats(s *statistics) error {
 	if err != nil {
 		return err
 	}
-	r := &computed{Input: s.paths, Output: s.out, Kept: []string{}, Report: state.Report(),
+	r := &computed{Input: s.paths, Output: s.out, Plot: s.plot, Kept: []string{}, Report: state.Report(),
 		noteList: newNotes(), Problems: inspection.Problems(s.problems)}
 	r.add(nil, notetext.Lines(s.problems)...)
 	r.notes(s.absent)
@@ -161,7 +169,7 @@ func (a *app) stats(s *statistics) error {
 		r.add(nil, fmt.Sprintf("skipped: episode %d %s: %s", k.Episode, k.Name, k.Reason))
 	}
 	report := func() error { return a.computed(r) }
-	if s.out == "" {
+	if s.out == "" && s.plot == "" {
 		return report()
 	}
 	fill := func(w io.Writer) error { _, err := state.WriteTo(w); return err }
@@ -180,7 +188,14 @@ func (a *app) stats(s *statistics) error {
 			return err
 		}
 	}
-	err = atomicfile.WriteFiles(report, atomicfile.Output{Path: s.out, Fill: fill})
+	var outputs []atomicfile.Output
+	if s.out != "" {
+		outputs = append(outputs, atomicfile.Output{Path: s.out, Fill: fill})
+	}
+	if s.plot != "" {
+		outputs = append(outputs, atomicfile.Output{Path: s.plot, Fill: r.draw})
+	}
+	err = atomicfile.WriteFiles(report, outputs...)
 	if form := (*stats.FormError)(nil); errors.As(err, &form) {
 		return &inputError{Path: s.paths[0], Err: form}
 	}
@@ -212,11 +227,10 @@ func (a *app) merged(s *statistics) (*stats.State, error) {
 
 // collected returns a dataset's state after all passes, or a shard's state after one.
 func (a *app) collected(s *statistics) (*stats.State, error) {
-	path, clean, err := a.local(s.paths[0])
+	path, err := a.local(s.paths[0])
 	if err != nil {
 		return nil, err
 	}
-	defer clean()
 	if s.planFile != "" {
 		plan, err := readPlan(s.planFile)
 		if err != nil {
@@ -285,12 +299,33 @@ func (s *statistics) earlier() ([]byte, error) {
 	return nil, nil
 }
 
+// draw draws the statistics as a PNG image.
+func (r *computed) draw(w io.Writer) error {
+	var streams []viz.Distributions
+	for _, s := range r.Streams {
+		d := viz.Distributions{Title: fmt.Sprintf("%s: %s", s.Name, text.Count(int(s.Rows), "row"))}
+		for _, c := range s.Columns {
+			d.Rows = append(d.Rows, viz.Distribution{Name: c.Name, Min: c.Min, Max: c.Max, Mean: c.Mean, Std: c.Std, Quantiles: c.Quantiles})
+		}
+		streams = append(streams, d)
+	}
+	var names []string
+	for _, q := range r.Quantiles {
+		names = append(names, stats.QuantileName(q))
+	}
+	return viz.WriteDistributionsPNG(w, streams, names, viz.Options{Title: r.Dataset})
+}
+
 func (a *app) computed(r *computed) error {
 	if a.JSON {
 		return a.WriteJSON(schema.Stats, r)
 	}
 	r.print(a)
-	w := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', tabwriter.AlignRight)
+	leaving := []string{}
+	for _, q := range r.Quantiles {
+		leaving = append(leaving, stats.QuantileName(q))
+	}
+	w := text.NewTable(a.Out, tabwriter.AlignRight, append(leaving, "not finite")...)
 	fmt.Fprintf(w, "%s, %s: %s of %d\n", printed.Text(r.Dataset), r.Format, episodes(r.Read), r.Episodes)
 	for i := range r.Streams {
 		s := &r.Streams[i]
@@ -318,9 +353,10 @@ func (a *app) computed(r *computed) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	if r.Output != "" {
-		_, err := fmt.Fprintf(a.Out, "wrote %s\n", r.Output)
-		return err
+	for _, path := range []string{r.Output, r.Plot} {
+		if path != "" {
+			fmt.Fprintf(w, "wrote %s\n", path)
+		}
 	}
-	return nil
+	return w.Flush()
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"image/png"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -20,8 +21,13 @@ func TestStatsWritesTheFilesOfProjects(t *testing.T) {
 	dir := t.TempDir()
 	for _, form := range []string{"lerobot", "gr00t", "openpi", "octo"} {
 		out := filepath.Join(dir, form+".json")
-		stdout, _ := good(t, "stats", g1, "--to", form, "-o", out, "--json")
+		stdout, _ := good(t, "stats", g1, "--to", form, "-o", out, "--json", "--plot", filepath.Join(dir, form+".png"))
 		checkKeys(t, stdout, reflect.TypeFor[computed]())
+		picture, err := os.Open(out + ".png")
+		require.NoError(t, err)
+		_, err = png.Decode(picture)
+		require.NoError(t, err)
+		require.NoError(t, picture.Close())
 		text, err := os.ReadFile(out)
 		require.NoError(t, err)
 		var found map[string]any
@@ -111,6 +117,7 @@ func TestFlagsOfStatsThatDoNotGoTogether(t *testing.T) {
 	for _, args := range [][]string{
 		{}, {"a", "b"}, {g1, "--to", "rlds", "-o", "x"}, {g1, "--to", "octo"}, {g1, "--to", "octo", "-o", "x", "--no-quantiles"}, {g1, "--shard", "0/2"}, {g1, "--shard", "2/2", "-o", "x"},
 		{g1, "--after", "x", "-o", "y"}, {"--merge", "x", "--shard", "0/2", "-o", "y"}, {"--merge", "x", "--plan", "p"}, {g1, "--state", "x"}, {g1, "--to", "octo", "--shard", "0/2", "-o", "x"}, {"x", "-o", "x"},
+		{g1, "--plot", "x.jpg"}, {g1, "-o", "x.png", "--plot", "x.png"},
 	} {
 		code, _, stderr := execute(append([]string{"stats"}, args...)...)
 		assert.Equal(t, exitUsage, code, "%q: %s", args, stderr)

@@ -59,7 +59,8 @@ func TestAnErrorOfTheSystemEndsEveryCommand(t *testing.T) {
 	if thorough.Long {
 		size = "seed" // the same calls, and 50 times the arithmetic
 	}
-	code, _, stderr := execute("train", g1, "--size", size, "--steps=1", "--batch=2", "--hold-out=1", "--backend=cpu", "--out", trained)
+	short := shortPlan(t)
+	code, _, stderr := execute("train", g1, short, "--size", size, "--steps=1", "--batch=2", "--hold-out=1", "--backend=cpu", "--out", trained)
 	require.Equal(t, exitGood, code, stderr)
 	grey := greyLog(t, 0)
 	commands := []string{
@@ -76,7 +77,7 @@ func TestAnErrorOfTheSystemEndsEveryCommand(t *testing.T) {
 		"convert " + folder + " --to mcap -o OUT/o", "convert " + folder + " --to safetensors -o OUT/o", "convert " + g1 + " --to lerobot -o OUT/o",
 		"batches " + folder + " --hz 10 --backend cpu --batch 2 --steps 2", "batches " + folder + " --hz 10 --backend cpu --batch 2 --steps 2 --state OUT/state.json --out OUT/shards",
 		"batches " + folder + " --hz 10 --backend cpu --batch 2 --steps 2 --streaming --shard-windows 4 --mix-shards 1 --out OUT/shards",
-		"train " + g1 + " --size " + size + " --steps 1 --batch 2 --hold-out 1 --backend cpu --out OUT/policy",
+		"train " + g1 + " " + short + " --size " + size + " --steps 1 --batch 2 --hold-out 1 --backend cpu --out OUT/policy",
 		"policy " + trained + " " + g1 + " --backend cpu -o OUT/o.npz",
 		"batches " + g1 + " --backend cpu --batch 2 --steps 2",
 	}
@@ -84,7 +85,7 @@ func TestAnErrorOfTheSystemEndsEveryCommand(t *testing.T) {
 		commands = append(commands, "batches "+grey+" --hz=10 --batch=2 --steps=2 --backend=cpu --stream=/vec --camera=/video=8x6 --out OUT/shards", "convert "+grey+" --to lerobot --codec h264 --hz 10 -o OUT/o")
 	}
 	for _, c := range commands {
-		t.Run(strings.ReplaceAll(strings.NewReplacer(trained, "policy", folder, "folder", grey, "grey", "../", "").Replace(c), "/", "_"), func(t *testing.T) {
+		t.Run(strings.ReplaceAll(strings.NewReplacer(short+" ", "", trained, "policy", folder, "folder", grey, "grey", "../", "").Replace(c), "/", "_"), func(t *testing.T) {
 			sweep(t, c)
 		})
 	}

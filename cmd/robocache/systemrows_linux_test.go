@@ -32,7 +32,7 @@ func TestTenDescriptorsAreNoSmallerDataset(t *testing.T) {
 		require.NoError(t, os.Symlink(turtles, filepath.Join(set, fmt.Sprintf("%d.mcap", i))))
 	}
 	for _, args := range [][]string{{"stats", set}, {"pack", set, "-o", "OUT"}, {"batches", set, "--hz=10", "--batch=2", "--steps=2", "--backend=cpu"}, {"doctor", set}, {"inspect", set},
-		{"train", g1, size, "--steps=1", "--batch=2", "--hold-out=1", "--backend=cpu", "--out", "OUT"}} {
+		{"train", g1, shortPlan(t), size, "--steps=1", "--batch=2", "--hold-out=1", "--backend=cpu", "--out", "OUT"}} {
 		for _, limit := range []int{10, 9, 11}[:thorough.Of(1, 3)] {
 			out := t.TempDir()
 			cmd, _ := program(t, strings.Split(strings.ReplaceAll(strings.Join(args, "\x00"), "OUT", filepath.Join(out, "o.safetensors")), "\x00")...)

@@ -38,7 +38,7 @@ an error does not rank policies on a robot.
 
 --out DIR keeps the checkpoint: model.safetensors has the weights, with torch's names, config.json
 all else that is needed to run them, and training.safetensors the state for --resume, to the
-bit, on as many devices; loss.png is a picture of the loss. It is written each minute and at the end.
+bit, on as many devices; loss.png is a picture of the losses. It is written each minute and at the end.
 A signal ends training after a whole step, with the checkpoint written and exit code 0, or 1 without
 --out; a second one ends it at once, with the checkpoint of before, if there was one. Where nobody
 reads the output any more, training ends likewise after a whole step, by SIGPIPE.
@@ -63,12 +63,13 @@ func (a *app) trainCommand() *cobra.Command {
 		Use:   "train DATASET",
 		Short: "Train a policy on the episodes of a dataset",
 		Long:  trainHelp,
-		Example: "  robocache train dataset/ --hold-out 3 --out trained/\n  robocache train dataset/ --hold-out 3 --out trained/ --resume\n" +
-			"  robocache train demos/ --hz 20 --action /cmd_vel --state /odom --clock header --out trained/\n" +
+		Example: "  robocache train demos/ --hold-out 3 --out trained/\n  robocache train demos/ --hold-out 3 --out trained/ --resume\n" +
+			"  robocache train demos/ --hz 20 --action /cmd_vel --state /odom \\\n      --clock header --out trained/\n" +
 			"  robocache train demos.safetensors --plan plan.yaml --backend cuda --json",
 		Args: takes(1, 1, "train takes a dataset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t.path, t.request.Paths, t.request.Spell = args[0], args, spelling(cmd.Flags())
+			t.request.Packing.Options.Episodes.Take = t.Options.Episodes.Take // the policy records the others
 			if err := a.ranked(&t.rank, &t.world, cmd.Flags()); err != nil {
 				return err
 			}
@@ -88,10 +89,10 @@ func (a *app) trainCommand() *cobra.Command {
 	f.Float64Var(&t.Floor, "floor", 0, "the least `STD` that actions are measured by, in their unit; 0 for the rule above")
 	nameFlag(cmd, &t.Unordered, "unordered", "", "a stream if its timestamps step back or are no times: drop (default), sort, or error", align.Unordereds...)
 	f.IntSliceVar(&t.HoldOut, "hold-out", nil, "the numbers `I,...` of episodes that are not trained on, but compared with")
-	f.IntSliceVar(&t.LeaveOut, "leave-out", nil, "the numbers `I,...` of episodes that are neither")
 	f.Uint64Var(&t.Seed, "seed", 0, "seed for the first weights, the window order, and dropout")
 	f.StringVarP(&t.out, "out", "o", "", "write the checkpoint into this `DIR`")
 	f.BoolVar(&t.resume, "resume", false, "go on from the checkpoint in --out, if there is one")
+	selectionFlags(f, &t.Options.Episodes)
 	readingFlags(f, &t.request.Packing.Options)
 	nameFlag(cmd, &t.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N or sim; several between commas, or cuda:all, train together", backendNames()...)
 	f.BoolVar(&t.NCCL, "nccl", false, "several GPUs add up their gradients by NCCL, where they do not reach each other's memory")
@@ -99,7 +100,8 @@ func (a *app) trainCommand() *cobra.Command {
 	f.IntVar(&t.world, "world", 1, "how many programs on this machine train together, each with a device (default from the rank's launcher)")
 	files(cmd, map[string]string{"plan": "yaml"})
 	folders(cmd, "out")
-	cmd.ValidArgsFunction = recordingFiles
+	completeFrom(cmd, (*dataset.Episode).Names, "", "state", "action")
+	takesRecordings(cmd, 0)
 	return cmd
 }
 
@@ -131,6 +133,9 @@ func (a *app) train(t *training) (err error) {
 	_, absent := fault.Stat(t.out)
 	if dataset.IsSystem(absent) {
 		return unwritten(absent)
+	}
+	if err := a.locals(t.request.Paths); err != nil {
+		return err
 	}
 	unlock, err := t.alone()
 	if err != nil {

@@ -52,6 +52,14 @@ func (w *trainer) steps(ctx context.Context, tr *policy.Trainer) error {
 		o := w.out
 		o.Steps, o.Seconds = tr.Steps(), time.Since(begin).Seconds()
 		o.Speed, o.Loss = float64(o.Steps-first)/max(o.Seconds, 1e-9), recent(tr)
+		if o.Steps == tenth && w.rank == 0 && len(w.HoldOut) > 0 {
+			at := time.Now()
+			e, err := tr.Evaluate(ctx, nil)
+			if err != nil {
+				return w.explain(err)
+			}
+			w.latest, begin = &e, begin.Add(time.Since(at)) // which is no time for steps
+		}
 		if o.Steps == tenth {
 			w.unread = w.progress()
 		}
@@ -93,6 +101,6 @@ func (w *trainer) save(ctx context.Context, tr *policy.Trainer) error {
 		return nil
 	}
 	return unwritten(atomicfile.WriteFile(filepath.Join(dir, lossPicture), func(f io.Writer) error {
-		return viz.WriteLossPNG(f, 1, tr.Losses(), viz.Options{Title: policy.Kind + " " + w.out.Recipe.Size, Unit: lossUnit})
+		return viz.WriteLossPNG(f, 1, tr.Losses(), viz.Options{Title: policy.Kind + " " + w.out.Recipe.Size, Unit: lossUnit, HeldOut: tr.HeldOut()})
 	}))
 }

@@ -108,7 +108,7 @@ func TestTrainResumesToTheByte(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	dir := t.TempDir()
 	whole, parts := filepath.Join(dir, "whole"), filepath.Join(dir, "parts")
-	args := []string{"train", g1, "--hold-out=0", "--steps=12", "--batch=4", "--backend=cpu"}
+	args := []string{"train", g1, shortPlan(t), "--hold-out=0", "--steps=12", "--batch=4", "--backend=cpu"}
 	good(t, append(args, "--out", whole)...)
 	good(t, append(args, "--resume", "--out", parts)...)
 	_, stderr := good(t, append(args, "--resume", "--out", parts)...)
@@ -138,7 +138,7 @@ func TestTrainOnSeveralDevices(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	dir := t.TempDir()
 	whole, parts := filepath.Join(dir, "whole"), filepath.Join(dir, "parts")
-	args := []string{"train", g1, "--hold-out=0", "--steps=12", "--batch=4", "--json", "--backend"}
+	args := []string{"train", g1, shortPlan(t), "--hold-out=0", "--steps=12", "--batch=4", "--json", "--backend"}
 	stdout, _ := good(t, append(args, "cpu,cpu", "--out", whole)...)
 	list := lines(t, stdout)
 	last := list[len(list)-1]

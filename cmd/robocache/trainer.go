@@ -71,11 +71,14 @@ func (w *trainer) ended(tr *policy.Trainer) error {
 func (w *trainer) compare(ctx context.Context, tr *policy.Trainer, store *store.Store) error {
 	done := w.app.Step("comparing with the episodes held out")
 	defer done()
-	e, err := tr.Evaluate(ctx, nil)
-	if err != nil {
-		return w.explain(err)
+	if w.latest == nil { // all steps were in the checkpoint
+		e, err := tr.Evaluate(ctx, nil)
+		if err != nil {
+			return w.explain(err)
+		}
+		w.latest = &e
 	}
-	w.out.Evaluation, w.out.Skill = &e, skillOf(&e)
+	w.out.Evaluation, w.out.Skill = w.latest, skillOf(w.latest)
 	mean, err := policy.Mean(ctx, tr.Config(), store)
 	if err != nil {
 		return err

@@ -170,8 +170,9 @@ func (s seen) String() string {
 type trainer struct {
 	*training
 	app    *app
-	ranks  *ranks.Group // nil for a single program
-	unread error        // a write error of the output, because its reader is gone
+	ranks  *ranks.Group       // nil for a single program
+	latest *policy.Evaluation // after the latest tenth of the steps; nil before
+	unread error              // a write error of the output, because its reader is gone
 	out    *trained
 }
 

@@ -28,12 +28,13 @@ func TestASignalEndsTrainingWithACheckpoint(t *testing.T) {
 func signalEndsTraining(t *testing.T, backend string) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "policy")
+	short := shortPlan(t)
 	step := 0.0
 	for i, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		if signal.Ignored(sig) {
 			continue
 		}
-		cmd, temp := program(t, "train", g1, "--hold-out=0", "--steps=1500", "--batch=1", "--backend", backend, "--json", "--resume", "--out", out)
+		cmd, temp := program(t, "train", g1, short, "--steps=3000", "--batch=1", "--backend", backend, "--json", "--resume", "--out", out)
 		stdout, err := cmd.StdoutPipe()
 		require.NoError(t, err)
 		require.NoError(t, cmd.Start())
@@ -62,7 +63,7 @@ func signalEndsTraining(t *testing.T, backend string) {
 func TestAPipeThatNobodyReadsLeavesACheckpoint(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	out := filepath.Join(t.TempDir(), "policy")
-	args := []string{"train", g1, "--hold-out=0", "--steps=200", "--batch=1", "--backend=cpu", "--json", "--out", out}
+	args := []string{"train", g1, "--steps=200", "--batch=1", "--backend=cpu", "--json", "--out", out}
 	cmd, temp := program(t, args...)
 	stdout, err := cmd.StdoutPipe()
 	require.NoError(t, err)
@@ -85,13 +86,13 @@ func TestAPipeThatNobodyReadsLeavesACheckpoint(t *testing.T) {
 func TestOneProgramMakesACheckpoint(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	out := filepath.Join(t.TempDir(), "policy")
-	args := []string{"train", g1, "--hold-out=0", "--steps=10000", "--batch=1", "--backend=cpu", "--json", "--out", out}
+	args := []string{"train", g1, "--steps=10000", "--batch=1", "--backend=cpu", "--json", "--out", out}
 	first, _ := program(t, args...)
 	stdout, err := first.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, first.Start())
 	in := bufio.NewReader(stdout)
-	_, err = in.ReadString('\n')
+	_, err = in.ReadString('\n') // the first step, after which a signal leaves a checkpoint
 	require.NoError(t, err)
 	code, _, stderr := execute("train", g1, "--backend=cpu", "--resume", "--out", out)
 	assert.Equal(t, 1, code, stderr)

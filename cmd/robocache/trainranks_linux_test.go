@@ -51,7 +51,7 @@ func (s *said) String() string {
 func whenTraining(t *testing.T, all []*rankProgram) {
 	t.Helper()
 	require.Eventually(t, func() bool { return strings.Contains(all[0].out.String(), "states:") }, time.Minute, 20*time.Millisecond)
-	time.Sleep(300 * time.Millisecond)
+	time.Sleep(100 * time.Millisecond)
 }
 
 // upTo are the numbers below n.
@@ -136,8 +136,9 @@ func TestRanksWriteTheCheckpointOfOneProgram(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	onRanks(t, func(t *testing.T, world int, backend, together string) {
 		dir := t.TempDir()
+		short := shortPlan(t)
 		args := func(out, backend string, more ...string) []string {
-			return append([]string{"train", g1, "--hold-out=2", "--steps=20", "--batch=4", "--json", "--backend", backend, "--out", filepath.Join(dir, out)}, more...)
+			return append([]string{"train", g1, short, "--hold-out=2", "--steps=20", "--batch=4", "--json", "--backend", backend, "--out", filepath.Join(dir, out)}, more...)
 		}
 		one, _ := program(t, args("one", together)...)
 		text, err := one.CombinedOutput()
@@ -172,7 +173,7 @@ func TestAKilledRankEndsTheOthers(t *testing.T) {
 	onRanks(t, func(t *testing.T, world int, backend, _ string) {
 		for _, killed := range []int{0, world - 1} {
 			dir := filepath.Join(t.TempDir(), "out")
-			all := launched(t, upTo(world), world, "train", g1, "--steps=1000000", "--batch=1", "--backend", backend, "--out", dir)
+			all := launched(t, upTo(world), world, "train", g1, "--steps=100000", "--batch=1", "--backend", backend, "--out", dir)
 			whenTraining(t, all)
 			require.NoError(t, all[killed].Process.Kill())
 			began := time.Now()
@@ -194,8 +195,9 @@ func TestASignalToARankEndsAll(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	onRanks(t, func(t *testing.T, world int, backend, _ string) {
 		dir := filepath.Join(t.TempDir(), "out")
-		all := launched(t, upTo(world), world, "train", g1, "--steps=1000000", "--batch=1", "--backend", backend, "--out", dir)
+		all := launched(t, upTo(world), world, "train", g1, "--steps=100000", "--batch=1", "--backend", backend, "--out", dir)
 		whenTraining(t, all)
+		time.Sleep(200 * time.Millisecond) // a signal before the first step leaves no checkpoint
 		require.NoError(t, all[world-1].Process.Signal(syscall.SIGTERM))
 		for i, code := range ended(t, all) {
 			assert.Zero(t, code, "rank %d: %s", i, all[i].err.String())

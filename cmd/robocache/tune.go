@@ -39,7 +39,7 @@ func (a *app) tuneCommand() *cobra.Command {
 	r := &tuneRequest{}
 	cmd := &cobra.Command{
 		Use:   "tune",
-		Short: "Find faster launch shapes for this GPU, and keep them",
+		Short: "Store faster launch shapes for this GPU",
 		Long:  tuneHelp,
 		Example: `  robocache tune
   robocache tune --backend cuda:1 --limit 10m
@@ -50,9 +50,9 @@ func (a *app) tuneCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	nameFlag(cmd, &r.backend, "backend", "cuda", "cuda or cuda:N", backendNames()...)
-	f.StringVar(&r.only, "only", "", "tune only jobs with a suite and name that match this regular expression")
-	f.StringVar(&r.shapes, "shapes", "", "take the jobs from this .json file, in the form that bench --list --json writes")
-	f.StringVarP(&r.out, "output", "o", "", "write the table to this file, in place of the one that is used")
+	f.StringVar(&r.only, "only", "", "tune only jobs with a suite and name that match this regular `EXPRESSION`")
+	f.StringVar(&r.shapes, "shapes", "", "take the jobs from this .json `FILE`, in the form that bench --list --json writes")
+	f.StringVarP(&r.out, "output", "o", "", "write the table to this `FILE`, in place of the one that is used")
 	r.flags(cmd)
 	files(cmd, map[string]string{"shapes": "json", "output": "json"})
 	return cmd
@@ -103,10 +103,10 @@ func (a *app) tuneOn(r *tuneRequest, dev *ops.Device, jobs []benchmark.Job) erro
 	defer stop()
 	r.options.Progress = a.progress()
 	report, table, err := benchmark.Tune(ctx, dev, jobs, r.options, func(done, all int, row *benchmark.Tuning) {
-		a.progressDone()
+		a.Clear()
 		fmt.Fprintf(a.Err, "%d of %d: %s %s: %s\n", done, all, row.Suite, row.Job, row.Why)
 	})
-	a.progressDone()
+	a.Clear()
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 
 // tuneArgs tune two small jobs on the simulated device, briefly.
 func tuneArgs(t *testing.T, more ...string) []string {
-	jobs := shapesFileOf(t, `{"suite": "resample", "B": 2, "S": 64, "T": 300, "D": 8}, {"suite": "fuse", "B": 2, "T": 60, "streams": [{"S": 30, "D": 3}, {"S": 40, "D": 4}]}`)
+	jobs := shapesFileOf(t, `{"suite": "resample", "B": 2, "S": 64, "T": 65, "D": 8}, {"suite": "fuse", "B": 2, "T": 20, "streams": [{"S": 30, "D": 3}, {"S": 40, "D": 4}]}`)
 	return append([]string{"tune", "--backend=sim", "--shapes", jobs, "--samples=5", "--time=1us", "--batch=1us", "--rotate=0.001"}, more...)
 }
 
@@ -22,9 +22,9 @@ func TestTuneWritesATableThatIsUsed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cache", "tuned.json")
 	t.Setenv("ROBOCACHE_TUNED", path)
 	out, stderr := good(t, tuneArgs(t)...)
-	assert.Regexp(t, `(?m)^resample 2x64->300x8 +\d+ +resample_\w+ (items|check) `, out)
+	assert.Regexp(t, `(?m)^resample 2x64->65x8 +\d+ +resample_\w+ (items|check) `, out)
 	assert.Contains(t, out, "\n"+path+" has ")
-	assert.Contains(t, stderr, "1 of 2: resample 2x64->300x8: ")
+	assert.Contains(t, stderr, "1 of 2: resample 2x64->65x8: ")
 	info, _ := good(t, "info", "--backend=sim")
 	assert.Contains(t, info, "keys by "+path)
 	explained, _ := good(t, "bench", "--backend=sim", "--explain", "--shapes", shapesFileOf(t, `{"suite": "resample", "B": 2, "S": 9, "T": 5, "D": 8}`))

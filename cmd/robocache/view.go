@@ -2,18 +2,20 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/pcd"
-	"github.com/robocache/robocache/dataset/ply"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/schema"
 	"github.com/robocache/robocache/view"
@@ -21,10 +23,10 @@ import (
 
 // viewer has the view flags.
 type viewer struct {
-	path, listen, plan string
-	opt                dataset.Options
-	port               int
-	noOpen             bool
+	path, listen, plan, prediction string
+	opt                            dataset.Options
+	port, episode                  int
+	noOpen                         bool
 }
 
 func (a *app) viewCommand() *cobra.Command {
@@ -34,12 +36,15 @@ func (a *app) viewCommand() *cobra.Command {
 		Short: "Look at a recording or dataset in the browser",
 		Long: `View serves a page on which one looks at the episodes of a recording or dataset: a list of them with
 the findings of robocache doctor, the streams on one time axis, their values by a plan or a rate over the
-samples, the cameras' frames at the cursor, and paths, point clouds and voxels. docs/view.md has its keys.
+samples, the cameras' frames at the cursor, and paths, point clouds and voxels. A folder of point clouds
+(.pcd, .ply, KITTI's .bin) plays as a sequence. Where a state and the action have columns of the same name,
+each such joint has a plot with both, and with the actions that a policy predicted, if --prediction is set.
+docs/view.md has its keys.
 
 The page needs no network, and the server writes nothing. It listens on this machine alone unless
 --listen is set. Only a browser with the printed address, which has a token, sees the recording.
 It ends with ctrl-C.`,
-		Example: "  robocache view flight.ulg\n  robocache view dataset/ --plan plan.yaml\n  robocache view dataset/ --port 8080 --no-open",
+		Example: "  robocache view flight.ulg\n  robocache view demos/ --plan plan.yaml\n  robocache view demos/ --prediction predictions.npz\n  robocache view demos/ --port 8080 --no-open",
 		Args:    takes(1, 1, "view takes one file or folder"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			v.path = args[0]
@@ -48,13 +53,15 @@ It ends with ctrl-C.`,
 	}
 	f := cmd.Flags()
 	f.IntVar(&v.port, "port", 7380, "the port; 0 for any that is free")
+	f.IntVar(&v.episode, "episode", -1, "the `NUMBER` of the episode that is shown first; -1 is the first one")
 	f.StringVar(&v.listen, "listen", "127.0.0.1", "the address or name to listen at, as `ADDR`: 0.0.0.0 for all of this machine's, which lets others with the token see the recording")
 	f.StringVar(&v.plan, "plan", "", "draw values aligned by the plan `PLAN.yaml` over the samples")
+	f.StringVar(&v.prediction, "prediction", "", "show the predicted actions over the recorded ones, from a `FILE.npz` of robocache policy -o")
 	f.BoolVar(&v.noOpen, "no-open", false, "do not open a browser")
 	f.BoolVar(&v.opt.Strict, "strict", false, "refuse broken or missing data anywhere")
 	readingFlags(f, &v.opt)
-	cmd.ValidArgsFunction = recordingFiles
-	files(cmd, map[string]string{"plan": "yaml"})
+	takesRecordings(cmd, 0)
+	files(cmd, map[string]string{"plan": "yaml", "prediction": "npz"})
 	return cmd
 }
 
@@ -70,29 +77,53 @@ func (a *app) view(v *viewer) error {
 		}
 		plan = &p
 	}
+	var predictions map[int][]dataset.Stream
+	if v.prediction != "" {
+		p, err := readPredictions(v.prediction)
+		if err != nil {
+			return err
+		}
+		predictions = p
+	}
 	ctx, ended, stop := a.UntilCut(0)
 	defer stop()
-	clean, err := a.begin(&v.path, nil)
-	if err != nil {
+	if err := a.begin(&v.path, nil); err != nil {
 		return err
 	}
-	defer clean()
 	d, err := openViewed(ctx, v.path, v.opt)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(v.listen, strconv.Itoa(v.port)))
+	info := d.Info()
+	if v.prediction != "" && !slices.ContainsFunc(slices.Collect(maps.Keys(predictions)), func(n int) bool { return info.Place(n, d.Len()) >= 0 }) {
+		return usagef("--prediction: %s has no episode of %s", v.prediction, v.path)
+	}
+	l, err := listenNear(ctx, v.listen, v.port)
 	if err != nil {
 		return usagef("--listen, --port: %v", err)
 	}
-	s, err := view.New(d, view.Options{Plan: plan, Path: v.path, Host: v.listen})
+	s, err := view.New(d, view.Options{Plan: plan, Path: v.path, Host: v.listen, Predictions: predictions})
 	if err != nil {
 		l.Close()
 		return err
 	}
 	defer s.Close()
 	return a.serveView(ctx, ended, s, l, v)
+}
+
+// windowsInUse is EADDRINUSE as Windows has it.
+const windowsInUse = syscall.Errno(10048)
+
+// listenNear listens at a port, or at the next free one of a hundred if it is in use.
+func listenNear(ctx context.Context, host string, port int) (l net.Listener, err error) {
+	for p := port; p <= min(port+100, 65535); p++ {
+		l, err = (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(p)))
+		if !errors.Is(err, syscall.EADDRINUSE) && !errors.Is(err, windowsInUse) {
+			break
+		}
+	}
+	return l, err
 }
 
 // serveView prints the page's address and serves the page until a signal comes.
@@ -102,6 +133,9 @@ func (a *app) serveView(ctx context.Context, ended func() bool, s *view.Server, 
 		host = "localhost"
 	}
 	url := s.URL(net.JoinHostPort(host, strconv.Itoa(at.Port)))
+	if v.episode >= 0 {
+		url += fmt.Sprintf("#e=%d", v.episode)
+	}
 	if a.JSON {
 		if err := a.WriteJSON(schema.View, map[string]any{"url": url, "loopback": at.IP.IsLoopback()}); err != nil {
 			return err
@@ -111,6 +145,9 @@ func (a *app) serveView(ctx context.Context, ended func() bool, s *view.Server, 
 	}
 	if !at.IP.IsLoopback() {
 		a.Remark("whoever has the token can see the recording at %s, and nothing is encrypted: --listen 127.0.0.1 is this machine alone", at)
+	}
+	if v.port != 0 && at.Port != v.port {
+		a.Remark("port %d is in use: the page is at port %d", v.port, at.Port)
 	}
 	if !v.noOpen {
 		openBrowser(url)
@@ -137,31 +174,25 @@ func openBrowser(url string) {
 	}
 }
 
-// openViewed opens the view input: a recording, a dataset, or a file with one point cloud.
+// openViewed opens the view input: a recording, a dataset, a file with one point cloud, or a folder of such files.
 func openViewed(ctx context.Context, path string, opt dataset.Options) (_ dataset.Dataset, err error) {
 	defer dataset.Watched(path, &err)()
-	read := map[string]func(string, dataset.Options) (*dataset.Cloud, error){"pcd": pcd.ReadFile, "ply": ply.ReadFile}
+	var files []string
 	form, none := cloudFormat(path, false)
-	if none != nil || read[form] == nil {
-		d, err := inspection.Open(ctx, path, opt)
-		if err != nil {
-			return nil, readError(path, err)
-		}
-		return d, nil
+	if none == nil && cloudReaders[form] != nil {
+		files = []string{path}
 	}
-	cloud, err := read[form](path, opt)
+	var d dataset.Dataset
+	if files == nil {
+		if d, err = inspection.Open(ctx, path, opt); errors.Is(err, dataset.ErrUnsupported) {
+			form, files = cloudFiles(ctx, path)
+		}
+	}
+	if files != nil {
+		d, err = openClouds(ctx, path, form, files, opt)
+	}
 	if err != nil {
 		return nil, readError(path, err)
 	}
-	return dataset.Single(form, path, func(context.Context) (*dataset.Episode, error) {
-		e := &dataset.Episode{Name: dataset.BaseName(path), Notes: cloud.Notes}
-		e.Attributes.Source = path
-		e.Clouds = []dataset.CloudStream{{Name: "points", Times: []int64{0}, Source: oneCloud{cloud}}}
-		return e, nil
-	}), nil
+	return d, nil
 }
-
-// oneCloud is a series with one cloud. Concurrent readers share it, because it is never written.
-type oneCloud struct{ cloud *dataset.Cloud }
-
-func (o oneCloud) ReadCloud(context.Context, int) (*dataset.Cloud, error) { return o.cloud, nil }

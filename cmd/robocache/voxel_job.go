@@ -10,6 +10,7 @@ import (
 	"github.com/robocache/robocache/internal/arrayfile"
 	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/internal/schema"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/robocache/robocache/viz"
@@ -190,7 +191,7 @@ func (a *app) voxelized(j *voxelJob, device ops.Info) error {
 	if j.opts.Mode != ops.VoxelDense {
 		fmt.Fprintf(a.Out, "voxels: %d\n", f.Voxels)
 	}
-	t := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	t := text.NewTable(a.Out, tabwriter.AlignRight)
 	fmt.Fprintln(t, "points\tin range\tout of range\tnot finite\tdropped points\tdropped voxels\t")
 	fmt.Fprintf(t, "%d\t%d\t%d\t%d\t%d\t%d\t\n", n.Points, n.InRange, n.OutOfRange, n.NotFinite, n.DroppedPoints, n.DroppedVoxels)
 	if err := t.Flush(); err != nil {

@@ -38,14 +38,16 @@ round((max - min) / size) cells along an axis; a point in none of them is out of
 Without --min or --max the grid ends at the multiple of --size (from the other bound, if that is
 given) next to the cloud's outermost finite points, and OUT also holds the bounds, min and max [3].
 
---mode   OUT.npz holds
-occupancy  grid [Z,Y,X] uint8: 1 where there is a point
-count      grid [Z,Y,X] int32: the points in each cell
-sum, mean, max, min   grid [Z,Y,X,F], of each feature, or of x, y and z if there are none
-hard       voxels [V,P,3+F] (x, y, z, then the features; zero beyond a voxel's points),
-           coords [V,3] (z, y, x), num_points [V], and point_voxel [N], each point's voxel or -1
-sparse     coords [V,3], counts [V], features [V,F] (reduced by --reduce; none for count),
-           point_voxel [N] and row_splits
+OUT.npz holds, by --mode:
+  occupancy  grid [Z,Y,X] uint8: 1 where there is a point
+  count      grid [Z,Y,X] int32: the points in each cell
+  sum, mean, max, min
+             grid [Z,Y,X,F], of each feature, or of x, y and z without features
+  hard       voxels [V,P,3+F] (x, y, z, then the features; zero beyond a
+             voxel's points), coords [V,3] (z, y, x), num_points [V], and
+             point_voxel [N], each point's voxel or -1
+  sparse     coords [V,3], counts [V], features [V,F] (reduced by --reduce;
+             none for count), point_voxel [N] and row_splits
 
 Hard voxels come in the order of their first points, sparse ones in the order of their cells. For a
 batch grids have a leading dimension, coordinates a leading column, and hard voxels row_splits too.
@@ -59,10 +61,14 @@ the cap. With --json these counters are the one object on standard output.
 features are then the means of x, y, z and of the features, and all of it is float64.`
 
 const voxelizeExample = `  robocache voxelize scan.pcd -o scan.npz --size 0.2 --plot scan.png
-  robocache voxelize scan.bin -o pillars.npz --preset mmcv --size 0.16,0.16,4 --min 0,-39.68,-3 --max 69.12,39.68,1
-  robocache voxelize scan.ply -o grid.npz --mode max --size 0.1 --min -20,-20,-2 --max 20,20,2
-  robocache voxelize drive.mcap -o scans.npz --stream /points --mode sparse --size 0.2
-  robocache voxelize batch.npz -o sparse.npz --mode sparse --reduce mean --size 0.05`
+  robocache voxelize scan.bin -o pillars.npz --preset mmcv \
+      --size 0.16,0.16,4 --min 0,-39.68,-3 --max 69.12,39.68,1
+  robocache voxelize scan.ply -o grid.npz --mode max --size 0.1 \
+      --min -20,-20,-2 --max 20,20,2
+  robocache voxelize drive.mcap -o scans.npz --stream /points \
+      --mode sparse --size 0.2
+  robocache voxelize batch.npz -o sparse.npz --mode sparse --reduce mean \
+      --size 0.05`
 
 func (a *app) voxelizeCommand() *cobra.Command {
 	r := &voxelRequest{
@@ -88,10 +94,11 @@ func (a *app) voxelizeCommand() *cobra.Command {
 			return cloudFormats, cobra.ShellCompDirectiveFilterFileExt
 		},
 	}
+	takesRecordings(cmd, 0)
 	f := cmd.Flags()
-	f.StringVarP(&r.out, "output", "o", "", "the .npz file to write")
-	f.StringVar(&r.plot, "plot", "", "also draw the voxels, obliquely and from above, to this .png file")
-	f.StringSliceVar(&r.columns, "columns", nil, "the `names` of a .bin file's columns: x,y,z,intensity,ring (default found from its name and numbers)")
+	f.StringVarP(&r.out, "output", "o", "", "the .npz `FILE` to write")
+	f.StringVar(&r.plot, "plot", "", "also draw the voxels, obliquely and from above, to this .png `FILE`")
+	f.StringSliceVar(&r.columns, "columns", nil, "the `NAMES` of a .bin file's columns: x,y,z,intensity,ring (default found from its name and numbers)")
 	f.StringVar(&r.stream, "stream", "", "the `NAME` of a recording's cloud series (default the only one)")
 	f.Var(&r.one, "cloud", "one cloud in the series, counted from 0 (default all, as a batch)")
 	f.Lookup("cloud").DefValue = "0" // so that help shows no other default
@@ -115,6 +122,7 @@ func (a *app) voxelizeCommand() *cobra.Command {
 	complete(cmd, "order", r.order.Names)
 	complete(cmd, "preset", r.preset.Names)
 	files(cmd, map[string]string{"output": "npz", "plot": "png"})
+	completeFrom(cmd, cloudNames, "", "stream")
 	return cmd
 }
 
@@ -123,11 +131,9 @@ func (a *app) voxelize(r *voxelRequest) error {
 	if err != nil {
 		return err
 	}
-	clean, err := a.begin(&r.in, r.reading.Definitions, output{flag: "-o", path: r.out}, output{flag: "--plot", path: r.plot})
-	if err != nil {
+	if err := a.begin(&r.in, r.reading.Definitions, output{flag: "-o", path: r.out}, output{flag: "--plot", path: r.plot}); err != nil {
 		return err
 	}
-	defer clean()
 	done := a.Step("reading " + r.in)
 	c, err := r.load(context.Background())
 	done()

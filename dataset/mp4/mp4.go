@@ -54,6 +54,9 @@ func (f *File) Close() error {
 	return storage.CloseOnce(f.closer)
 }
 
+// Bytes returns a new reader of the whole file, as it is stored.
+func (f *File) Bytes() *io.SectionReader { return io.NewSectionReader(f.r, 0, f.size) }
+
 // Video returns the first video track; every call returns the same one. If there is none, the error is dataset.ErrNotFound.
 func (f *File) Video() (*Track, error) { return f.video() }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/doctor"
 	"github.com/robocache/robocache/internal/text"
@@ -25,7 +26,7 @@ type group struct {
 	kind     doctor.Kind
 	severity doctor.Severity // the worst
 	count    int
-	findings []*doctor.Finding
+	findings []int // places in the report
 }
 
 // Write writes a report as one page, which needs no network and no other file. Findings are grouped by kind, the most severe first,
@@ -39,14 +40,14 @@ func Write(w io.Writer, r *doctor.Report) error {
 			g = &group{kind: f.Kind, severity: f.Severity}
 			groups[f.Kind] = g
 		}
-		if f.Severity == doctor.Error {
-			g.severity = doctor.Error
+		if f.Severity.AtLeast(g.severity) {
+			g.severity = f.Severity
 		}
 		g.count += f.Count
-		g.findings = append(g.findings, f)
+		g.findings = append(g.findings, i)
 	}
 	var list []*group
-	for _, severity := range []doctor.Severity{doctor.Error, doctor.Warning} {
+	for _, severity := range doctor.Severities() {
 		for _, k := range doctor.Kinds() {
 			if g := groups[k]; g != nil && g.severity == severity {
 				list = append(list, g)
@@ -73,16 +74,22 @@ func render(r *doctor.Report, groups []*group) string {
 	}
 	b.WriteString(strings.Replace(head, "TITLE", html.EscapeString(strings.Join(titles, ", ")), 1))
 	b.WriteString(`<h1 id="verdict">`)
-	if errors := r.Count(doctor.Error); len(r.Findings) == 0 {
+	if len(r.Findings) == 0 {
 		put(`<span class="good">Nothing found</span>`)
 	} else {
-		put(`<span class="error">%s</span>, <span class="warning">%s</span>`, text.Count(errors, "error", "errors"), text.Count(len(r.Findings)-errors, "warning", "warnings"))
+		for i, n := range r.Tally() {
+			class := n.Severity
+			if n.Count == 0 {
+				class = "soft"
+			}
+			put(`%s<span class="%s">%s</span>`, ", "[:min(2*i, 2)], class, n)
+		}
 	}
 	b.WriteString("</h1>\n<p class=\"soft\">")
 	for _, s := range c.Paths {
 		put("%s (%s, %s)", s.Name, s.Format, text.Count(s.Episodes, "episode", "episodes"))
 		if s.Path != "" {
-			put(": %s", s.Path)
+			put(`: %s; <code>robocache view %s</code> shows it`, s.Path, quoted(s.Path))
 		}
 		put("<br>")
 	}
@@ -95,6 +102,10 @@ func render(r *doctor.Report, groups []*group) string {
 	if c.Unlisted > 0 {
 		put("; %s more of the same are not listed", text.Count(c.Unlisted, "finding", "findings"))
 	}
+	many := len(groups) > 0 && c.Episodes+c.Unread > 1
+	if many {
+		put(`. <a href="#episodes">Findings by episode</a>`)
+	}
 	put(".</p>\n")
 	if len(groups) > 0 {
 		put("<table>\n<tr><th>kind</th><th>severity</th><th>findings</th><th>occurrences</th></tr>\n")
@@ -106,11 +117,12 @@ func render(r *doctor.Report, groups []*group) string {
 	}
 	for _, g := range groups {
 		put(`<details open id="%s"><summary><h2 class="%s">%s</h2></summary>`+"\n", g.kind, g.severity, g.kind)
-		for _, f := range g.findings {
-			put(`<article class="finding" data-kind="%s">`+"\n<h3>", f.Kind)
+		for _, i := range g.findings {
+			f := &r.Findings[i]
+			put(`<article class="finding" data-kind="%s" id="finding-%s">`+"\n<h3>", f.Kind, fmt.Sprint(i))
 			put("%s", f.Where())
-			if f.Stream != "" {
-				put(", %s", f.Stream)
+			if who := text.Names(f.Streams); who != "" {
+				put(", %s", who)
 			}
 			if len(f.Columns) > 0 {
 				put(` <span class="soft">(%s)</span>`, text.List(f.Columns, mostNames))
@@ -120,7 +132,7 @@ func render(r *doctor.Report, groups []*group) string {
 				put(`<p class="soft">%s</p>`+"\n", f.WhatToDo)
 			}
 			if f.Plot != nil {
-				b.WriteString(svg(f.Plot)) // its texts are already escaped
+				b.WriteString(svg(f)) // its texts are already escaped
 			}
 			if times := when(f); times != "" {
 				put(`<p class="when">%s</p>`+"\n", times)
@@ -129,8 +141,49 @@ func render(r *doctor.Report, groups []*group) string {
 		}
 		put("</details>\n")
 	}
+	if many {
+		episodes(r, put)
+	}
 	put("</body>\n</html>\n")
 	return b.String()
+}
+
+// episodes writes the index: the episodes that have findings, with links to these.
+func episodes(r *doctor.Report, put func(format string, args ...any)) {
+	type episode struct {
+		path   string
+		number int
+	}
+	places := make([]int, len(r.Findings))
+	for i := range places {
+		places[i] = i
+	}
+	put("<details open id=\"episodes\"><summary><h2>Episodes with findings</h2></summary>\n<ul>\n")
+	for _, list := range dataset.Grouped(places, func(i *int) episode { return episode{r.Findings[*i].Path, r.Findings[*i].Episode} }) {
+		first := &r.Findings[list[0]]
+		where := first.Where()
+		if len(r.Checked.Paths) > 1 {
+			where = first.Path + ": " + where
+		}
+		put("<li>%s: ", where)
+		for _, i := range list {
+			f := &r.Findings[i]
+			put(`<a class="%s" href="#finding-%s">%s</a> `, f.Severity, fmt.Sprint(i), f.Kind)
+		}
+		if first.Path != "" && first.Episode != doctor.Whole {
+			put("<br><code>robocache view %s <nobr>--episode %s</nobr></code>", quoted(first.Path), fmt.Sprint(first.Episode))
+		}
+		put("</li>\n")
+	}
+	put("</ul>\n</details>\n")
+}
+
+// quoted returns a path as an argument for a shell.
+func quoted(path string) string {
+	if strings.ContainsAny(path, " \t'\"$&;()<>*?[]`\\|!#~") {
+		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+	}
+	return path
 }
 
 // why returns the sentence of a finding: that of its note if it has one.

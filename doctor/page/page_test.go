@@ -22,3 +22,24 @@ func TestThePageHasTheSentencesOfNotes(t *testing.T) {
 	assert.Contains(t, b.String(), "<p>"+notetext.Line(info.Notes[0])+".</p>")
 	assert.NotContains(t, b.String(), r.Findings[0].Why)
 }
+
+// The index has each episode with findings, with links to these and the command that shows the episode.
+func TestThePageHasAnIndexOfEpisodes(t *testing.T) {
+	r := &doctor.Report{Checked: doctor.Checked{Episodes: 3, Paths: []doctor.Source{{Path: "a b", Name: "a b"}}}, Findings: []doctor.Finding{
+		{Kind: doctor.Schema, Severity: doctor.Warning, Path: "a b", Episode: doctor.Whole, Count: 1},
+		{Kind: doctor.Gap, Severity: doctor.Warning, Path: "a b", Episode: 2, Streams: []string{"x", "y"}, Count: 2},
+		{Kind: doctor.NaN, Severity: doctor.Information, Path: "a b", Episode: 2, Count: 1},
+	}}
+	var b strings.Builder
+	require.NoError(t, Write(&b, r))
+	text := b.String()
+	assert.Contains(t, text, `<span class="soft">0 errors</span>, <span class="warning">2 warnings</span>, <span class="information">1 note</span>`)
+	assert.Contains(t, text, `id="finding-1"`)
+	assert.Contains(t, text, `episode 2: <a class="warning" href="#finding-1">gap</a> <a class="information" href="#finding-2">nan</a> `)
+	assert.Contains(t, text, `<code>robocache view &#39;a b&#39; <nobr>--episode 2</nobr></code>`)
+	assert.Equal(t, 1, strings.Count(text, "<nobr>"), "one for each episode, none for the dataset")
+	r.Checked.Episodes = 1
+	b.Reset()
+	require.NoError(t, Write(&b, r))
+	assert.NotContains(t, b.String(), `id="episodes"`)
+}

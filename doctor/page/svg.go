@@ -18,8 +18,9 @@ const (
 	mostMarks                         = 200
 )
 
-// svg draws the plot: lines over x, with a mark at each time that was found.
-func svg(p *doctor.Plot) string {
+// svg draws the finding's plot: lines over x, with a mark at each time that was found, and ranges that are not most of the axis.
+func svg(f *doctor.Finding) string {
+	p := f.Plot
 	x0, x1, y0, y1 := bounds(p)
 	px := func(x float64) float64 { return left + (x-x0)/(x1-x0)*plotWide }
 	py := func(y float64) float64 { return above + (y1/2-y/2)/(y1/2-y0/2)*plotHigh } // halves do not overflow
@@ -30,6 +31,12 @@ func svg(p *doctor.Plot) string {
 	}
 	for _, t := range ticks(x0, x1, 8) {
 		fmt.Fprintf(&b, `<path class="grid" d="M%.1f %dV%d"/><text class="tick" x="%.1f" y="%d" text-anchor="middle">%s</text>`, px(t), above, high-below, px(t), high-below+13, tickText(t))
+	}
+	for _, s := range f.Places() {
+		from, to := max(float64(s.From-f.Start)/1e9, x0), min(float64(s.To-f.Start)/1e9, x1)
+		if p.X == "s" && from <= to && to-from < (x1-x0)/2 {
+			fmt.Fprintf(&b, `<rect class="range" x="%.1f" y="%d" width="%.1f" height="%.0f"/>`, px(from), above, max(px(to)-px(from), 1), plotHigh)
+		}
 	}
 	for _, m := range p.Marks[:min(len(p.Marks), mostMarks)] {
 		if m >= x0 && m <= x1 {
@@ -58,6 +65,9 @@ func svg(p *doctor.Plot) string {
 		b.WriteString(`"/>`)
 	}
 	fmt.Fprintf(&b, `<text class="axis" x="%d" y="%d" text-anchor="end">%s</text>`, wide-right, high-4, html.EscapeString(p.X))
+	if len(p.Lines) > 1 {
+		fmt.Fprintf(&b, `<text class="axis" x="%d" y="%d">%s</text>`, left+4, above+10, html.EscapeString(p.Y))
+	}
 	if len(p.Lines) > 0 {
 		at := float64(left)
 		for i, l := range p.Lines {

@@ -17,7 +17,7 @@ func TestPicturesHaveFiniteNumbers(t *testing.T) {
 		for i := range x {
 			x[i] = float64(i)
 		}
-		text := svg(&doctor.Plot{X: "s", Y: "v", Lines: []doctor.Line{{Name: "a", X: x, Y: y}}, Marks: []float64{0, nan}})
+		text := svg(&doctor.Finding{Plot: &doctor.Plot{X: "s", Y: "v", Lines: []doctor.Line{{Name: "a", X: x, Y: y}}, Marks: []float64{0, nan}}})
 		assert.NotContains(t, text, "NaN", y)
 		assert.NotContains(t, text, "Inf", y)
 	}

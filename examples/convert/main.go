@@ -23,7 +23,7 @@ import (
 func main() {
 	in := flag.String("in", "examples/data/turtles2", "a recording, or a folder of them")
 	plan := flag.String("plan", "examples/convert/plan.yaml", "how its streams are put on one clock")
-	output := flag.String("o", "turtles", "the dataset to write")
+	output := flag.String("o", "turtles-lerobot", "the dataset to write")
 	flag.Parse()
 	if err := run(*in, *plan, *output, os.Stdout); err != nil {
 		log.Fatal("convert: ", err)

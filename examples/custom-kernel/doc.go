@@ -1,5 +1,5 @@
-// Package main runs a kernel of one's own: deadband.cu, compiled to deadband.ptx by clang, on a GPU or, with -device sim,
-// on the simulated device, where there need be none.
+// Package main runs a kernel of one's own: deadband.cu, compiled to deadband.ptx by clang, on a GPU, or on the simulated device if
+// there is none.
 //
-//	go run github.com/robocache/robocache/examples/custom-kernel -device sim
+//	go run ./examples/custom-kernel [-device sim]
 package main

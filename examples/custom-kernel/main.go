@@ -17,7 +17,7 @@ import (
 var kernels []byte
 
 func main() {
-	device := flag.String("device", "cuda", "cuda, or sim for the simulated device")
+	device := flag.String("device", "auto", "cuda, sim for the simulated device, or auto: sim if there is no GPU")
 	flag.Parse()
 	if err := run(*device, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "custom-kernel:", err)
@@ -34,7 +34,7 @@ func open(device string) (*cudadrv.Device, error) {
 	case "sim":
 		drv, err = cudadrv.NewDriver(cudasim.New(cudasim.Config{}).FunctionTable())
 	default:
-		return nil, fmt.Errorf("-device: got %q, want cuda or sim", device)
+		return nil, fmt.Errorf("-device: got %q, want auto, cuda or sim", device)
 	}
 	if err != nil {
 		return nil, err
@@ -43,6 +43,13 @@ func open(device string) (*cudadrv.Device, error) {
 }
 
 func run(device string, out io.Writer) (err error) {
+	if device == "auto" {
+		device = "cuda"
+		if _, err := cudadrv.Open(); err != nil {
+			fmt.Fprintln(out, "no GPU: on the simulated device")
+			device = "sim"
+		}
+	}
 	dev, err := open(device)
 	if err != nil {
 		return err

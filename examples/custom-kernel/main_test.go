@@ -28,6 +28,13 @@ func TestPrintsTheSameOnTheSimulatedDevice(t *testing.T) {
 	assert.Equal(t, printed, out.String())
 }
 
+func TestRunsWithoutAGPU(t *testing.T) {
+	t.Setenv("ROBOCACHE_LIBCUDA", "none")
+	var out bytes.Buffer
+	require.NoError(t, run("auto", &out))
+	assert.Equal(t, "no GPU: on the simulated device\n"+printed, out.String())
+}
+
 func TestPrintsTheSameOnAGPU(t *testing.T) {
 	gputest.Require(t)
 	var out bytes.Buffer
@@ -36,5 +43,5 @@ func TestPrintsTheSameOnAGPU(t *testing.T) {
 }
 
 func TestUnknownDevice(t *testing.T) {
-	assert.ErrorContains(t, run("tpu", &bytes.Buffer{}), `"tpu", want cuda or sim`)
+	assert.ErrorContains(t, run("tpu", &bytes.Buffer{}), `"tpu", want auto, cuda or sim`)
 }

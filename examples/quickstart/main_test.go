@@ -13,18 +13,43 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const printed = `clock: 301 timestamps at 50 Hz, 20.32875 to 26.32875 s (begins with manual_control_setpoint, ends with vehicle_control_mode)
-                   stream  samples      rate  gaps               range  timestamps    valid  outside  in gaps  lossy  methods
-      actuator_controls_0     1812  403.9 Hz     1  20.327 to 26.826 s         301   97.0 %        0        9      0  8 linear, 1 previous
-         vehicle_attitude     1298  204.6 Hz     1  20.327 to 26.823 s         301   97.3 %        0        8      0  8 slerp, 1 previous
-                 airspeed      595   93.6 Hz     1  20.319 to 26.823 s         301   97.3 %        0        8      0  linear
-  manual_control_setpoint       33    5.0 Hz     0  20.329 to 26.727 s         301  100.0 %        0        0      0  16 previous, 11 linear
-     vehicle_control_mode       14    2.0 Hz     0  20.221 to 26.338 s         301  100.0 %        0        0      0  previous
-dropouts noted by the recorder: 1, 0.030 s in all
-computed on cpu; wrote quickstart.npz and quickstart.png
+const printed = `1. Faults in flight.ulg, by cause:
+
+   gap         actuator_controls_0, actuator_controls_1, airspeed, estimator_status and 5 more
+               at the same time, 9 steps are longer than 20 ms to 151 ms, the longest 160 ms to 163.8 ms, where the median is 2.475 ms to 50.34 ms; some 271 samples are missing (2 other streams have the same clock)
+            -> Set max_gap: 152ms in the plan, so that values in a gap are not valid; look for dropped messages, a full disk or a busy network where it was recorded.
+
+   gap         ekf_gps_drift
+               1 step is longer than 601.2 ms, the longest 1.207 s, where the median is 200.4 ms; some 5 samples are missing
+            -> Set max_gap: 602ms in the plan, so that values in a gap are not valid; look for dropped messages, a full disk or a busy network where it was recorded.
+
+   jitter      vehicle_angular_velocity, vehicle_angular_acceleration
+               one step in twenty is 2.444 ms or more away from the median of 2.475 ms
+            -> Take the time when the sensor measured, if the recording has it (--clock header), rather than when the message arrived or was written; else resample linearly, so that no sample stands for another time.
+
+   dropout     the recording
+               the recorder noted that it lost data 1 time, for 30 ms together
+            -> Set max_gap in the plan, so that the hole is not valid; a faster storage card, or fewer logged topics, prevents it.
+
+   angle-wrap  yaw_estimator_status
+               yaw_composite jumps by a turn of 2 pi, 4 times
+            -> Give the column method: angle in the plan, so that it is not interpolated through the turn; for a network, take its sine and cosine.
+
+2. Five streams on one clock of 50 Hz, 301 timestamps, computed on cpu:
+
+   stream                    samples   recorded     values   valid
+   actuator_controls_0          1812   403.9 Hz    [301 9]  97.0 %
+   vehicle_attitude             1298   204.6 Hz    [301 9]  97.3 %
+   airspeed                      595    93.6 Hz    [301 4]  97.3 %
+   manual_control_setpoint        33     5.0 Hz   [301 27] 100.0 %
+   vehicle_control_mode           14     2.0 Hz   [301 18] 100.0 %
+
+3. quickstart.npz has these values with masks; quickstart.png shows them over the samples, with gaps.
+
+Next, in the browser: go run ./cmd/robocache view examples/data/flight.ulg
 `
 
-func TestPrintsATableAndWritesBothFiles(t *testing.T) {
+func TestPrintsFaultsAndATableAndWritesBothFiles(t *testing.T) {
 	checkedIn, err := filepath.Abs("quickstart.png")
 	require.NoError(t, err)
 	log, err := filepath.Abs("../data/flight.ulg")

@@ -16,25 +16,25 @@ import (
 	"github.com/robocache/robocache/internal/fault"
 )
 
-// file is a file that is being written and has not got its name yet.
+// file is an unfinished output under a temporary name.
 type file struct {
 	f       *os.File
-	path    string // as the caller wrote it, for errors
+	path    string // the caller's spelling, for errors
 	target  string // the file that path is or links to
-	release func() // ends the claim on the temporary name
+	release func() // releases the temporary name
 	done    bool
-	sum     uint32 // CRC-32C of what was written
-	size    int64  // bytes of it
+	sum     uint32 // CRC-32C of the written bytes
+	size    int64  // bytes written
 }
 
-// ErrReadBack is a file that does not hold what was written to it.
+// ErrReadBack means that a file, read back, differs from the bytes written to it.
 var ErrReadBack = errors.New("read back, it is not what was written")
 
-// sums makes CRC-32C, which processors compute about as fast as they copy.
+// sums is the table for CRC-32C, which processors compute about as fast as they copy.
 var sums = crc32.MakeTable(crc32.Castagnoli)
 
-// create begins a file that rename will name path, or what path links to. The folder must exist. The permissions are those of the file that is there,
-// or those of os.Create.
+// create starts a file that rename will name path, or the file that path links to. The folder must exist. The file gets the permissions
+// of an existing file, or the default of os.Create.
 func create(path string) (*file, error) {
 	target, err := Follow(path)
 	if err != nil {
@@ -53,7 +53,7 @@ func create(path string) (*file, error) {
 	}
 	mode := fs.FileMode(0o666)
 	if old != nil {
-		mode = 0o600 // until the file has the permissions of the one that it replaces
+		mode = 0o600 // until the file gets the permissions of the old one
 	}
 	f, release, err := createBeside(target, mode)
 	if err == nil && old != nil && old.Mode().Perm() != mode && runtime.GOOS != "windows" {
@@ -69,7 +69,7 @@ func create(path string) (*file, error) {
 	return &file{f: f, path: path, target: target, release: release}, nil
 }
 
-// createBeside makes a temporary file beside a target, and claims it until release.
+// createBeside creates a temporary file next to a target, and claims it until release is called.
 func createBeside(target string, mode fs.FileMode) (f *os.File, release func(), err error) {
 	release, err = claimBeside(target, func(name string) (err error) {
 		f, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
@@ -78,7 +78,8 @@ func createBeside(target string, mode fs.FileMode) (f *os.File, release func(), 
 	return f, release, err
 }
 
-// claimBeside makes a temporary file or folder beside a target by calling do. Until release, Abandon removes it and no Sweep does.
+// claimBeside calls do to create a temporary file or folder next to a target. Until release is called, Abandon removes it and Sweep
+// does not.
 func claimBeside(target string, do func(name string) error) (release func(), err error) {
 	for {
 		var salt [8]byte
@@ -102,7 +103,7 @@ func claimBeside(target string, do func(name string) error) (release func(), err
 		if free {
 			return func() {
 				release()
-				held.Close() // of nil is an error, and nothing else
+				held.Close() // Close on nil only returns an error
 			}, nil
 		}
 		os.RemoveAll(name)
@@ -110,11 +111,11 @@ func claimBeside(target string, do func(name string) error) (release func(), err
 		if err != nil {
 			return nil, err
 		}
-		// A Sweep came between.
+		// A Sweep in another program removed the file before it was locked.
 	}
 }
 
-// Follow returns the file that a name stands for, through symbolic links, be it there or not.
+// Follow returns the file that a path refers to through symbolic links. It need not exist.
 func Follow(path string) (string, error) {
 	for range 40 {
 		st, err := fault.Lstat(path)
@@ -122,7 +123,7 @@ func Follow(path string) (string, error) {
 			return "", err
 		}
 		if err != nil || st.Mode()&fs.ModeSymlink == 0 {
-			return path, nil // what is not there will be made
+			return path, nil // a missing file will be created
 		}
 		to, err := os.Readlink(path)
 		if err != nil {
@@ -136,7 +137,7 @@ func Follow(path string) (string, error) {
 	return "", errors.New("too many links")
 }
 
-// named says a failure of the file that the caller knows, not of the one beside it.
+// named replaces the path in an error by the caller's path, because the temporary file's name means nothing to the caller.
 func named(path string, err error) error {
 	if below := (*fs.PathError)(nil); errors.As(err, &below) {
 		err = below.Err
@@ -159,7 +160,7 @@ func (f *file) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// finish flushes the file to the disk and compares what it holds with what was written. It has everything then but its name.
+// finish flushes the file to the disk and compares it with the written bytes. Only the rename is left after it.
 func (f *file) finish() error {
 	err := fault.Check("sync", f.path)
 	if err == nil {
@@ -177,8 +178,8 @@ func (f *file) finish() error {
 	return nil
 }
 
-// readBack reads the file from its beginning, and compares. What it reads the system may still have in memory: it finds what went wrong on the way
-// there, and a file that something else changed, not a disk that forgets.
+// readBack reads the whole file and compares the checksum. The system may return bytes from memory, so this detects errors before the
+// disk and changes by other programs, but not a failing disk.
 func (f *file) readBack() error {
 	var sum uint32
 	buf := make([]byte, 1<<18)
@@ -199,7 +200,8 @@ func (f *file) readBack() error {
 	return nil
 }
 
-// rename gives the file its name, in place of what had it. It is called while nothing is abandoned.
+// rename renames the file to its final name and replaces an existing file. The caller holds the lock of temporary, so that Abandon does
+// not run meanwhile.
 func (f *file) rename() error {
 	err := fault.Check("rename", f.path)
 	if err == nil {
@@ -212,7 +214,7 @@ func (f *file) rename() error {
 	return nil
 }
 
-// close removes the file if it has not got its name.
+// close removes the file unless it was renamed to its final name.
 func (f *file) close() {
 	if !f.done {
 		f.done = true
@@ -222,20 +224,20 @@ func (f *file) close() {
 	f.release()
 }
 
-// Output is a file to write: its name, and what writes its content.
+// Output is a file to write: its name, and a function that writes its content.
 type Output struct {
 	Path string
 	Fill func(io.Writer) error
 }
 
-// WriteFile writes a file with what fill writes, and leaves the old one if fill fails. A failure to write is an *fs.PathError that has the path, and
-// one that is ErrReadBack if the file, read back, is not what was written.
+// WriteFile writes a file with fill's output, and leaves the old file if fill fails. A write error is an *fs.PathError with the path.
+// It is ErrReadBack if the file, read back, differs from fill's output.
 func WriteFile(path string, fill func(io.Writer) error) error {
 	return WriteFiles(nil, Output{path, fill})
 }
 
-// WriteFiles writes files that belong together: none has its name before all are whole on the disk and were read back, and last, if it is not nil,
-// has succeeded. They are named in order.
+// WriteFiles writes files that belong together. It renames them in order, but only after all are flushed to the disk and read back, and
+// last (if not nil) has succeeded.
 func WriteFiles(last func() error, list ...Output) error {
 	var files []*file
 	defer func() {
@@ -273,7 +275,7 @@ func WriteFiles(last func() error, list ...Output) error {
 }
 
 func renameAll(files []*file) error {
-	temporary.Lock() // so that an end by a signal leaves all of them or none
+	temporary.Lock() // so that a signal leaves all files or none
 	defer temporary.Unlock()
 	for _, f := range files {
 		if err := f.rename(); err != nil {
@@ -283,8 +285,8 @@ func renameAll(files []*file) error {
 	return nil
 }
 
-// Check returns the error that writing a file would meet from the start: no such folder, no permission, a folder of that name. It leaves nothing, and
-// removes the temporaries that killed programs left.
+// Check returns the error that writing a file would hit at the start: a missing folder, no permission, or a folder with that name. It
+// leaves no file, and removes temporary files that killed programs left.
 func Check(path string) error {
 	target, err := Follow(path)
 	if err != nil {
@@ -299,7 +301,7 @@ func Check(path string) error {
 	return nil
 }
 
-// syncDir makes a rename last. Where a folder cannot be flushed, as on Windows, the rename alone must do.
+// syncDir flushes a folder so that a rename survives a crash. On Windows folders cannot be flushed, so it does nothing there.
 func syncDir(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -311,7 +313,7 @@ func syncDir(dir string) error {
 	return errors.Join(flush(d), d.Close())
 }
 
-// flush flushes a file or folder to the disk. It returns nil if the file system cannot, as some network file systems.
+// flush flushes a file or folder to the disk. It returns nil if the file system does not support this, as some network file systems.
 func flush(f *os.File) error {
 	err := f.Sync()
 	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) {

@@ -2,10 +2,10 @@ package atomicfile
 
 import "path/filepath"
 
-// File is a file that is written bit by bit, by who cannot wait for it in one call as WriteFile does. It is for one goroutine.
+// File is an output that is written in steps, for callers that cannot use WriteFile. One goroutine may use it at a time.
 type File struct{ file *file }
 
-// Create begins a file that Commit will name path, or what path links to. The folder that it lies in must exist.
+// Create starts a file that Commit will name path, or the file that path links to. Its folder must exist.
 func Create(path string) (*File, error) {
 	f, err := create(path)
 	if err != nil {
@@ -14,10 +14,10 @@ func Create(path string) (*File, error) {
 	return &File{f}, nil
 }
 
-// Write appends to the file. A failure is an *fs.PathError that has the file's path.
+// Write appends to the file. An error is an *fs.PathError with the file's path.
 func (f *File) Write(p []byte) (int, error) { return f.file.Write(p) }
 
-// Commit flushes the file to the disk, reads it back, compares it with what was written and gives it its name. Errors are those of WriteFile.
+// Commit flushes the file to the disk, reads it back, compares it and gives it its final name. It returns the same errors as WriteFile.
 func (f *File) Commit() error {
 	if err := f.file.finish(); err != nil {
 		return err
@@ -31,7 +31,7 @@ func (f *File) Commit() error {
 	return nil
 }
 
-// Close removes the file if it has not got its name. Close twice is fine.
+// Close removes the file unless Commit succeeded. Close twice is fine.
 func (f *File) Close() error {
 	f.file.close()
 	return nil

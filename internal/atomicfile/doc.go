@@ -1,7 +1,7 @@
-// Package atomicfile writes files so that a name holds the old content or the new one, never a part.
+// Package atomicfile writes files so that a name refers to the old content or the new one, never to a part.
 //
-// The content goes into a file beside the final name, is flushed to the disk, is read back and compared with what was written, and is renamed over
-// it. A name that is a symbolic link stays one: what it links to is written. A [Folder] of files gets its name in the same way; its files are read
-// back by who writes them. A program that a signal ends calls [Abandon] first, and nothing half-written stays.
-// Of programs that would write the same, [Lock] lets one do it.
+// The content is written to a temporary file next to the final name, flushed to the disk, read back, compared, and renamed. If the name
+// is a symbolic link, the linked file is replaced and the link stays. A [Folder] gets its name in the same way, but its writer must
+// read the files back. A program that ends by a signal calls [Abandon] first, so that no partial output stays. [Lock] ensures that only
+// one program writes an output.
 package atomicfile

@@ -11,22 +11,23 @@ import (
 	"github.com/robocache/robocache/internal/fault"
 )
 
-// Folder is a folder of files that belong together, which has not got its name yet.
+// Folder is an unfinished folder, with files that belong together, under a temporary name.
 type Folder struct {
-	temporary string // where it is written, beside its name
-	path      string // as the caller wrote it, for errors
+	temporary string // where files are written, next to the final name
+	path      string // the caller's spelling, for errors
 	target    string // the folder that path is or links to
 	replace   bool
 	release   func()
 	done      bool
-	mode      fs.FileMode // of the folder that it replaces; 0 if there is none
+	mode      fs.FileMode // permissions of the folder to replace; 0 if there is none
 }
 
-// replaced is what the name of a folder ends in that another one is about to replace, after what that one was called.
+// replaced is the suffix for a folder that is being replaced. It is appended to the new folder's temporary name.
 const replaced = ".old"
 
-// NewFolder begins a folder that Commit will name path, or what path links to. The folder that it lies in must exist. What has the name already is an
-// *fs.PathError that is fs.ErrExist, unless it is a folder and may be replaced; the new one has its permissions.
+// NewFolder starts a folder that Commit will name path, or the folder that path links to. The parent folder must exist. If the name is
+// taken, the error is an *fs.PathError that is fs.ErrExist, unless replace is true and the name is a folder. A replacement keeps the
+// old folder's permissions.
 func NewFolder(path string, replace bool) (*Folder, error) {
 	target, err := Follow(filepath.Clean(path))
 	if err != nil {
@@ -38,7 +39,7 @@ func NewFolder(path string, replace bool) (*Folder, error) {
 		return nil, err
 	}
 	mode := fs.FileMode(0o777)
-	if f.mode != 0 { // what replaces a folder is for those that it was for
+	if f.mode != 0 { // private until it gets the old folder's permissions
 		mode = 0o700
 	}
 	f.release, err = claimBeside(target, func(name string) error {
@@ -51,9 +52,9 @@ func NewFolder(path string, replace bool) (*Folder, error) {
 	return f, nil
 }
 
-// Create makes a file in the folder, and the folders above it. path begins with Path.
+// Create creates a file in the folder, and missing folders above it. path begins with Path.
 func (f *Folder) Create(path string) (file *fault.File, err error) {
-	temporary.Lock() // so that none is made after Abandon
+	temporary.Lock() // so that no file is created after Abandon
 	defer temporary.Unlock()
 	if err := fault.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, err
@@ -61,7 +62,7 @@ func (f *Folder) Create(path string) (file *fault.File, err error) {
 	return fault.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 }
 
-// TemporaryFolder makes a folder with mode 0700 beside a path, which need not exist. remove deletes the folder.
+// TemporaryFolder creates a folder with mode 0700 next to a path, which need not exist. remove deletes the folder.
 func TemporaryFolder(beside string) (dir string, remove func(), err error) {
 	sweepBeside(beside)
 	release, err := claimBeside(beside, func(name string) error {
@@ -77,7 +78,7 @@ func TemporaryFolder(beside string) (dir string, remove func(), err error) {
 	}, nil
 }
 
-// free returns an error if the name is taken, and notes the permissions of a folder that is to be replaced.
+// free returns an error if the name is taken, and records the permissions of a folder to be replaced.
 func (f *Folder) free() error {
 	st, err := os.Lstat(f.target)
 	switch {
@@ -94,15 +95,15 @@ func (f *Folder) free() error {
 	return nil
 }
 
-// Path returns where its files are to be written.
+// Path returns the folder in which files must be created.
 func (f *Folder) Path() string { return f.temporary }
 
-// Name returns the name that Commit will give it, as the caller wrote it.
+// Name returns the final name in the caller's spelling.
 func (f *Folder) Name() string { return f.path }
 
-// Commit flushes every file to the disk and gives the folder its name. A folder that it replaces is removed when the new one is there; should the
-// machine stop between the two, the old one lies beside the name, and Sweep gives it back. After an error there is under the name what was there before, unless it says
-// that the new folder has its name.
+// Commit flushes every file to the disk and renames the folder. An old folder is removed after the rename. If the machine stops between
+// the two steps, the old folder stays next to the name and Sweep restores it. After an error the name has its old content, unless the
+// error reports that the new folder has its name.
 func (f *Folder) Commit() error {
 	err := filepath.WalkDir(f.temporary, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -129,9 +130,9 @@ func (f *Folder) Commit() error {
 	return nil
 }
 
-// rename gives the folder its name, in place of what had it.
+// rename renames the folder to its final name and moves an old folder away.
 func (f *Folder) rename() error {
-	temporary.Lock() // so that an end by a signal leaves the old folder or the new one
+	temporary.Lock() // so that a signal leaves the old folder or the new one
 	defer temporary.Unlock()
 	if err := f.free(); err != nil {
 		return err
@@ -144,7 +145,7 @@ func (f *Folder) rename() error {
 	old := ""
 	if f.replace {
 		old = f.temporary + replaced
-		held, _, err := hold(f.target, f.target) // against a Sweep
+		held, _, err := hold(f.target, f.target) // so that Sweep does not remove it
 		if err != nil {
 			return named(f.path, err)
 		}
@@ -182,7 +183,7 @@ func syncFile(path string) error {
 	return errors.Join(flush(file), file.Close())
 }
 
-// Close removes the folder if it has not got its name. Close twice is fine.
+// Close removes the folder unless Commit succeeded. Close twice is fine.
 func (f *Folder) Close() error {
 	if f.done {
 		return nil

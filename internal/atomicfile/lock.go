@@ -9,18 +9,19 @@ import (
 	"github.com/robocache/robocache/internal/fault"
 )
 
-// ErrLocked says that another holds a lock.
+// ErrLocked means that another program holds the lock.
 var ErrLocked = errors.New("locked")
 
-// Lock makes a file that whoever works on something holds meanwhile, and removes it at unlock, or [Abandon] does. Where another holds it, the error is [ErrLocked]; one that
-// a program has left which was killed is taken over. Where files cannot be locked, or this one not be made for want of a folder or a permission, there is
-// no lock and no error. Any other error of the system is returned, because two programs could then write one output.
+// Lock creates and locks a file, so that only one program works on an output. unlock and [Abandon] remove the file. If another program
+// holds the lock, the error is [ErrLocked]. A lock file left by a killed program is taken over. If locks are not supported, or the file
+// cannot be created because of a missing folder or permission, there is no lock and no error. Any other system error is returned,
+// because two programs could then write one output.
 func Lock(path string) (unlock func(), err error) {
 	none := func() {}
 	for {
 		var f *os.File
 		again := false
-		release, err := making(path, func() (err error) { // the file may be another's until it is locked
+		release, err := making(path, func() (err error) { // the file may belong to another program until it is locked
 			f, again, err = lock(path)
 			return err
 		})
@@ -33,19 +34,20 @@ func Lock(path string) (unlock func(), err error) {
 			return none, nil
 		}
 		return func() {
-			_ = os.Remove(path) // before others can have it
+			_ = os.Remove(path) // before the lock ends
 			release()
 			f.Close()
 		}, nil
 	}
 }
 
-// unlockable reports whether an error is that of a file that this user or its disk cannot lock.
+// unlockable reports whether an error means that this user or file system cannot lock the file.
 func unlockable(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, errors.ErrUnsupported)
 }
 
-// lock makes a file and locks it. The error is ErrLocked if another program holds the lock; again is set if that program has removed the file meanwhile.
+// lock creates and locks a file. The error is ErrLocked if another program holds the lock. again is true if that program removed the
+// file meanwhile.
 func lock(path string) (f *os.File, again bool, err error) {
 	f, err = fault.Call("lock", path, func() (*os.File, error) { return os.OpenFile(path, os.O_RDWR|os.O_CREATE|noFollow, 0o666) })
 	if err != nil {
@@ -80,10 +82,11 @@ func same(f *os.File, path string) error {
 	return err
 }
 
-// hold opens and locks a temporary file or folder. The lock lasts until held is closed or the program ends; held is nil if the system cannot lock it. free
-// is false if another program holds the lock, or has removed the file. target is the name of the output.
+// hold opens and locks a temporary file or folder. The lock lasts until held is closed or the program ends; held is nil if locks are
+// not supported. free is false if another program holds the lock or has removed the file. target is the output's name, for errors.
 func hold(path, target string) (held *os.File, free bool, err error) {
-	for _, mode := range []int{os.O_RDWR, os.O_RDONLY} { // the first fails for a folder, and the second cannot lock on some networks
+	// Writing fails for a folder; read-only files cannot be locked on some network file systems.
+	for _, mode := range []int{os.O_RDWR, os.O_RDONLY} {
 		f, err := fault.Call("lock", target, func() (*os.File, error) { return os.OpenFile(path, mode|noFollow, 0) })
 		switch {
 		case errors.Is(err, fs.ErrNotExist):

@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// noFollow are flags of open: a link is an error, and a pipe does not block.
+// noFollow holds flags for open: opening a symbolic link fails, and opening a pipe does not block.
 const noFollow = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
-// tryLock locks a file until it is closed or the program ends; possible is false where its disk has no locks.
+// tryLock locks a file until it is closed or the program ends. possible is false if the file system has no locks.
 func tryLock(f *os.File) (held, possible bool) {
 	for {
 		switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
@@ -23,7 +23,7 @@ func tryLock(f *os.File) (held, possible bool) {
 	}
 }
 
-// links returns the number of a file's names.
+// links returns how many names a file has.
 func links(st os.FileInfo) int {
 	if s, ok := st.Sys().(*syscall.Stat_t); ok {
 		return int(s.Nlink)

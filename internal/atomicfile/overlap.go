@@ -9,15 +9,16 @@ import (
 	"github.com/robocache/robocache/internal/fault"
 )
 
-// Overlap reports whether an output is an input, lies below it, or contains it. Symbolic and hard links are resolved, also inside an input folder if the
-// output exists. Neither path needs to exist. The error is that of a call that failed, so that the answer is not known.
+// Overlap reports whether an output is an input, lies inside it, or contains it. It resolves symbolic links, and hard links too, also
+// inside an input folder if the output exists. Neither path needs to exist. If a system call failed, the error is not nil and the
+// answer is unknown.
 func Overlap(in, out string) (is bool, err error) {
 	var p paths
 	in, out = p.resolved(in), p.resolved(out)
 	return p.within(in, out) || p.within(out, in) || p.linked(in, out), p.failed
 }
 
-// paths compares paths, and keeps the first error of the system.
+// paths compares paths and keeps the first system error.
 type paths struct{ failed error }
 
 func (p *paths) note(err error) {
@@ -26,14 +27,14 @@ func (p *paths) note(err error) {
 	}
 }
 
-// stat returns nil if there is no file.
+// stat returns nil if the file does not exist.
 func (p *paths) stat(path string) fs.FileInfo {
 	st, err := fault.Stat(path)
 	p.note(err)
 	return st
 }
 
-// resolved returns an absolute path without symbolic links, except in the end that does not exist.
+// resolved returns an absolute path. Symbolic links are resolved except in the part that does not exist.
 func (p *paths) resolved(path string) string {
 	target, err := Follow(path)
 	if p.note(err); err == nil {
@@ -53,7 +54,7 @@ func (p *paths) resolved(path string) string {
 	}
 }
 
-// within reports whether a file is a folder, or lies below it.
+// within reports whether file is the folder or lies inside it.
 func (p *paths) within(folder, file string) bool {
 	is := p.stat(folder)
 	for ; ; file = filepath.Dir(file) {
@@ -66,7 +67,7 @@ func (p *paths) within(folder, file string) bool {
 	}
 }
 
-// linked reports whether a folder has a link to a file, or to a folder above it.
+// linked reports whether a folder contains a hard link to a file.
 func (p *paths) linked(folder, file string) (found bool) {
 	is := p.stat(file)
 	if is == nil || !is.Mode().IsRegular() {
@@ -76,7 +77,7 @@ func (p *paths) linked(folder, file string) (found bool) {
 		if err == nil && d.IsDir() {
 			err = fault.Check("list", path)
 		}
-		if !errors.Is(err, fs.ErrPermission) { // a folder that this user cannot list cannot be read either
+		if !errors.Is(err, fs.ErrPermission) { // a folder that this user cannot list cannot be an input
 			p.note(err)
 		}
 		if err != nil || d.Type()&fs.ModeSymlink == 0 && (!d.Type().IsRegular() || links(is) == 1) {

@@ -10,22 +10,23 @@ import (
 	"github.com/robocache/robocache/internal/fault"
 )
 
-// Scratch is a file for what is to be in another one later and does not fit into memory. It lies beside that one, on the disk that must hold it anyway,
-// and is gone when it is closed; where the system lets an open file be removed it has no name from the beginning. It is for one goroutine.
+// Scratch is a temporary file for data that belongs in an output later and does not fit in memory. It lies next to the output, on the
+// disk that needs the space anyway, and disappears when it is closed. If the system allows it, the open file has no name. One goroutine
+// may use it at a time.
 type Scratch struct {
 	f       *os.File
-	path    string // of the other file, for errors
+	path    string // the output's path, for errors
 	size    int64
 	release func()
 }
 
-// Part is what Append has written.
+// Part locates the bytes from one call of Append.
 type Part struct {
 	at, size int64
 	sum      uint32 // CRC-32C
 }
 
-// NewScratch makes a scratch file for the one at path. A failure of it, and of Append, is an *fs.PathError that has this path.
+// NewScratch creates a scratch file for the output at path. Its errors, and those from Append, are an *fs.PathError with this path.
 func NewScratch(path string) (*Scratch, error) {
 	target, err := Follow(path)
 	if err != nil {
@@ -44,7 +45,7 @@ func NewScratch(path string) (*Scratch, error) {
 	return s, nil
 }
 
-// Append writes what fill writes behind what is there.
+// Append appends fill's output.
 func (s *Scratch) Append(fill func(io.Writer) error) (Part, error) {
 	p := &Part{at: s.size}
 	err := fill(writer(func(b []byte) (int, error) {
@@ -59,7 +60,7 @@ func (s *Scratch) Append(fill func(io.Writer) error) (Part, error) {
 	return *p, err
 }
 
-// ReadAt reads what Append has written. It may be called from any goroutine while nobody appends.
+// ReadAt reads appended bytes. Any goroutine may call it if none appends.
 func (s *Scratch) ReadAt(b []byte, at int64) (int, error) {
 	n, err := s.f.ReadAt(b, at)
 	if err != nil && err != io.EOF {
@@ -68,10 +69,10 @@ func (s *Scratch) ReadAt(b []byte, at int64) (int, error) {
 	return n, err
 }
 
-// Size is how many bytes Append has written.
+// Size returns how many bytes Append has written.
 func (s *Scratch) Size() int64 { return s.size }
 
-// CopyTo writes a part to w. One that is not what was written is ErrReadBack.
+// CopyTo writes a part to w. If the bytes changed since Append, the error is ErrReadBack.
 func (s *Scratch) CopyTo(w io.Writer, p Part) error {
 	buf := make([]byte, min(p.size, 1<<18))
 	sum := uint32(0)
@@ -81,7 +82,7 @@ func (s *Scratch) CopyTo(w io.Writer, p Part) error {
 			return named(s.path, err)
 		}
 		if n == 0 {
-			break // cut short
+			break // the file was truncated
 		}
 		sum, at = crc32.Update(sum, sums, buf[:n]), at+int64(n)
 		if _, err := w.Write(buf[:n]); err != nil {
@@ -108,7 +109,7 @@ func (s *Scratch) Close() error {
 	return err
 }
 
-// writer is a function that writes.
+// writer adapts a function to io.Writer.
 type writer func([]byte) (int, error)
 
 func (w writer) Write(b []byte) (int, error) { return w(b) }

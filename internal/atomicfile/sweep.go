@@ -11,12 +11,12 @@ import (
 	"github.com/robocache/robocache/internal/fault"
 )
 
-// Sweep removes from a folder what programs that were killed have left of files and folders that they were writing there, of names that the caller knows
-// for its own. A temporary that a program holds stays; if the system cannot lock files, no program may be writing them. A folder that a killed program was about to
-// replace, and that has no name any more, gets its name back.
+// Sweep removes temporary files and folders that killed programs left in a folder. own selects the output names that belong to the
+// caller. A temporary held by a running program stays; on a system without locks, no program may be writing them. If a killed program
+// had moved a folder away to replace it, and the name is free, the folder gets its name back.
 func Sweep(dir string, own func(name string) bool) error { return sweep(dir, own, false) }
 
-// sweepBeside removes the temporaries that killed programs left beside a target, if their locks are free. It ignores errors.
+// sweepBeside removes temporaries that killed programs left next to a target, if their locks are free. It ignores errors.
 func sweepBeside(target string) {
 	_ = sweep(filepath.Dir(target), func(name string) bool { return name == filepath.Base(target) }, true)
 }
@@ -58,7 +58,7 @@ func sweep(dir string, own func(name string) bool, locked bool) error {
 	return nil
 }
 
-// Left says of what file a name is that of what a program that was killed has left.
+// Left returns the output's name for a temporary file's name. left is false for other names.
 func Left(name string) (of string, left bool) {
 	rest, tmp := strings.CutSuffix(strings.TrimSuffix(name, replaced), ".tmp")
 	rest, dot := strings.CutPrefix(rest, ".")

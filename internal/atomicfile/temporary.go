@@ -10,14 +10,14 @@ import (
 	"github.com/robocache/robocache/internal/fault"
 )
 
-// temporary holds the files and folders that are not to outlive the program.
+// temporary lists the files and folders that must not outlive the program.
 var temporary = struct {
 	sync.Mutex
 	paths map[string]int
-	made  []string // by MkdirAll, each after those above it
+	made  []string // by MkdirAll, each after its parents
 }{paths: map[string]int{}}
 
-// MkdirAll is os.MkdirAll for outputs. Abandon and RemoveEmpty remove the folders that it made and that are empty.
+// MkdirAll is like os.MkdirAll for outputs. Abandon and RemoveEmpty remove the folders that it created and that are still empty.
 func MkdirAll(path string) error {
 	temporary.Lock()
 	defer temporary.Unlock()
@@ -33,14 +33,14 @@ func MkdirAll(path string) error {
 	return fault.MkdirAll(path, 0o777)
 }
 
-// Temporary notes a file or folder that Abandon is to remove. Call it before the file is made, and what it returns when it is gone or has another
-// name.
+// Temporary registers a file or folder for removal by Abandon. Call it before the file is created. Call release after the file is
+// removed or renamed.
 func Temporary(path string) (release func()) {
 	release, _ = making(path, func() error { return nil })
 	return release
 }
 
-// making notes a path for Abandon and calls do, which makes it. Abandon runs before or after both steps, never between.
+// making calls do to create path and registers it for Abandon. Abandon runs before or after both steps, never between.
 func making(path string, do func() error) (release func(), err error) {
 	temporary.Lock()
 	defer temporary.Unlock()
@@ -57,19 +57,19 @@ func making(path string, do func() error) (release func(), err error) {
 	}, nil
 }
 
-// Abandon removes what is being written and every other temporary file, for a program that ends at once: no file gets its name after it, and
-// whatever would make another waits for ever. Folders of [MkdirAll] that are empty go, too.
+// Abandon removes all unfinished outputs and other temporary files, for a program that ends at once. After it no file gets its final
+// name, and calls that would create one block forever. Empty folders from [MkdirAll] are removed too.
 func Abandon() {
-	temporary.Lock() // and never unlocked
+	temporary.Lock() // never unlocked
 	for path := range temporary.paths {
 		for end := time.Now().Add(time.Second); os.RemoveAll(path) != nil && time.Now().Before(end); {
-			time.Sleep(time.Millisecond) // another program, such as ffmpeg, is writing there
+			time.Sleep(time.Millisecond) // another program, such as ffmpeg, is still writing there
 		}
 	}
 	removeEmpty()
 }
 
-// RemoveEmpty removes the empty folders that MkdirAll has made. A program calls it at its end.
+// RemoveEmpty removes the empty folders that MkdirAll created. A program calls it before it ends.
 func RemoveEmpty() {
 	temporary.Lock()
 	defer temporary.Unlock()
@@ -79,7 +79,7 @@ func RemoveEmpty() {
 func removeEmpty() {
 	for _, dir := range slices.Backward(temporary.made) {
 		if st, err := os.Lstat(dir); err == nil && st.IsDir() {
-			_ = os.Remove(dir) // one that holds files stays
+			_ = os.Remove(dir) // a folder with files stays
 		}
 	}
 	temporary.made = nil

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/clocks"
+	"github.com/robocache/robocache/storage"
 )
 
 // Spelling returns an argument's name as a front end writes it, for example "--shard-windows" for "shard_windows". If it is nil,
@@ -90,6 +93,19 @@ func ReadError(path string, err error) error {
 		err = Cause(err)
 	}
 	return &InputError{Path: path, Msg: "cannot be read", Err: err}
+}
+
+// Find returns the path of a recording: see storage.Find. The error is an *InputError.
+func Find(name string) (string, error) {
+	path, err := storage.Find(name)
+	switch {
+	case err == nil:
+		return path, nil
+	case storage.IsSystem(err):
+	case slices.ContainsFunc(dataset.Formats(), func(f dataset.Format) bool { return slices.Contains(f.Extensions, strings.ToLower(filepath.Ext(name))) }):
+		return name, nil // a file that does not exist
+	}
+	return name, &InputError{Path: name, Err: err}
 }
 
 // Cause removes the path from an error, because an InputError has it.

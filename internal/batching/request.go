@@ -36,6 +36,7 @@ type Request struct {
 	Unordered string                  `json:"unordered"` // the treatment of streams with unsorted timestamps, as in align.Plan
 	Normalise PerStream[string]       `json:"normalise"`
 	MaxGap    PerStream[Seconds]      `json:"max_gap"`
+	LeaveOut  [][]int                 `json:"leave_out"`  // numbers of episodes of each dataset that are not drawn from
 	Given     []Normalised            `json:"statistics"` // replace the streams' own statistics; Check sets Options.Statistics from them
 
 	Streaming bool `json:"streaming"`
@@ -103,36 +104,22 @@ func (s Seconds) limit() ops.Limit {
 	return ops.Within(time.Duration(math.Round(float64(s) * 1e9)))
 }
 
-// Watch receives progress and notes. Its functions may be nil.
-type Watch struct {
-	Step     func(what string) (done func())
-	Counting func(what string, of int) (one, done func())
-	Note     func(dataset.Note)
-}
-
-func (w *Watch) step(what string) func() {
-	if w.Step == nil {
-		return func() {}
-	}
-	return w.Step(what)
-}
-
-func (w *Watch) note(code dataset.Code, subject string, detail dataset.Detail) {
-	w.add(dataset.Note{Code: code, Subject: subject, Detail: detail})
-}
-
-func (w *Watch) add(n dataset.Note) {
-	if w.Note != nil {
-		w.Note(n)
-	}
-}
-
 // planned reports whether the request has a plan file or its text.
 func (r *Request) planned() bool { return r.PlanFile != "" || r.PlanText != "" }
 
-// Check returns an *OptionError if an argument is invalid, or contradicts another. It reads the statistics.
+// Check returns an *OptionError if an argument is invalid, or contradicts another. It reads the statistics, and finds the datasets that are
+// named by their ids on the Hub.
 func (r *Request) Check() error {
 	spell := r.Spell.of
+	var err error
+	for i := range r.Paths {
+		if r.Paths[i], err = Find(r.Paths[i]); err != nil {
+			return err
+		}
+	}
+	if r.Fresh, err = Find(r.Fresh); err != nil {
+		return err
+	}
 	switch n := len(r.Paths); {
 	case n == 0:
 		return refusef("paths", "a dataset or several", "none")
@@ -156,6 +143,12 @@ func (r *Request) Check() error {
 		return refusef("fresh", "one", "it with %d datasets", n)
 	case r.Shuffle != "" && r.Shuffle != "shards" && (r.ShardWindows != 0 || r.MixShards != 0):
 		return refusef("shuffle", "shards", "%s with %s or %s", r.Shuffle, spell("shard_windows"), spell("mix_shards"))
+	case !r.Packing.Options.Episodes.IsZero() && n > 1:
+		return refusef("episodes", "one dataset: each numbers its own episodes", "a selection for %d datasets", n)
+	case len(r.Options.Episodes) > n:
+		return refusef("episodes", fmt.Sprintf("of %d", n), "those of %d datasets", len(r.Options.Episodes))
+	case len(r.LeaveOut) > n:
+		return refusef("leave_out", fmt.Sprintf("for %d datasets", n), "lists for %d", len(r.LeaveOut))
 	case r.DType != 0 && !r.DType.IsFloat():
 		return refusef("dtype", "f32, f64, f16 or bf16", "%q", r.DType)
 	}
@@ -203,13 +196,14 @@ type Source struct {
 	// Absent has a note, with the input as Subject, for each input without some declared episodes.
 	Absent        dataset.Notes
 	Problems      dataset.Notes // of the datasets as a whole: dataset.Info.Problems
+	episodes      [][]int       // selected in each store; nil in other datasets, because these are opened with the selected episodes alone
 	watch         Watch
 	hasUnusedNote bool // of unused statistics
 }
 
 // Open opens the stores, or opens a dataset for streaming. It packs other datasets into memory.
 func Open(ctx context.Context, r *Request, watch Watch) (_ *Source, err error) {
-	s := &Source{Request: r, watch: watch}
+	s := &Source{Request: r, episodes: make([][]int, len(r.Paths)), watch: watch}
 	defer func() {
 		if err != nil {
 			_ = s.Close() // the first error is returned
@@ -291,10 +285,20 @@ func (s *Source) packing(i int) *Packing {
 	for _, t := range s.Streams {
 		p.Build.Streams = append(p.Build.Streams, t.Name)
 	}
-	if i < len(s.Episodes) {
-		p.Build.Episodes = s.Episodes[i]
-	}
+	p.Options.Episodes = s.selection(i)
 	return &p
+}
+
+// selection returns the episodes of a dataset that the arguments select, by its index among the paths.
+func (s *Source) selection(i int) dataset.Selection {
+	some := s.Packing.Options.Episodes
+	if i < len(s.Options.Episodes) {
+		some.Take = dataset.RangesOf(s.Options.Episodes[i])
+	}
+	if i < len(s.LeaveOut) {
+		some.Leave = dataset.RangesOf(s.LeaveOut[i])
+	}
+	return some
 }
 
 // open opens a store, or packs a dataset.
@@ -305,6 +309,11 @@ func (s *Source) open(ctx context.Context, i int, path string) (*store.Store, er
 	store, err := store.Open(path)
 	if err != nil {
 		return nil, ReadError(path, err)
+	}
+	if some := s.selection(i); !some.IsZero() {
+		if s.episodes[i], err = some.Of(store.Numbers()); err != nil {
+			return nil, errors.Join(ReadError(path, err), store.Close())
+		}
 	}
 	if rate := store.Info().Rate; s.Rate != 0 && s.Rate != rate {
 		return nil, errors.Join(refusef("rate", "none: "+path+" is a store, which has its times", "%g", s.Rate), store.Close())
@@ -409,6 +418,7 @@ func (s *Source) on(ctx context.Context, device *ops.Device, plan align.Plan, op
 	if opt.Statistics, err = s.statistics(ctx, plan); err != nil {
 		return nil, err
 	}
+	opt.Episodes = s.episodes
 	named := s.planned() || len(s.Streams) > 0
 	opt.AllNotes = !named
 	if s.Streaming {

@@ -9,11 +9,11 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// BackwardJob is the gradient of a ResampleJob with respect to its values, linear: from B rows of T targets to those of S samples.
+// BackwardJob is the gradient of a linear ResampleJob with respect to its values: from B rows with T targets to B rows with S samples.
 type BackwardJob struct {
 	B, S, T, D int
-	Values     string `json:"values,omitempty"` // the dtype of both gradients; bf16 unless given
-	Times      string `json:"times,omitempty"`  // of all times; f32 unless given
+	Values     string `json:"values,omitempty"` // dtype of both gradients; default bf16
+	Times      string `json:"times,omitempty"`  // dtype of all times; default f32
 }
 
 var backwardSuite = suite{
@@ -42,7 +42,7 @@ func (j *BackwardJob) form() *Form { return &Form{Values: j.Values, Times: j.Tim
 
 func (j *BackwardJob) Suite() string { return "backward" }
 
-// Name is BxS<-TxD, and what is not the default.
+// Name returns BxS<-TxD, followed by options that differ from the default.
 func (j *BackwardJob) Name() string {
 	return words(fmt.Sprintf("%dx%d<-%dx%d", j.B, j.S, j.T, j.D), j.form().types())
 }
@@ -65,7 +65,7 @@ func (j *BackwardJob) prepare(r *rig) (*work, error) {
 	dtype, _ := valueType(j.Values)
 	value, timestamp := f.sizes()
 	b, s, t, d := int64(j.B), int64(j.S), int64(j.T), int64(j.D)
-	// Every gradient is read and written once, and the timestamps of both sides, which are checked too.
+	// Every gradient is read and written once. The timestamps on both sides are read too, because they are checked.
 	w := &work{limit: true, read: b*t*d*value + b*(s+t)*timestamp, written: b * s * d * value}
 	w.sets = r.sets(w.read + w.written)
 	fail := func(err error) (*work, error) { return nil, errors.Join(err, w.close()) }

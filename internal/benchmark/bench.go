@@ -11,14 +11,14 @@ import (
 	"github.com/robocache/robocache/ops/cuda"
 )
 
-// Device is what was measured on, as a report says it.
+// Device describes the measured device in a report.
 type Device struct {
 	Backend string `json:"backend"`
 	Name    string `json:"name"`
 	Product string `json:"product"`
 	Driver  string `json:"driver,omitempty"`
 	Kernels string `json:"kernels,omitempty"`
-	Shapes  string `json:"shapes,omitempty"` // where the shapes of launches come from
+	Shapes  string `json:"shapes,omitempty"` // the source of launch shapes
 }
 
 func deviceOf(dev *ops.Device) Device {
@@ -26,31 +26,31 @@ func deviceOf(dev *ops.Device) Device {
 	return Device{Backend: i.Backend, Name: i.Name, Product: i.Product, Driver: i.Driver, Kernels: i.Kernels, Shapes: i.Shapes}
 }
 
-// Row is one job measured.
+// Row is the measurement for one job.
 type Row struct {
 	Suite   string `json:"suite"`
 	Job     string `json:"job"`
 	Keys    []Key  `json:"keys,omitempty"`
-	Variant string `json:"variant,omitempty"` // of a program that does a job in several ways
+	Variant string `json:"variant,omitempty"` // for programs that do a job in several ways
 
 	Time    Stats  `json:"time"`
-	Clock   string `json:"clock"`           // events: on the device, in graph replays; direct: on the device, launched one by one; wall: by the program
-	Limit   *Stats `json:"limit,omitempty"` // what moving the least bytes takes
+	Clock   string `json:"clock"`           // events: device time in graph replays; direct: device time, launched one by one; wall: wall clock
+	Limit   *Stats `json:"limit,omitempty"` // time to move the least bytes
 	How     string `json:"limit_how,omitempty"`
-	Sets    int    `json:"sets"`            // that the calls take in turn
-	Early   bool   `json:"early,omitempty"` // our kernels may begin before the work ahead of them has ended
-	Read    int64  `json:"read_bytes"`      // the least of a call
+	Sets    int    `json:"sets"`            // input sets that the calls use in turn
+	Early   bool   `json:"early,omitempty"` // our kernels may begin before earlier work has ended
+	Read    int64  `json:"read_bytes"`      // the least bytes that a call reads
 	Written int64  `json:"written_bytes"`
 
-	Ratio float64 `json:"ratio,omitempty"`    // our time over the limit's: 1 cannot be beaten
-	GBs   float64 `json:"gb_per_s,omitempty"` // the least bytes over our time, 10^9 bytes a second
+	Ratio float64 `json:"ratio,omitempty"`    // our time divided by the limit's; 1 is the best possible
+	GBs   float64 `json:"gb_per_s,omitempty"` // the least bytes divided by our time, 10^9 bytes/s
 
-	HostNs     float64 `json:"host_ns,omitempty"`     // what giving a call to the device takes the program
-	HostAllocs float64 `json:"host_allocs,omitempty"` // and how often it allocates
+	HostNs     float64 `json:"host_ns,omitempty"`     // program time to submit a call
+	HostAllocs float64 `json:"host_allocs,omitempty"` // allocations to submit a call
 	Peers      []Peer  `json:"peers,omitempty"`
 }
 
-// rate is bytes over microseconds, in 10^9 bytes a second.
+// rate returns bytes per time in 10^9 bytes/s. The time is in microseconds.
 func rate(bytes int64, us float64) float64 {
 	if us == 0 {
 		return 0
@@ -58,29 +58,29 @@ func rate(bytes int64, us float64) float64 {
 	return float64(bytes) / us / 1e3
 }
 
-// Skip is a job that was not measured, and why.
+// Skip is a job that was not measured, with the reason.
 type Skip struct {
 	Suite string `json:"suite"`
 	Job   string `json:"job"`
 	Why   string `json:"why"`
 }
 
-// Report is what was measured in one run.
+// Report holds the measurements from one run.
 type Report struct {
-	Program string   `json:"program"` // who measured: "robocache 1.2.3", "PyTorch 2.11"
+	Program string   `json:"program"` // the measured program: "robocache 1.2.3", "PyTorch 2.11"
 	Device  Device   `json:"device"`
-	With    []Device `json:"with,omitempty"`   // it does the jobs together with these
-	NCCL    bool     `json:"nccl,omitempty"`   // which adds up what these share
-	Launch  string   `json:"launch,omitempty"` // the mode asked for: plain, dependent, ready
+	With    []Device `json:"with,omitempty"`   // further devices that share each job
+	NCCL    bool     `json:"nccl,omitempty"`   // they add gradients by NCCL
+	Launch  string   `json:"launch,omitempty"` // requested mode: plain, dependent, ready
 	Empty   *Stats   `json:"empty,omitempty"`  // an empty kernel in a graph
 	Rows    []Row    `json:"rows"`
 	Skipped []Skip   `json:"skipped,omitempty"`
-	Left    []string `json:"left,omitempty"` // rows of other programs whose jobs are not here
-	Cut     string   `json:"cut,omitempty"`  // why jobs are missing that were asked for, and how many there are
+	Left    []string `json:"left,omitempty"` // rows from other programs without a matching job here
+	Cut     string   `json:"cut,omitempty"`  // why requested jobs are missing, and how many
 }
 
-// Run measures jobs on a device, one after the other. Errors end it. So does the context, between two samples: the report then has the
-// jobs measured so far, and Cut says why.
+// Run measures jobs on a device, one after the other. It stops at the first error. If the context ends, it stops between two samples:
+// the report then has the jobs measured so far, and Cut has the reason.
 func Run(ctx context.Context, dev *ops.Device, jobs []Job, opt Options) (report *Report, err error) {
 	r, err := newRig(dev, opt)
 	if err != nil {
@@ -113,8 +113,8 @@ func Run(ctx context.Context, dev *ops.Device, jobs []Job, opt Options) (report 
 	return report, err
 }
 
-// inTurn does something with each job, until the context ends. It returns the jobs that the backend cannot do, and why the others are
-// missing if they are.
+// inTurn calls do for each job until the context ends. It returns the jobs that the backend cannot do. If other jobs are missing, cut
+// is the reason.
 func (r *rig) inTurn(jobs []Job, do func(k int, j Job) error) (skips []Skip, cut string, err error) {
 	for k, j := range jobs {
 		err := r.ctx.Err()
@@ -138,7 +138,7 @@ func (r *rig) inTurn(jobs []Job, do func(k int, j Job) error) (skips []Skip, cut
 	return skips, "", nil
 }
 
-// lacking says what the backend lacks for a job, if it is that.
+// lacking returns the missing capability if err means that the backend cannot do a job.
 func lacking(err error) (string, bool) {
 	var skip *skipped
 	switch {
@@ -190,7 +190,7 @@ func (r *rig) measure(j Job) (row *Row, err error) {
 		row.How = "the copies alone"
 		limit, err = r.time(w.floor)
 	case w.limit:
-		if err = w.close(); err == nil { // its memory is the limit's now
+		if err = w.close(); err == nil { // to free memory for the limit
 			limit, row.How, err = r.limitOf(w.read, w.written, w.sets)
 		}
 	}
@@ -204,7 +204,7 @@ func (r *rig) measure(j Job) (row *Row, err error) {
 	return row, nil
 }
 
-// early reports whether a job's plan is launched so that it may begin before the work ahead of it has ended.
+// early reports whether the launches in a job's plan may begin before earlier work has ended.
 func early(r *rig, w *work) (bool, error) {
 	if r.queue == nil || w.plan == nil {
 		return false, nil

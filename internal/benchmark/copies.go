@@ -9,8 +9,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// CopyJob is a copy of so many bytes: d2d within the device, h2d from pinned memory to it, d2h back, h2d-registered from memory of
-// the program that was registered. The CPU has d2d only.
+// CopyJob copies Bytes bytes. Direction is d2d (within the device), h2d (from pinned memory to the device), d2h (back), or
+// h2d-registered (from ordinary memory that was registered). The CPU has only d2d.
 type CopyJob struct {
 	Direction string `json:"direction"`
 	Bytes     int    `json:"bytes"`
@@ -34,12 +34,12 @@ var copiesSuite = suite{
 
 func (j *CopyJob) Suite() string { return "copies" }
 
-// Name is the direction and the bytes.
+// Name returns the direction and the size.
 func (j *CopyJob) Name() string { return fmt.Sprintf("%s %s", j.Direction, byteCount(j.Bytes)) }
 
 func (j *CopyJob) Keys() []Key { return keysOf("dir", j.Direction, "bytes", j.Bytes) }
 
-// byteCount writes a count in the largest unit that divides it.
+// byteCount formats a size in the largest unit that divides it.
 func byteCount(n int) string {
 	for i, unit := range []string{"GiB", "MiB", "KiB"} {
 		if one := 1 << (30 - 10*i); n >= one && n%one == 0 {
@@ -71,7 +71,7 @@ func (j *CopyJob) prepare(r *rig) (*work, error) {
 	for i := range dev {
 		var err error
 		if i == 1 && j.Direction != "d2d" {
-			break // the other side is the host's
+			break // the other side is in host memory
 		}
 		if dev[i], err = r.alloc(w, tensor.U8, w.sets, j.Bytes); err != nil {
 			return fail(err)
@@ -115,7 +115,7 @@ func (j *CopyJob) prepare(r *rig) (*work, error) {
 	if j.Direction == "d2h" {
 		w.run = func(i int) error { return r.queue.CopyToHost(host, n*int64(i), here(i), n) }
 	}
-	// One of the two sides of the bus moves the bytes; GB/s counts them once.
+	// The bytes cross the bus once, so GB/s counts them once.
 	if w.written = 0; j.Direction == "d2h" {
 		w.read, w.written = 0, n
 	}

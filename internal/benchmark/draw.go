@@ -9,13 +9,13 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// DrawJob draws batches of Windows windows from a store of so many Episodes and Streams, shuffled. Each episode has 125 to 375 windows
-// at 50 Hz, and as many samples of each stream. Every call draws the next batch.
+// DrawJob draws batches of Windows windows, shuffled, from a store with Episodes episodes and Streams streams. Each episode has 125 to
+// 375 windows at 50 Hz, and as many samples in each stream. Every call draws the next batch.
 type DrawJob struct {
 	Windows  int  `json:"windows"`
 	Episodes int  `json:"episodes"`
 	Streams  int  `json:"streams"`
-	Trusted  bool `json:"trusted,omitempty"` // the tables are not checked
+	Trusted  bool `json:"trusted,omitempty"` // tables are not checked
 }
 
 var drawSuite = suite{
@@ -37,7 +37,7 @@ var drawSuite = suite{
 
 func (j *DrawJob) Suite() string { return "draw" }
 
-// Name is the windows, the episodes and the streams.
+// Name returns the windows, the episodes and the streams.
 func (j *DrawJob) Name() string {
 	name := fmt.Sprintf("%d of %s episodes, %d streams", j.Windows, count(j.Episodes), j.Streams)
 	if j.Trusted {
@@ -54,7 +54,7 @@ func (j *DrawJob) check() error {
 	return errors.Join(within("windows", j.Windows, 1, 1<<20), within("episodes", j.Episodes, 1, 1<<24), within("streams", j.Streams, 0, ops.MaxStreams))
 }
 
-// leastWindows of an episode, and how many more it can have.
+// leastWindows is the minimum for an episode. Up to moreWindows-1 are added at random.
 const leastWindows, moreWindows = 125, 251
 
 func (j *DrawJob) prepare(r *rig) (*work, error) {
@@ -62,7 +62,7 @@ func (j *DrawJob) prepare(r *rig) (*work, error) {
 		return nil, err
 	}
 	b, e, m := int64(j.Windows), int64(j.Episodes), int64(j.Streams)
-	// Read: the tables where they are checked, else what a window needs of them. Written: a window's row.
+	// Read: the tables if they are checked, or else only the entries that a window needs. Written: one row per window.
 	w := &work{limit: true, read: 16 + 8*(e+1+e+m*(e+1)), written: 16 + 8*b*(3+2*m)}
 	w.sets = r.sets(w.read + w.written)
 	if j.Trusted {
@@ -75,7 +75,7 @@ func (j *DrawJob) prepare(r *rig) (*work, error) {
 		windows[i+1] = windows[i] + leastWindows + rng.Int64N(moreWindows)
 		begins[i] = windows[i] * 20_000_000
 	}
-	var all ops.DrawArgs // of all sets
+	var all ops.DrawArgs // for all sets
 	all.Streams = make([]ops.DrawStream, j.Streams)
 	type table struct {
 		to   **tensor.Tensor
@@ -101,7 +101,7 @@ func (j *DrawJob) prepare(r *rig) (*work, error) {
 		}
 		w.outputs = append(w.outputs, *to)
 	}
-	mode := min(r.opt.Launch, ops.LaunchDependent) // a cursor is not ready before the last run of its set
+	mode := min(r.opt.Launch, ops.LaunchDependent) // a cursor is ready only after the last run on its set
 	err := r.plans(w, func(i int) (*ops.Plan, error) {
 		args := ops.DrawArgs{Cursor: at(all.Cursor, i), Windows: at(all.Windows, i), Begins: at(all.Begins, i), Episodes: at(all.Episodes, i), Ticks: at(all.Ticks, i), Anchors: at(all.Anchors, i)}
 		for _, s := range all.Streams {

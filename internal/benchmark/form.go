@@ -13,20 +13,20 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Form is what resample and fuse jobs can vary beside their shape.
+// Form holds the options that resample and fuse jobs share besides their shape.
 type Form struct {
-	Values  string  `json:"values,omitempty"`     // the dtype of sources and outputs; bf16 unless given
-	Times   string  `json:"times,omitempty"`      // the dtype of all times; f32 unless given
-	Clock   string  `json:"clock,omitempty"`      // of the sources: even, jittered or gapped; jittered in resample jobs, even in fuse jobs unless given
-	MaxGap  float64 `json:"max_gap_ms,omitempty"` // targets inside longer brackets are invalid; no limit unless given
+	Values  string  `json:"values,omitempty"`     // dtype of sources and outputs; default bf16
+	Times   string  `json:"times,omitempty"`      // dtype of all times; default f32
+	Clock   string  `json:"clock,omitempty"`      // source clock: even (default of fuse jobs), jittered (default of resample jobs) or gapped
+	MaxGap  float64 `json:"max_gap_ms,omitempty"` // targets inside longer brackets are invalid; default no limit
 	Shuffle bool    `json:"shuffle,omitempty"`    // each row's targets are out of order
-	Valid   bool    `json:"valid,omitempty"`      // the mask is written
-	Age     bool    `json:"age,omitempty"`        // the ages are written
+	Valid   bool    `json:"valid,omitempty"`      // write the mask
+	Age     bool    `json:"age,omitempty"`        // write the ages
 }
 
 var clocks = []string{"even", "jittered", "gapped"}
 
-// tag is a part of a job's form that is not the default: as benchstat wants it, and as a name has it.
+// tag is an option that differs from the default: the benchstat key, and the word in a job's name.
 type tag struct {
 	Key
 	word string
@@ -87,7 +87,7 @@ func (f *Form) check() error {
 	return errors.Join(err1, err2, err3, millis("max_gap_ms", f.MaxGap))
 }
 
-// oneOf refuses a name that is given and not of the list.
+// oneOf returns an error if a name is not empty and not in the list.
 func oneOf(where, name string, list ...string) error {
 	for _, l := range append(list, "") {
 		if name == l {
@@ -97,7 +97,7 @@ func oneOf(where, name string, list ...string) error {
 	return &InputError{where, fmt.Sprintf("%q", name), strings.Join(list, ", ")}
 }
 
-// millis refuses a length of time that is negative or longer than an hour.
+// millis returns an error if a duration is negative or longer than an hour.
 func millis(where string, v float64) error {
 	if !(v >= 0 && v <= 3.6e6) {
 		return &InputError{where, fmt.Sprint(v), "0 to 3600000 milliseconds"}
@@ -112,14 +112,14 @@ func limitOfMillis(ms float64) ops.Limit {
 	return ops.Within(time.Duration(ms * 1e6))
 }
 
-// sizes are the bytes of a value and of a timestamp.
+// sizes returns the bytes per value and per timestamp.
 func (f *Form) sizes() (value, timestamp int64) {
 	v, _ := valueType(f.Values)
 	t, _ := timeType(f.Times)
 	return int64(v.Size()), int64(t.Size())
 }
 
-// masks are the bytes of mask and age of so many targets.
+// masks returns the bytes for mask and age outputs.
 func (f *Form) masks(targets int64) (n int64) {
 	_, timestamp := f.sizes()
 	if f.Valid {
@@ -131,7 +131,7 @@ func (f *Form) masks(targets int64) (n int64) {
 	return n
 }
 
-// timestamps are the source timestamps of b rows, on the clock given or else on that one.
+// timestamps returns source timestamps for b rows. They use the form's clock, or the clock or if it has none.
 func (f *Form) timestamps(rng *rand.Rand, b, s int, or string) (*tensor.Tensor, error) {
 	ticks, _ := timeType(f.Times)
 	switch cmp.Or(f.Clock, or) {
@@ -143,7 +143,7 @@ func (f *Form) timestamps(rng *rand.Rand, b, s int, or string) (*tensor.Tensor, 
 	return timestamps(rng, ticks, b, s)
 }
 
-// targets are those of b rows: evenly spaced, in order or shuffled, each row on its own.
+// targets returns targets for b rows: evenly spaced, in order or shuffled for each row.
 func (f *Form) targets(rng *rand.Rand, b, t int) (*tensor.Tensor, error) {
 	ticks, _ := timeType(f.Times)
 	if !f.Shuffle {
@@ -159,7 +159,7 @@ func (f *Form) targets(rng *rand.Rand, b, t int) (*tensor.Tensor, error) {
 	})
 }
 
-// outputs are the tensors of mask and age, if the form has them, of sets of that shape.
+// outputs allocates the mask and age tensors that the form requires, with the given shape per set.
 func (f *Form) outputs(r *rig, w *work, shape ...int) (valid, age *tensor.Tensor, err error) {
 	shape = append([]int{w.sets}, shape...)
 	if f.Valid {
@@ -174,7 +174,7 @@ func (f *Form) outputs(r *rig, w *work, shape ...int) (valid, age *tensor.Tensor
 	return valid, age, err
 }
 
-// random draws a form.
+// random fills the form with random options.
 func (f *Form) random(rng *rand.Rand) {
 	pick := func(list ...string) string { return list[rng.IntN(len(list))] }
 	*f = Form{Values: pick("", "f16", "f32"), Times: pick("", "i64", "f64"), Clock: pick("", "", "gapped"), Shuffle: rng.IntN(8) == 0}
@@ -185,7 +185,7 @@ func (f *Form) random(rng *rand.Rand) {
 	f.Age = f.Valid && rng.IntN(2) == 0
 }
 
-// put copies host data to every set of a tensor on the device.
+// put copies host data to every set in a new device tensor.
 func (r *rig) put(w *work, host *tensor.Tensor, err error) (*tensor.Tensor, error) {
 	if err != nil {
 		return nil, err
@@ -197,7 +197,7 @@ func (r *rig) put(w *work, host *tensor.Tensor, err error) (*tensor.Tensor, erro
 	return dev, r.fill(dev, host)
 }
 
-// maybeAt is set i of a tensor of sets, nil of none.
+// maybeAt returns set i, or nil if t is nil.
 func maybeAt(t *tensor.Tensor, i int) *tensor.Tensor {
 	if t == nil {
 		return nil
@@ -205,7 +205,7 @@ func maybeAt(t *tensor.Tensor, i int) *tensor.Tensor {
 	return at(t, i)
 }
 
-// present are those of the tensors that are there.
+// present returns the tensors that are not nil.
 func present(list ...*tensor.Tensor) []*tensor.Tensor {
 	return slices.DeleteFunc(list, func(t *tensor.Tensor) bool { return t == nil })
 }

@@ -2,9 +2,9 @@ package benchmark
 
 import "math/rand/v2"
 
-// formsSuite has the forms of resampling that the suite resample leaves out. Its jobs are those of that suite by another name.
+// formsSuite has resample options that the suite resample does not cover. Its jobs are resample jobs under another suite name.
 var formsSuite = suite{
-	name: "forms", about: "resampling in other forms: dtypes, clocks, odd widths, mixed kinds, masks",
+	name: "forms", about: "other dtypes, clocks, odd widths, mixed kinds, masks",
 	jobs: func() []Job {
 		var out []Job
 		add := func(j ResampleJob) {

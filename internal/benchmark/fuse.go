@@ -10,18 +10,18 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// FuseJob is a Fuse of several streams over the same seconds onto T targets.
+// FuseJob is a Fuse of several streams over the same time span onto T targets.
 type FuseJob struct {
 	B, T    int
 	Streams []FuseShape `json:"streams"`
 	Form
 }
 
-// FuseShape is a stream of S samples of D features.
+// FuseShape is a stream with S samples and D features.
 type FuseShape struct{ S, D int }
 
 var fuseSuite = suite{
-	name: "fuse", about: "several streams onto one clock, side by side: linear, bf16 values, f32 times",
+	name: "fuse", about: "streams side by side, on one clock: linear, bf16 values, f32 times",
 	jobs: func() []Job {
 		return []Job{
 			&FuseJob{B: 256, T: 128, Streams: []FuseShape{{100, 512}, {200, 128}, {300, 64}}},
@@ -49,7 +49,7 @@ var fuseSuite = suite{
 
 func (j *FuseJob) Suite() string { return "fuse" }
 
-// Name is Bx(SxD+SxD)->T, and what is not the default.
+// Name returns Bx(SxD+SxD)->T, followed by options that differ from the default.
 func (j *FuseJob) Name() string {
 	return words(fmt.Sprintf("%dx(%s)->%d", j.B, j.list("+"), j.T), j.types(), j.rest())
 }

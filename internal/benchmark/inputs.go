@@ -11,21 +11,21 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// The inputs are those of every published figure: random values; over span seconds, source timestamps evenly spaced, each but the
-// first and the last moved by up to a fifth of a step; targets evenly spaced over the same seconds. A Form may ask for others.
+// All published figures use these inputs: random values, and source timestamps evenly spaced over span seconds. Each timestamp except
+// the first and last is moved by up to a fifth of a step. Targets are evenly spaced over the same span. A Form may select others.
 const (
 	span   = 5.0
 	jitter = 0.2
 	seed   = 1
 )
 
-// at is set i of a tensor of sets.
+// at returns set i from a tensor of sets.
 func at(t *tensor.Tensor, i int) *tensor.Tensor {
 	v := tensor.Must(t.Slice(0, i, i+1))
 	return tensor.Must(v.Reshape(v.Shape()[1:]...))
 }
 
-// fill copies host data to every set of a tensor.
+// fill copies host data to every set in a tensor.
 func (r *rig) fill(t, host *tensor.Tensor) error {
 	for i := range t.Dim(0) {
 		if err := r.dev.Copy(context.Background(), at(t, i), host); err != nil {
@@ -35,18 +35,18 @@ func (r *rig) fill(t, host *tensor.Tensor) error {
 	return nil
 }
 
-// block is how many random values are made; longer tensors repeat them.
+// block is how many random values are generated. Longer tensors repeat them.
 const block = 1 << 22
 
-// values are random numbers in [-1,1).
+// values returns random numbers in [-1,1).
 func values(rng *rand.Rand, dtype tensor.DType, shape ...int) (*tensor.Tensor, error) {
 	return valuesBy(func() float64 { return float64(rng.Float32())*2 - 1 }, block, dtype, shape...)
 }
 
-// channelValues are random numbers in [-1,1) of b rows of s samples, and where a channel holds quaternions, of unit length.
+// channelValues returns random numbers in [-1,1) for b rows with s samples. Quaternion channels have unit length.
 func channelValues(rng *rand.Rand, dtype tensor.DType, channels []ops.Channel, b, s int) (*tensor.Tensor, error) {
 	d := channels[len(channels)-1].Hi
-	var unit []bool // of each feature, whether a quaternion begins there
+	var unit []bool // for each feature, whether a quaternion begins there
 	for _, c := range channels {
 		for k := range c.Hi - c.Lo {
 			unit = append(unit, c.Interp == ops.InterpSlerp && k%4 == 0)
@@ -73,7 +73,7 @@ func channelValues(rng *rand.Rand, dtype tensor.DType, channels []ops.Channel, b
 	}, max(block-block%d, d), dtype, b, s, d)
 }
 
-// valuesBy makes values, of which those beyond a block repeat it.
+// valuesBy returns a tensor with generated values. After a block they repeat.
 func valuesBy(next func() float64, block int, dtype tensor.DType, shape ...int) (*tensor.Tensor, error) {
 	n, err := tensor.NumElements(shape...)
 	if err != nil {
@@ -104,7 +104,7 @@ func repeat[T any](n, block int, next func() T) []T {
 	return out
 }
 
-// timestamps are the source timestamps of b rows of s samples, or without a generator evenly spaced ones.
+// timestamps returns source timestamps for b rows with s samples. Without a generator they are evenly spaced.
 func timestamps(rng *rand.Rand, dtype tensor.DType, b, s int) (*tensor.Tensor, error) {
 	step := span / float64(max(s-1, 1))
 	return clock(dtype, []int{b, s}, func(i int) float64 {
@@ -117,8 +117,8 @@ func timestamps(rng *rand.Rand, dtype tensor.DType, b, s int) (*tensor.Tensor, e
 	})
 }
 
-// gapped are the timestamps of b rows with gaps: four in each, evenly among its samples, which together are a fifth of the span. Between
-// them the samples are spaced and moved as those of timestamps.
+// gapped returns timestamps with four gaps in each row, spread evenly among the samples. The gaps cover a fifth of the span. Between
+// them, samples are spaced and moved as in timestamps.
 func gapped(rng *rand.Rand, dtype tensor.DType, b, s int) (*tensor.Tensor, error) {
 	const gaps, length = 4, span / 20
 	step := (span - gaps*length) / float64(max(s-1, 1))
@@ -137,7 +137,7 @@ func gapped(rng *rand.Rand, dtype tensor.DType, b, s int) (*tensor.Tensor, error
 	})
 }
 
-// clock makes a tensor of times from seconds.
+// clock converts seconds to a tensor of times.
 func clock(dtype tensor.DType, shape []int, seconds func(i int) float64) (*tensor.Tensor, error) {
 	n, err := tensor.NumElements(shape...)
 	if err != nil {
@@ -166,7 +166,7 @@ func clock(dtype tensor.DType, shape []int, seconds func(i int) float64) (*tenso
 	return nil, &InputError{"times", dtype.String(), "i64, f64 or f32"}
 }
 
-// dtypeOf reads a dtype's name, "" for the default, of those listed.
+// dtypeOf parses a dtype and checks that it is in the list. An empty name gives the default.
 func dtypeOf(where, name string, or tensor.DType, list ...tensor.DType) (tensor.DType, error) {
 	if name == "" {
 		return or, nil
@@ -188,7 +188,7 @@ func timeType(name string) (tensor.DType, error) {
 	return dtypeOf("times", name, tensor.F32, tensor.I64, tensor.F64, tensor.F32)
 }
 
-// plans runs plan i on set i.
+// plans makes run i use a plan for set i.
 func (r *rig) plans(w *work, make func(set int) (*ops.Plan, error)) error {
 	var list []*ops.Plan
 	shut := func() error {

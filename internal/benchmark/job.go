@@ -11,20 +11,20 @@ import (
 	"strings"
 )
 
-// Job is one thing to measure.
+// Job is one benchmark.
 type Job interface {
-	// Suite is the name of the job's suite.
+	// Suite returns the suite's name.
 	Suite() string
-	// Name is the job's shape. It is unique in the suite: figures of several runs are joined by it.
+	// Name returns the job's shape. It is unique in the suite, because figures from several runs are joined by it.
 	Name() string
-	// Keys are the shape as benchstat wants it.
+	// Keys returns the shape in benchstat's form.
 	Keys() []Key
 
 	check() error
 	prepare(r *rig) (*work, error)
 }
 
-// Key is a part of a job's shape: B=64.
+// Key is one part of a job's shape, such as B=64.
 type Key struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
@@ -43,13 +43,13 @@ type suite struct {
 	name   string
 	about  string
 	jobs   func() []Job
-	empty  func() Job               // for a shape from a file
-	random func(rng *rand.Rand) Job // for a sweep; nil if the suite has none
+	empty  func() Job               // returns a job to be filled from a file
+	random func(rng *rand.Rand) Job // returns a job for a sweep; nil if the suite has none
 }
 
 var suites = []suite{resampleSuite, formsSuite, fuseSuite, backwardSuite, voxelizeSuite, drawSuite, tallySuite, windowsSuite, copiesSuite, launchSuite, pipelineSuite, trainSuite}
 
-// Suites are the names of the suites, each with a sentence about it.
+// Suites returns each suite's name and description.
 func Suites() [][2]string {
 	var out [][2]string
 	for _, s := range suites {
@@ -58,7 +58,7 @@ func Suites() [][2]string {
 	return out
 }
 
-// InputError is a suite or a shape that cannot be measured.
+// InputError reports a suite or shape that cannot be measured.
 type InputError struct {
 	Where string // "shape 3", "suite"
 	Got   string
@@ -80,7 +80,7 @@ func find(name string) (*suite, error) {
 	return nil, &InputError{"suite", fmt.Sprintf("%q", name), strings.Join(names, ", ")}
 }
 
-// Jobs returns the jobs of the named suites, of all if none is named.
+// Jobs returns the jobs in the named suites, or in all suites if no name is given.
 func Jobs(names ...string) ([]Job, error) {
 	var out []Job
 	if len(names) == 0 {
@@ -98,7 +98,8 @@ func Jobs(names ...string) ([]Job, error) {
 	return out, nil
 }
 
-// Sweep returns n random jobs of the named suites in turn, of all that can if none is named. The same seed gives the same jobs.
+// Sweep returns n random jobs, alternating between the named suites, or all suites with random jobs if no name is given. The same seed
+// gives the same jobs.
 func Sweep(n int, seed uint64, names ...string) ([]Job, error) {
 	var from []suite
 	for _, s := range suites {
@@ -121,14 +122,14 @@ func Sweep(n int, seed uint64, names ...string) ([]Job, error) {
 	return out, nil
 }
 
-// ReadShapes reads jobs from a file:
+// ReadShapes reads jobs from a file, for example:
 //
 //	{"jobs": [{"suite": "resample", "B": 64, "S": 4096, "T": 1024, "D": 32, "values": "bf16", "times": "f32"}, ...]}
 //
-// The fields are those of the suite's job type; what is left out has the job's default, and a name is not read.
+// The fields are those in the suite's job type. A missing field has the job's default, and "name" is ignored.
 func ReadShapes(in io.Reader) ([]Job, error) {
 	var file struct {
-		Schema json.RawMessage   `json:"schema"` // of bench --list --json
+		Schema json.RawMessage   `json:"schema"` // from bench --list --json
 		Jobs   []json.RawMessage `json:"jobs"`
 	}
 	if err := strict(in, &file); err != nil {
@@ -166,7 +167,7 @@ func ReadShapes(in io.Reader) ([]Job, error) {
 	return out, nil
 }
 
-// strict reads one JSON value, whose fields must all be known.
+// strict reads one JSON value. Unknown fields are an error.
 func strict(in io.Reader, into any) error {
 	d := json.NewDecoder(in)
 	d.DisallowUnknownFields()
@@ -179,7 +180,7 @@ func strict(in io.Reader, into any) error {
 	return nil
 }
 
-// fields reads a job; the suite's name and the job's beside its fields are no fields of it.
+// fields reads a job's fields, except the suite's name and the job's name.
 func fields(raw json.RawMessage, into Job) error {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil {
@@ -194,7 +195,7 @@ func fields(raw json.RawMessage, into Job) error {
 	return strict(bytes.NewReader(rest), into)
 }
 
-// within refuses a number outside its range.
+// within returns an error if a number is outside its range.
 func within(where string, v, lo, hi int) error {
 	if v < lo || v > hi {
 		return &InputError{where, fmt.Sprint(v), fmt.Sprintf("%d to %d", lo, hi)}
@@ -202,7 +203,7 @@ func within(where string, v, lo, hi int) error {
 	return nil
 }
 
-// logUniform picks a whole number from lo to hi, each power of two as likely as the next.
+// logUniform returns a random integer from lo to hi. Each power of two is equally likely.
 func logUniform(rng *rand.Rand, lo, hi int) int {
 	for {
 		bits := 0

@@ -11,16 +11,24 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// LaunchJob is what giving work to the device costs: empty, an empty kernel in a graph; direct, the same launched one by one;
-// graph, launching a graph that holds one; plan, the plan of the smallest Resample; shared, such plans by Goroutines, each with a plan
-// and a stream of its own, at once. each is Plans small requests of their own shapes, one Run each, and batch the same as an
-// ops.PlanBatch, AtOnce of them beside each other; chain is Plans small operations that each read what the one before wrote, one
-// Run each, and replay the same as a graph. A call of these four is all of the plans. The CPU lacks the first three.
+// LaunchJob measures the cost of submitting work to the device. Form is one of:
+//
+//	empty   an empty kernel in a graph
+//	direct  the same kernel launched one by one
+//	graph   launching a graph with one empty kernel
+//	plan    the plan of the smallest Resample
+//	shared  such plans run by several goroutines, each with its own plan and stream
+//	each    Plans small requests with different shapes, one Run each
+//	batch   the same as an ops.PlanBatch, with AtOnce plans in parallel
+//	chain   Plans small operations that each read the previous output, one Run each
+//	replay  the same as a graph
+//
+// One call in the last four forms covers all plans. The CPU lacks the first three forms.
 type LaunchJob struct {
 	Form       string `json:"form"`
-	Goroutines int    `json:"goroutines,omitempty"` // of shared
-	Plans      int    `json:"plans,omitempty"`      // of each, batch, chain and replay
-	AtOnce     int    `json:"at_once,omitempty"`    // of batch; 0 is PlanBatch's own choice
+	Goroutines int    `json:"goroutines,omitempty"` // for shared
+	Plans      int    `json:"plans,omitempty"`      // for each, batch, chain and replay
+	AtOnce     int    `json:"at_once,omitempty"`    // for batch; 0 lets PlanBatch choose
 }
 
 // sharedCalls is how often each goroutine runs its plan before it waits.
@@ -50,7 +58,7 @@ var launchSuite = suite{
 
 func (j *LaunchJob) Suite() string { return "launch" }
 
-// Name is the form, and how many goroutines or plans there are.
+// Name returns the form, with the number of goroutines or plans.
 func (j *LaunchJob) Name() string {
 	switch {
 	case j.Form == "shared":
@@ -76,7 +84,7 @@ func (j *LaunchJob) Keys() []Key {
 	return keys
 }
 
-// many reports whether a call is several plans.
+// many reports whether a call covers several plans.
 func (j *LaunchJob) many() bool {
 	return slices.Contains([]string{"each", "batch", "chain", "replay"}, j.Form)
 }
@@ -137,7 +145,7 @@ func (j *LaunchJob) prepare(r *rig) (*work, error) {
 	return w, nil
 }
 
-// together runs the goroutines' plans at once. A call is one run of one plan; the waits are part of the time.
+// together runs the goroutines' plans in parallel. A call is one run of one plan; the time includes the waits.
 func (j *LaunchJob) together(r *rig) (*work, error) {
 	w := &work{sets: 1, own: true, per: j.Goroutines * sharedCalls}
 	shape := &PipelineJob{B: 1, S: 2, T: 1, D: 1}
@@ -145,7 +153,7 @@ func (j *LaunchJob) together(r *rig) (*work, error) {
 	for i := range j.Goroutines {
 		p, err := shape.pipe(r, w, i)
 		if err == nil {
-			err = p.batch(r.dev, false) // its inputs
+			err = p.batch(r.dev, false) // copy the inputs
 		}
 		if err != nil {
 			return nil, errors.Join(err, w.close())
@@ -172,7 +180,7 @@ func (j *LaunchJob) together(r *rig) (*work, error) {
 	return w, nil
 }
 
-// several makes the requests, or the links of the chain, and what gives them to the device in one call.
+// several prepares the requests or the chain, and the function that submits all of them in one call.
 func (j *LaunchJob) several(r *rig) (*work, error) {
 	w := &work{sets: 1, direct: true, launches: j.Plans}
 	fail := func(err error) (*work, error) { return nil, errors.Join(err, w.close()) }
@@ -215,7 +223,7 @@ func (j *LaunchJob) several(r *rig) (*work, error) {
 	return w, nil
 }
 
-// small puts timestamps, and values unless they are given, on the device, and makes a plan of them.
+// small copies timestamps and, unless src is given, values to the device, and returns a plan for them.
 func (j *LaunchJob) small(r *rig, w *work, rng *rand.Rand, mode ops.LaunchMode, src *tensor.Tensor, b, s, t, d int) (dst *tensor.Tensor, plan *ops.Plan, err error) {
 	var in [3]*tensor.Tensor // values, timestamps, targets
 	put := func(i int, host *tensor.Tensor, err error) error {
@@ -251,7 +259,7 @@ func (j *LaunchJob) small(r *rig, w *work, rng *rand.Rand, mode ops.LaunchMode, 
 	return dst, plan, err
 }
 
-// requests are jobs of 1 to 4 rows of 20 to 120 samples, onto 10 to 60 targets, of 32 features.
+// requests returns plans for 1 to 4 rows with 20 to 120 samples, onto 10 to 60 targets, with 32 features.
 func (j *LaunchJob) requests(r *rig, w *work) (plans []*ops.Plan, err error) {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	for range j.Plans {
@@ -264,10 +272,10 @@ func (j *LaunchJob) requests(r *rig, w *work) (plans []*ops.Plan, err error) {
 	return plans, nil
 }
 
-// links are jobs of 4 rows of 50 samples of 32 features onto as many, each of the one before.
+// links returns plans for 4 rows with 50 samples and 32 features, onto 50 targets. Each reads the previous output.
 func (j *LaunchJob) links(r *rig, w *work) (plans []*ops.Plan, err error) {
 	rng := rand.New(rand.NewPCG(seed, 6))
-	mode := min(r.opt.Launch, ops.LaunchDependent) // what they read is not ready
+	mode := min(r.opt.Launch, ops.LaunchDependent) // their inputs are not ready
 	var last *tensor.Tensor
 	for range j.Plans {
 		dst, p, err := j.small(r, w, rng, mode, last, 4, 50, 50, 32)

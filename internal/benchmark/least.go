@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// rowsOf is how many samples a target takes, of a kind that is no window.
+// rowsOf returns how many samples a target reads, for kinds without a window.
 func rowsOf(kind ops.Interp) int64 {
 	switch kind {
 	case ops.InterpPrevious, ops.InterpNext, ops.InterpNearest:
@@ -18,8 +18,8 @@ func rowsOf(kind ops.Interp) int64 {
 	return 2
 }
 
-// leastValues is how many values of b rows of s samples the targets need. Of evenly spread targets each needs its own samples, as
-// long as there are as many; where clocks have gaps or windows overlap, the samples that a target needs are counted.
+// leastValues returns how many values the targets need, from b rows with s samples. Evenly spaced targets each need their own samples,
+// up to the total. If the clock has gaps or windows overlap, the needed samples are counted.
 func leastValues(f *Form, channels []ops.Channel, times, targets *tensor.Tensor) (n int64) {
 	b, s, t := int64(times.Dim(0)), int64(times.Dim(1)), int64(targets.Dim(1))
 	for _, c := range channels {
@@ -44,7 +44,7 @@ func needed(c ops.Channel, times, targets *tensor.Tensor) int64 {
 	return neededBy(c.Interp, float32(float64(window)/float64(time.Second)), dataOf[float32](times), dataOf[float32](targets), times.Dim(0))
 }
 
-// dataOf are the elements of a tensor that this package made on the host.
+// dataOf returns the elements of a host tensor that this package created.
 func dataOf[T tensor.Element](t *tensor.Tensor) []T {
 	data, err := tensor.Data[T](t)
 	if err != nil {
@@ -72,7 +72,7 @@ func neededBy[T int64 | float64 | float32](kind ops.Interp, window T, times, tar
 	return n
 }
 
-// between are the samples, from lo to before hi, that a target needs. Outside the clock it is the end sample.
+// between returns the range lo to hi-1 of samples that a target needs. Outside the clock it is the end sample.
 func between[T int64 | float64 | float32](kind ops.Interp, window T, c []T, x T) (lo, hi int) {
 	above := upper(c, x)
 	k := above - 1
@@ -98,7 +98,7 @@ func between[T int64 | float64 | float32](kind ops.Interp, window T, c []T, x T)
 	return k, k + 2
 }
 
-// upper is the index of the first timestamp after x.
+// upper returns the index of the first timestamp after x.
 func upper[T int64 | float64 | float32](c []T, x T) int {
 	lo, hi := 0, len(c)
 	for lo < hi {

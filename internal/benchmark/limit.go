@@ -14,17 +14,17 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// bind binds one of the kernels that others are measured against.
+// bind creates a launch of a reference kernel, such as the limit.
 func (r *rig) bind(name string, blocks, threads int, args ...any) (*cudadrv.Launch, error) {
 	return r.kernels.Bind(name, cudadrv.LaunchConfig{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}, Dependent: r.opt.Launch != ops.LaunchDefault}, args...)
 }
 
-// early reports whether one is launched as plans are that may begin before the work ahead of them has ended.
+// early reports whether a reference kernel may begin before earlier work has ended, as plans may.
 func (r *rig) early(name string) bool {
 	return r.opt.Launch != ops.LaunchDefault && r.kernels.Early(name)
 }
 
-// limitOf measures what moving the bytes of a call takes, and says how.
+// limitOf measures the time to move a call's bytes. The string describes the method.
 func (r *rig) limitOf(read, written int64, sets int) (Stats, string, error) {
 	if r.queue == nil {
 		return r.hostLimit(read, written, sets)
@@ -36,10 +36,10 @@ func (r *rig) limitOf(read, written int64, sets int) (Stats, string, error) {
 
 const speedOfLight = "rc_speed_of_light"
 
-// mostChunks is how many chunks of 16 bytes a launch of that kernel reads or writes at most: it numbers them by 32 bits.
+// mostChunks is how many 16-byte chunks a launch reads or writes at most, because the kernel numbers them by 32 bits.
 const mostChunks = 1 << 31
 
-// bindLimit binds a launch that reads and writes so many chunks: blocks of so many threads, each of which writes `each`, or reads four times as many.
+// bindLimit creates a launch that reads in chunks and writes out chunks. Each thread writes `each` chunks, or reads four times as many.
 func (r *rig) bindLimit(threads, each int, src cudadrv.DevicePtr, in uint64, dst cudadrv.DevicePtr, out uint64) (*cudadrv.Launch, error) {
 	share := uint64(threads * each)
 	blocks := max((max(out, in/4)+share-1)/share, 1)
@@ -49,7 +49,8 @@ func (r *rig) bindLimit(threads, each int, src cudadrv.DevicePtr, in uint64, dst
 	return r.bind(speedOfLight, int(blocks), threads, params.Bytes())
 }
 
-// deviceLimit measures the speed-of-light kernel, a launch for each `most` chunks: the launch shape that is best in a short run, then at length.
+// deviceLimit measures the speed-of-light kernel, with a launch for every `most` chunks. It first finds the best launch shape in a
+// short run, and then measures that shape at length.
 func (r *rig) deviceLimit(w *work, read, written int64, most uint64) (Stats, string, error) {
 	round := func(n int64) int { return int(max((n+15)/16, 1) * 16) }
 	from, err := r.alloc(w, tensor.U8, w.sets, round(read))
@@ -66,8 +67,8 @@ func (r *rig) deviceLimit(w *work, read, written int64, most uint64) (Stats, str
 		return Stats{}, "", err
 	}
 	chunks := [2]uint64{uint64(read+15) / 16, uint64(written+15) / 16}
-	runs := max(1, (max(chunks[0], chunks[1])+most-1)/most)            // launches of a call
-	launches := func(threads, each int) ([][]*cudadrv.Launch, error) { // of each set
+	runs := max(1, (max(chunks[0], chunks[1])+most-1)/most)            // launches per call
+	launches := func(threads, each int) ([][]*cudadrv.Launch, error) { // launches for each set
 		out := make([][]*cudadrv.Launch, w.sets)
 		for i := range out {
 			from, to := cudadrv.DevicePtr(src)+cudadrv.DevicePtr(i*round(read)), cudadrv.DevicePtr(dst)+cudadrv.DevicePtr(i*round(written))
@@ -131,8 +132,8 @@ func (r *rig) empty() (Stats, error) {
 	return r.time(&work{sets: 1, run: func(int) error { return l.Run(r.queue) }})
 }
 
-// hostLimit measures reading and writing as many bytes on the CPU, a copy and the rest of the larger side: with the number of
-// threads, powers of two and all, that is best in a short run, then at length.
+// hostLimit measures reading and writing the bytes on the CPU: a copy, and then the rest of the larger side. It first finds the best
+// thread count (powers of two, and all threads) in a short run, and then measures it at length.
 func (r *rig) hostLimit(read, written int64, sets int) (Stats, string, error) {
 	from, to := make([][]byte, sets), make([][]byte, sets)
 	for i := range sets {
@@ -168,7 +169,7 @@ func (r *rig) hostLimit(read, written int64, sets int) (Stats, string, error) {
 	return s, fmt.Sprintf("%d threads", best), err
 }
 
-// sink keeps what was read, so that reading is not left out.
+// sink receives the sum of the bytes read, so that the compiler keeps the reads.
 var sink atomic.Uint64
 
 // move reads all of src and writes all of dst, each once.

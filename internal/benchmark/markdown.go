@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// WriteMarkdown writes the rows as tables in Markdown, one a suite, under a line that says what was measured on. A peer has two columns: its
-// time, and by how much that is more than ours.
+// WriteMarkdown writes the rows as Markdown, with one table for each suite, after a line about the device. A peer has two columns: its
+// time, and its time divided by ours.
 func (r *Report) WriteMarkdown(out io.Writer) error {
 	about := []string{r.Program, r.Device.Product}
 	if len(r.With) > 0 {

@@ -17,31 +17,30 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Options say how long and over how much is measured. The zero value is what published figures are taken with.
+// Options set how long and how much to measure. Published figures use the zero value.
 type Options struct {
-	Samples int           // the least number of samples that count; 31 unless given, at least 5
-	Time    time.Duration // the least time that the samples of a job take together; 200 ms unless given
-	Rotate  int64         // bytes that a job's sets exceed together; 300 MB on a GPU, 64 MB on the CPU unless given
-	Batch   time.Duration // about how long a sample takes; 10 ms unless given
+	Samples int           // minimum samples that count; default 31, at least 5
+	Time    time.Duration // minimum total time for a job's samples; default 200 ms
+	Rotate  int64         // minimum total bytes of a job's sets; default 300 MB on a GPU, 64 MB on the CPU
+	Batch   time.Duration // approximate time for a sample; default 10 ms
 
-	// Launch is the mode of the plans of resample and fuse jobs, up to LaunchDependent of draw jobs, and of the kernels that they are
-	// measured against. Under
-	// LaunchInputsReady calls that take one set again write over each other, always the same bits.
+	// Launch is the launch mode for resample and fuse plans, and for the kernels that they are compared with. Draw jobs use it up to
+	// LaunchDependent. With LaunchInputsReady, calls on the same set overwrite each other's output with the same bits.
 	Launch ops.LaunchMode
 
-	// With are further devices, of the kind of the first, with which it does a job together: one of the suite train. Others are skipped.
+	// With lists further devices, like the first one, that share each job in the suite train. Other jobs are skipped.
 	With []*ops.Device
-	NCCL bool // these share by NCCL, not by themselves
+	NCCL bool // the devices use NCCL to add gradients
 
-	// Progress is told what is measured next, if it is there.
+	// Progress, if not nil, is called before each job is measured.
 	Progress func(done, all int, job Job)
-	// Measured is told what was measured, if it is there.
+	// Measured, if not nil, is called after each job is measured.
 	Measured func(done, all int, row *Row)
 
-	clock func(w *work) (Stats, error) // in place of measuring, in tests
+	clock func(w *work) (Stats, error) // replaces the measurement in tests
 }
 
-// The floors of the options, and of what is thrown away.
+// Limits for the options, and for the samples and calls that do not count.
 const (
 	minSamples = 5
 	maxSamples = 2000
@@ -73,7 +72,7 @@ func (o Options) withDefaults(gpu bool) (Options, error) {
 	return o, nil
 }
 
-// Stats are microseconds a call. Each sample is the mean of the calls of one batch.
+// Stats are in microseconds per call. Each sample is the mean over one batch of calls.
 type Stats struct {
 	Median  float64 `json:"median_us"`
 	P10     float64 `json:"p10_us"`
@@ -82,7 +81,7 @@ type Stats struct {
 	Samples int     `json:"samples"`
 	Calls   int     `json:"calls_per_sample"`
 
-	samples []float64 // in the order of size
+	samples []float64 // sorted
 }
 
 func newStats(samples []float64, calls int) Stats {
@@ -91,7 +90,7 @@ func newStats(samples []float64, calls int) Stats {
 	return Stats{Median: q(0.5), P10: q(0.1), P90: q(0.9), Min: samples[0], Samples: len(samples), Calls: calls, samples: samples}
 }
 
-// quantile interpolates between the two nearest of sorted samples.
+// quantile interpolates between the two nearest sorted samples.
 func quantile(sorted []float64, q float64) float64 {
 	at := q * float64(len(sorted)-1)
 	i := int(at)
@@ -101,21 +100,21 @@ func quantile(sorted []float64, q float64) float64 {
 	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
 }
 
-// work is a job ready to be measured.
+// work is a prepared job.
 type work struct {
 	sets int
-	run  func(set int) error // gives one call to the rig's stream, or does it
-	// own means that run does the whole call, waits included, and is timed by the clock on the wall; direct that it must not be
-	// captured in a graph, and is timed by events around a batch of calls.
+	run  func(set int) error // submits one call to the rig's stream, or does it
+	// own means that run does the whole call, waits included, so that the wall clock times it. direct means that a graph cannot capture
+	// run, so that events around a batch time it.
 	own, direct   bool
-	read, written int64            // the least bytes of a call
+	read, written int64            // the least bytes that a call reads and writes
 	limit         bool             // whether the kernel that moves those bytes is the limit
-	floor         *work            // or this work is
+	floor         *work            // another work that is the limit instead
 	per           int              // calls in one run; 0 counts as 1
-	launches      int              // that a call gives to the driver's queue; 0 counts as 1
-	plan          *ops.Plan        // of the first set, if a call is the run of a plan
-	again         func() error     // makes the plans anew
-	outputs       []*tensor.Tensor // that those plans write, of all sets
+	launches      int              // launches that a call submits; 0 counts as 1
+	plan          *ops.Plan        // for the first set, if a call is a plan's run
+	again         func() error     // creates the plans again
+	outputs       []*tensor.Tensor // outputs of those plans, for all sets
 	closers       []func() error
 }
 
@@ -130,21 +129,21 @@ func (w *work) close() error {
 
 func (w *work) later(close func() error) { w.closers = append(w.closers, close) }
 
-// skipped is a job that the backend cannot do.
+// skipped reports a job that the backend cannot do.
 type skipped struct{ why string }
 
 func (s *skipped) Error() string { return s.why }
 
-// rig is a device and what measuring on it needs.
+// rig is a device with the resources for measuring.
 type rig struct {
-	ctx     context.Context // ends the sampling
+	ctx     context.Context // stops the sampling
 	dev     *ops.Device
 	stream  *ops.Queue
 	queue   *cudadrv.Stream // nil on the CPU
-	kernels *kernels.Set    // those that others are measured against; nil on the CPU
+	kernels *kernels.Set    // reference kernels, such as the limit; nil on the CPU
 	events  [2]*cudadrv.Event
 	opt     Options
-	most    int // sets; 0 is maxSets
+	most    int // maximum sets; 0 is maxSets
 }
 
 func newRig(dev *ops.Device, opt Options) (*rig, error) {
@@ -184,12 +183,12 @@ func (r *rig) close() error {
 	return errors.Join(err, r.kernels.Close())
 }
 
-// sets is how many sets of that many bytes the rotation takes.
+// sets returns how many sets with the given bytes each exceed the rotation size.
 func (r *rig) sets(each int64) int {
 	return int(min(max((r.opt.Rotate+each-1)/max(each, 1), 1), int64(cmp.Or(r.most, maxSets))))
 }
 
-// alloc allocates a tensor on the device, which lives as long as the work.
+// alloc allocates a device tensor that is freed with the work.
 func (r *rig) alloc(w *work, dtype tensor.DType, shape ...int) (*tensor.Tensor, error) {
 	t, err := r.dev.Alloc(dtype, shape...)
 	if err == nil {
@@ -218,7 +217,7 @@ func (r *rig) time(w *work) (Stats, error) {
 			return nil
 		}
 	}
-	// A few calls without a graph, which warm up, say how many make a batch.
+	// A few calls without a graph warm up, and determine the calls per batch.
 	probe := min(max(w.sets, 3), 50)
 	var one float64
 	for range 2 {
@@ -228,7 +227,7 @@ func (r *rig) time(w *work) (Stats, error) {
 		}
 		one = took / float64(probe)
 	}
-	if err := r.wait(); err != nil { // and errors in values show before anything is measured
+	if err := r.wait(); err != nil { // report errors in values before measuring
 		return Stats{}, err
 	}
 	n := max(r.batch(one), w.sets)
@@ -248,12 +247,12 @@ func (r *rig) time(w *work) (Stats, error) {
 	return newStats(scaled(samples, n), n), r.wait()
 }
 
-// batch is how many calls of that many microseconds make a sample.
+// batch returns the calls per sample, for calls that take the given microseconds.
 func (r *rig) batch(one float64) int {
 	return int(min(max(math.Ceil(float64(r.opt.Batch.Nanoseconds())/1e3/max(one, 1e-3)), 1), 2000))
 }
 
-// between is the time on the device from before launch to its end, in microseconds.
+// between returns the device time for the launched work, in microseconds.
 func (r *rig) between(launch func() error) (float64, error) {
 	if err := r.queue.Record(r.events[0]); err != nil {
 		return 0, err
@@ -271,7 +270,7 @@ func (r *rig) between(launch func() error) (float64, error) {
 	return float64(d.Nanoseconds()) / 1e3, err
 }
 
-// sample takes samples until there are enough, of which the first do not count.
+// sample takes samples until there are enough. The first ones do not count.
 func (r *rig) sample(take func() (float64, error)) ([]float64, error) {
 	var samples []float64
 	var spent time.Duration
@@ -299,7 +298,7 @@ func scaled(samples []float64, n int) []float64 {
 	return samples
 }
 
-// onTheWall times batches of calls, each with a wait at its end.
+// onTheWall measures batches by the wall clock. Each batch ends with a wait.
 func (r *rig) onTheWall(w *work) (Stats, error) {
 	set := 0
 	batch := func(n int) (float64, error) {
@@ -329,8 +328,8 @@ func (r *rig) onTheWall(w *work) (Stats, error) {
 	return newStats(scaled(samples, per), per), nil
 }
 
-// host is what giving a call of that many microseconds to the stream costs the program, in nanoseconds and allocations. A batch
-// is no longer than the driver's queue, so that no call waits for room in it.
+// host returns the program's cost to submit a call, in nanoseconds and allocations. A batch is at most as long as the driver's queue,
+// so that no call waits for a free slot.
 func (r *rig) host(w *work, one float64) (ns, allocs float64, err error) {
 	const batches, most = 11, 200
 	n := min(r.batch(one), max(most/max(w.launches, 1), 1))
@@ -356,12 +355,11 @@ func (r *rig) host(w *work, one float64) (ns, allocs float64, err error) {
 	}
 	runtime.ReadMemStats(&after)
 	slices.Sort(times)
-	// Rounded down, as testing.AllocsPerRun does: the waits between batches and the runtime allocate now and then.
+	// Rounded down like testing.AllocsPerRun, because waits between batches and the runtime allocate occasionally.
 	return quantile(times, 0.5), math.Floor(float64(after.Mallocs-before.Mallocs) / float64((batches-1)*n)), nil
 }
 
-// Runs gives a job's sets to the device, n runs in turn, measures nothing, and returns the least bytes of a call. It is for a
-// profiler, which does the measuring.
+// Runs runs a job n times, on its sets in turn, without measuring. It returns the least bytes per call. It is for profilers.
 func Runs(dev *ops.Device, j Job, n int) (read, written int64, err error) {
 	err = prepared(dev, j, n, ops.LaunchDefault, func(r *rig, w *work) error {
 		read, written = w.read, w.written
@@ -375,7 +373,7 @@ func Runs(dev *ops.Device, j Job, n int) (read, written int64, err error) {
 	return read, written, err
 }
 
-// Explain returns the launches of a job's plan in a launch mode, as [cuda.Explain] does, and why there are none.
+// Explain returns the launches in a job's plan in a launch mode, like [cuda.Explain]. If there are none, why is the reason.
 func Explain(dev *ops.Device, j Job, mode ops.LaunchMode) (list []cuda.Launch, why string, err error) {
 	err = prepared(dev, j, 1, mode, func(r *rig, w *work) error {
 		switch {
@@ -393,7 +391,7 @@ func Explain(dev *ops.Device, j Job, mode ops.LaunchMode) (list []cuda.Launch, w
 	return list, "", err
 }
 
-// prepared does something with a job of at most so many sets.
+// prepared calls fn with a prepared job that has at most the given number of sets.
 func prepared(dev *ops.Device, j Job, sets int, mode ops.LaunchMode, fn func(r *rig, w *work) error) error {
 	r, err := newRig(dev, Options{Launch: mode})
 	if err != nil {

@@ -10,16 +10,16 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// PipelineJob takes batches from the host and back: Workers goroutines, each with a stream and tensors of its own on the
-// device, copy a batch there, resample it and copy the result back, one batch after the other. A call is a batch. The limit is the
-// same work without the operation: the copies alone, by as many goroutines.
+// PipelineJob moves batches from the host to the device and back. Each of Workers goroutines has its own stream and tensors. It copies
+// a batch to the device, resamples it, copies the result back, and repeats. A call is one batch. The limit is the copies alone, by as
+// many goroutines.
 type PipelineJob struct {
 	B, S, T, D int
 	Workers    int `json:"workers"`
 }
 
 var pipelineSuite = suite{
-	name: "pipeline", about: "batches from host memory to the device, resampled, and back, by several goroutines",
+	name: "pipeline", about: "batches to the device, resampled, and back, by several goroutines",
 	jobs: func() []Job {
 		var out []Job
 		for _, workers := range []int{1, 4} {
@@ -32,7 +32,7 @@ var pipelineSuite = suite{
 
 func (j *PipelineJob) Suite() string { return "pipeline" }
 
-// Name is that of the resample and the number of workers.
+// Name returns the resample job's name and the worker count.
 func (j *PipelineJob) Name() string { return fmt.Sprintf("%s by %d", j.shape().Name(), j.Workers) }
 
 func (j *PipelineJob) Keys() []Key { return append(j.shape().Keys(), keysOf("workers", j.Workers)...) }
@@ -66,7 +66,7 @@ func (j *PipelineJob) prepare(r *rig) (*work, error) {
 	}
 	size := func(i int) int64 { return int64(pipes[0].host[i].Len() * pipes[0].host[i].DType().Size()) }
 	w.read, w.written = size(0)+size(1)+size(2), size(3)
-	// A run takes each worker through one batch; the rows divide by the workers.
+	// In one run each worker processes one batch, so a call's time is the run's time divided by the workers.
 	together := func(resample bool) func(int) error {
 		return func(int) error {
 			errs := make(chan error, len(pipes))
@@ -116,7 +116,7 @@ func (j *PipelineJob) pipe(r *rig, w *work, number int) (*pipe, error) {
 	return p, err
 }
 
-// batch takes one batch there and back.
+// batch copies one batch to the device, and the result back.
 func (p *pipe) batch(dev *ops.Device, resample bool) error {
 	for i := range 3 {
 		if err := dev.Copy(context.Background(), p.dev[i], p.host[i]); err != nil {

@@ -16,21 +16,21 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// The layout, in points of 1/72 inch.
+// The layout, in points (1/72 inch).
 const (
 	barHeight = 15
 	barGap    = 9
 	peerGap   = 11
 	headRoom  = 44
 	suiteRoom = 24
-	nameRoom  = 170 // at least
+	nameRoom  = 170 // minimum
 	nameSize  = 9.5
 	noteRoom  = 150
 	roofWidth = 5 * vg.Inch
 	roofRoom  = 4 * vg.Inch
 )
 
-// Colours can be told apart without colour vision (Okabe and Ito, 2008).
+// Colours that people without colour vision can distinguish (Okabe and Ito, 2008).
 var (
 	ink     = color.NRGBA{R: 30, G: 30, B: 30, A: 255}
 	grey    = color.NRGBA{R: 120, G: 120, B: 120, A: 255}
@@ -50,16 +50,16 @@ func lettering(size vg.Length, bold bool) text.Style {
 	return text.Style{Color: ink, Font: f, Handler: plot.DefaultTextHandler, YAlign: text.YCenter}
 }
 
-// picture is a report with limits, ready to be drawn.
+// picture is a report with limits, prepared for drawing.
 type picture struct {
 	*Report
-	rows  []*Row // those with a limit
+	rows  []*Row // rows with a limit
 	who   []string
-	names vg.Length // the room of the jobs' names
+	names vg.Length // width of the job names
 }
 
-// WritePNG draws the rows that have a limit: on the left how near each job and its peers come to it, on the right the rate that
-// each reaches over the bytes that it moves, below the roof that the limits make.
+// WritePNG draws the rows that have a limit. The left side shows how close each job and its peers are to the limit. The right side
+// shows the rate over the bytes moved, under a roofline made from the limits.
 func (r *Report) WritePNG(out io.Writer) error {
 	p := &picture{Report: r, names: nameRoom}
 	for i := range r.Rows {
@@ -88,7 +88,7 @@ func (r *Report) WritePNG(out io.Writer) error {
 	return err
 }
 
-// colour is a peer's; after four they come again.
+// colour returns a peer's colour. Colours repeat after four peers.
 func (p *picture) colour(peer Peer) color.Color {
 	return palette[slices.Index(p.who, peer.Who)%len(palette)]
 }
@@ -128,7 +128,7 @@ func (p *picture) barsHeight() vg.Length {
 	return h
 }
 
-// bars draws the share of the limit's speed that each job reaches: a full bar is the limit.
+// bars draws each job's share of the limit's speed. A full bar is the limit.
 func (p *picture) bars(c draw.Canvas) {
 	name, small, bold := lettering(nameSize, false), lettering(8.5, false), lettering(10.5, true)
 	from, to := c.Min.X+p.names, c.Max.X-noteRoom
@@ -146,7 +146,7 @@ func (p *picture) bars(c draw.Canvas) {
 		c.FillPolygon(pale, square(from, y, to, top))
 		share := 1 / row.Ratio
 		c.FillPolygon(ourBlue, square(from, y+2, at(share), top-2))
-		// How the samples spread: from the tenth to the ninetieth percentile.
+		// The spread of the samples, from the tenth to the ninetieth percentile.
 		lo, hi := at(row.Limit.Median/row.Time.P90), at(row.Limit.Median/row.Time.P10)
 		c.StrokeLine2(draw.LineStyle{Color: ink, Width: 1}, lo, (y+top)/2, hi, (y+top)/2)
 		right := name
@@ -181,8 +181,8 @@ func (p *picture) bars(c draw.Canvas) {
 	c.FillText(foot, vg.Point{X: (from + to) / 2, Y: y - 15}, "share of the limit's speed")
 }
 
-// roof draws GB/s over bytes, both by powers of ten, and the roof: what the limits reach, and the slope that a launch's own time
-// allows small jobs.
+// roof draws GB/s over bytes on logarithmic axes, and the roofline: the limits' best rate, and the slope that launch time imposes on
+// small jobs.
 func (p *picture) roof(c draw.Canvas) {
 	out := plot.New()
 	out.BackgroundColor = nil
@@ -217,14 +217,14 @@ func (p *picture) roof(c draw.Canvas) {
 	c.FillText(foot, vg.Point{X: (c.Min.X + c.Max.X) / 2, Y: c.Min.Y + 6}, "strokes: limits; dots: ours; triangles: others")
 }
 
-// roofline is what the roof holds, as a plot.Plotter.
+// roofline draws the contents of the right side as a plot.Plotter.
 type roofline struct {
 	*picture
 	x0, x1, y0, y1 float64
-	best           float64 // the highest rate of a limit
+	best           float64 // the highest rate that a limit reaches
 }
 
-// Plot draws the grid, the roof, and for each job a line from its limit down to what it reaches.
+// Plot draws the grid, the roof, and for each job a line from its limit down to its rate.
 func (d *roofline) Plot(c draw.Canvas, p *plot.Plot) {
 	tx, ty := p.Transforms(&c)
 	at := func(x, y float64) vg.Point { return vg.Point{X: tx(x), Y: ty(y)} }
@@ -264,18 +264,18 @@ func (d *roofline) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// bar is a short level stroke: a roof.
+// bar is a marker: a short horizontal line for a limit.
 type bar struct{}
 
-// DrawGlyph draws it.
+// DrawGlyph draws the line.
 func (bar) DrawGlyph(c *draw.Canvas, s draw.GlyphStyle, at vg.Point) {
 	c.StrokeLine2(draw.LineStyle{Color: s.Color, Width: 1.6}, at.X-s.Radius, at.Y, at.X+s.Radius, at.Y)
 }
 
-// decades marks powers of ten.
+// decades places ticks at powers of ten.
 type decades struct{ label func(float64) string }
 
-// Ticks returns the powers of ten, and between them 2 and 5 where there are few.
+// Ticks returns the powers of ten, and also 2 and 5 times each if there are few.
 func (d decades) Ticks(lo, hi float64) []plot.Tick {
 	var out []plot.Tick
 	few := math.Log10(hi/lo) < 2.2

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -18,12 +19,12 @@ type Peer struct {
 	Time Stats  `json:"time"`
 }
 
-// ReadReport reads a report as JSON. Other programs write the same form, with what they have of it: program, device and
-// rows, each with suite, job, variant and time. Times must be there.
+// ReadReport reads a report as JSON. Other programs write the same form with the fields that they have: program, device and rows, each
+// row with suite, job, variant and time. Only the time is required.
 func ReadReport(in io.Reader, name string) (*Report, error) {
 	r := &Report{}
 	marked := struct {
-		Schema json.RawMessage `json:"schema"` // of bench --json
+		Schema json.RawMessage `json:"schema"` // from bench --json
 		*Report
 	}{Report: r}
 	if err := strict(in, &marked); err != nil {
@@ -41,13 +42,12 @@ func ReadReport(in io.Reader, name string) (*Report, error) {
 	return r, nil
 }
 
-// who names a row of a report.
+// who returns the name for a row from a report.
 func (r *Report) who(row *Row) string {
 	return strings.TrimSpace(r.Program + " " + row.Variant)
 }
 
-// Compare adds the other report's times to the rows of the same suite and job, and the names of its rows that have no
-// counterpart to Left.
+// Compare adds the other report's times to rows with the same suite and job. It adds the names of its other rows to Left.
 func (r *Report) Compare(other *Report) {
 	for i := range other.Rows {
 		o := &other.Rows[i]
@@ -64,7 +64,7 @@ func (r *Report) Compare(other *Report) {
 	}
 }
 
-// suites lists the suites of the report's rows, in order.
+// suites lists the suites in the report's rows, in order.
 func (r *Report) suites() []string {
 	var out []string
 	for _, row := range r.Rows {
@@ -75,7 +75,7 @@ func (r *Report) suites() []string {
 	return out
 }
 
-// WriteWorst writes the median of the ratios to the limit, of all rows and of each suite, and the n rows that are furthest from it.
+// WriteWorst writes the median ratio to the limit, for all rows and for each suite, and the n rows with the highest ratio.
 func (r *Report) WriteWorst(out io.Writer, n int, title string) error {
 	rows := slices.DeleteFunc(slices.Clone(r.Rows), func(row Row) bool { return row.Limit == nil })
 	slices.SortStableFunc(rows, func(x, y Row) int { return cmp.Compare(y.Ratio, x.Ratio) })
@@ -98,7 +98,7 @@ func (r *Report) WriteWorst(out io.Writer, n int, title string) error {
 	return err
 }
 
-// names are those of the devices.
+// names returns the devices' names.
 func (r *Report) names() string {
 	text := r.Device.Name
 	for _, d := range r.With {
@@ -110,7 +110,7 @@ func (r *Report) names() string {
 	return text
 }
 
-// WriteTable writes a table a suite, and below it how each job compares with peers.
+// WriteTable writes one table for each suite, followed by the comparison with peers.
 func (r *Report) WriteTable(out io.Writer) error {
 	d := r.Device
 	fmt.Fprintf(out, "%s on %s, %s", r.Program, r.names(), d.Product)
@@ -158,7 +158,7 @@ func (r *Report) WriteTable(out io.Writer) error {
 }
 
 func (r *Report) table(out io.Writer, suite string) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	w := text.NewTable(out, tabwriter.AlignRight)
 	fmt.Fprintln(w, "job\tours\tp10..p90\tlimit\tratio\tGB/s\tlimit GB/s\tMB a call\tsets\tsamples x calls\ttimed by\thost ns\tallocs\t")
 	for i := range r.Rows {
 		row := &r.Rows[i]
@@ -187,9 +187,9 @@ func (r *Report) table(out io.Writer, suite string) error {
 	return w.Flush()
 }
 
-// peers writes what others take for the same jobs, and how many times ours that is.
+// peers writes the peers' times for the same jobs, and how many times ours they are.
 func (r *Report) peers(out io.Writer, suite string) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w := text.NewTable(out, 0)
 	head := false
 	for i := range r.Rows {
 		row := &r.Rows[i]
@@ -208,7 +208,7 @@ func (r *Report) peers(out io.Writer, suite string) error {
 	return w.Flush()
 }
 
-// us writes microseconds with as many digits as mean something.
+// us formats microseconds with the significant digits.
 func us(v float64) string { return number(v) }
 
 func number(v float64) string {
@@ -223,8 +223,8 @@ func number(v float64) string {
 	return fmt.Sprintf("%.3g", v)
 }
 
-// WriteBenchstat writes the rows as go test writes benchmarks, for benchstat: a line for each sample, or one with the median for
-// rows that were read from a file.
+// WriteBenchstat writes the rows in the format of go test benchmarks, for benchstat. Each sample is a line. Rows that were read from a
+// file have one line with the median.
 func (r *Report) WriteBenchstat(out io.Writer) error {
 	fmt.Fprintf(out, "program: %s\ndevice: %s\n", r.Program, r.Device.Product)
 	for i := range r.Rows {

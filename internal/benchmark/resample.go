@@ -11,18 +11,18 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// ResampleJob is a Resample of B rows of S samples onto T targets of D features.
+// ResampleJob is a Resample from B rows with S samples onto T targets with D features.
 type ResampleJob struct {
 	B, S, T, D int
 	Form
-	Kind     string         `json:"kind,omitempty"`      // of all features; linear unless given
-	Channels []ChannelShape `json:"channels,omitempty"`  // in place of Kind: side by side they are the D features
-	Window   float64        `json:"window_ms,omitempty"` // of the kinds that reduce one
+	Kind     string         `json:"kind,omitempty"`      // for all features; default linear
+	Channels []ChannelShape `json:"channels,omitempty"`  // instead of Kind: in order, they are the D features
+	Window   float64        `json:"window_ms,omitempty"` // for kinds that reduce a window
 
-	suite string // resample unless given
+	suite string // default resample
 }
 
-// ChannelShape is D features of a kind.
+// ChannelShape is D features with one kind.
 type ChannelShape struct {
 	Kind string `json:"kind"`
 	D    int
@@ -51,7 +51,7 @@ var resampleSuite = suite{
 
 func (j *ResampleJob) Suite() string { return cmp.Or(j.suite, "resample") }
 
-// Name is BxS->TxD, and what is not the default.
+// Name returns BxS->TxD, followed by options that differ from the default.
 func (j *ResampleJob) Name() string {
 	return words(fmt.Sprintf("%dx%d->%dx%d", j.B, j.S, j.T, j.D), j.types(), j.kinds(), j.rest())
 }
@@ -60,7 +60,7 @@ func (j *ResampleJob) Keys() []Key {
 	return keysWith(keysOf("B", j.B, "S", j.S, "T", j.T, "D", j.D), j.types(), j.kinds(), j.rest())
 }
 
-// kinds says how features are made, if that is not linear.
+// kinds returns the interpolation's tags, if it is not linear.
 func (j *ResampleJob) kinds() []tag {
 	var out []tag
 	if j.Kind != "" {
@@ -90,7 +90,7 @@ func (j *ResampleJob) check() error {
 	return err
 }
 
-// channels are the job's channels as the operation takes them: one of all features unless several are given.
+// channels returns the job's channels in the operation's form: one for all features, unless several are given.
 func (j *ResampleJob) channels() ([]ops.Channel, error) {
 	list := j.Channels
 	if len(list) == 0 {
@@ -146,7 +146,7 @@ func (j *ResampleJob) prepare(r *rig) (*work, error) {
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, err
 	}
-	// The timestamps are all read, to be checked.
+	// All timestamps are read, because they are checked.
 	w.read = leastValues(&j.Form, channels, times, targets)*value + b*(s+t)*timestamp
 	var dev [3]*tensor.Tensor
 	for i, h := range []*tensor.Tensor{host, times, targets} {

@@ -11,13 +11,13 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// TallyJob is a pass of exact statistics over so many Rows and Columns of float32: the first, or one behind prefixes of Known bits, those of the values at
-// twelve ranks. Every run adds once more.
+// TallyJob is a pass of exact statistics over Rows x Columns float32 values. With Known 0 it is the first pass; otherwise it is a pass
+// for the prefixes of Known bits, taken from the values at twelve ranks. Every run adds to the same counts.
 type TallyJob struct {
 	Rows    int    `json:"rows"`
 	Columns int    `json:"columns"`
 	Known   int    `json:"known,omitempty"` // 0, 11 or 22
-	Values  string `json:"values"`          // normal: of one distribution, in no order; robot: that change slowly, some not at all
+	Values  string `json:"values"`          // normal: independent, from one distribution; robot: slowly changing, some constant
 }
 
 var tallyValues = []string{"normal", "robot"}
@@ -41,7 +41,7 @@ var tallySuite = suite{
 
 func (j *TallyJob) Suite() string { return "tally" }
 
-// Name is the rows, the columns, what is known and the values.
+// Name returns the rows, the columns, the values and the known bits.
 func (j *TallyJob) Name() string {
 	return fmt.Sprintf("%sx%d %s, %d bits known", count(j.Rows), j.Columns, j.Values, j.Known)
 }
@@ -60,7 +60,7 @@ func (j *TallyJob) check() error {
 	return errors.Join(within("rows", j.Rows, 1, math.MaxInt32), within("columns", j.Columns, 1, 1<<16), within("rows*columns", j.Rows*j.Columns, 1, 1<<36))
 }
 
-// rows makes so many rows.
+// rows generates n rows.
 func (j *TallyJob) rows(n int) []float32 {
 	rng := rand.New(rand.NewPCG(seed, 9))
 	out := make([]float32, n*j.Columns)
@@ -80,7 +80,7 @@ func (j *TallyJob) rows(n int) []float32 {
 	return out
 }
 
-// distinct is how many rows there are before they come again.
+// distinct is how many rows are generated before they repeat.
 const distinct = 1 << 20
 
 func (j *TallyJob) prepare(r *rig) (*work, error) {
@@ -88,7 +88,8 @@ func (j *TallyJob) prepare(r *rig) (*work, error) {
 		return nil, err
 	}
 	const prefixes = 12
-	p, tables, known := 1, int64(ops.TallyDigits+ops.TallyBins*ops.TallyWords), int64(0) // of a column: words that are added to, and prefixes
+	// Per column: words that are added to, and prefixes.
+	p, tables, known := 1, int64(ops.TallyDigits+ops.TallyBins*ops.TallyWords), int64(0)
 	if j.Known > 0 {
 		p, tables, known = prefixes, prefixes*ops.TallyDigits, prefixes
 	}
@@ -104,7 +105,7 @@ func (j *TallyJob) prepare(r *rig) (*work, error) {
 	if err := j.fill(r, src, list); err != nil {
 		return fail(err)
 	}
-	var all ops.TallyArgs // of all sets
+	var all ops.TallyArgs // for all sets
 	put := func(to **tensor.Tensor, list []int64, shape ...int) {
 		if err == nil {
 			var host *tensor.Tensor
@@ -140,7 +141,7 @@ func (j *TallyJob) prepare(r *rig) (*work, error) {
 	return w, nil
 }
 
-// fill copies the rows to all of src [sets,N,D], over and over.
+// fill fills src [sets,N,D] with the rows, repeated.
 func (j *TallyJob) fill(r *rig, src *tensor.Tensor, list []float32) error {
 	n := len(list) / j.Columns
 	for set := range src.Dim(0) {
@@ -163,7 +164,7 @@ func (j *TallyJob) fill(r *rig, src *tensor.Tensor, list []float32) error {
 	return nil
 }
 
-// prefixes are the first bits of the values at ranks from the first to the last, of each column.
+// prefixes returns, for each column, the first bits of the values at p ranks from the first to the last.
 func (j *TallyJob) prefixes(list []float32, p int) []int64 {
 	var out []int64
 	for c := range j.Columns {

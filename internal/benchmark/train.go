@@ -12,9 +12,9 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// TrainJob is a step of training a transformer: B rows of S samples of D features, bf16, are resampled onto T tokens, and an encoder as wide as they
-// are, of so many post-norm Layers with ReLU and Heads, predicts Out values of each token; MSE, AdamW with weight decay, no dropout. With Options.With
-// each device has as much, and a step is of all of them.
+// TrainJob is a training step for a transformer. B rows with S samples and D features (bf16) are resampled onto T tokens. An encoder of
+// width D with Layers post-norm layers, ReLU and Heads heads predicts Out values for each token. The loss is MSE, the optimiser AdamW
+// with weight decay, without dropout. With Options.With, each device has its own batch, and a step covers all devices.
 type TrainJob struct {
 	B, S, T, D int
 	Layers     int `json:"layers"`
@@ -24,7 +24,7 @@ type TrainJob struct {
 }
 
 var trainSuite = suite{
-	name: "train", about: "a step of training a transformer on resampled batches: forward, backward and AdamW",
+	name: "train", about: "a step of training a transformer: forward, backward and AdamW",
 	jobs: func() []Job {
 		return []Job{
 			&TrainJob{B: 32, S: 500, T: 250, D: 256, Layers: 4, Heads: 8, FFN: 1024, Out: 26},
@@ -37,7 +37,7 @@ var trainSuite = suite{
 
 func (j *TrainJob) Suite() string { return "train" }
 
-// Name is the tokens, the width and the layers.
+// Name returns the tokens, the width and the layers.
 func (j *TrainJob) Name() string {
 	return fmt.Sprintf("%dx%d->%dx%d, %d layers, %d heads, ffn %d, out %d", j.B, j.S, j.T, j.D, j.Layers, j.Heads, j.FFN, j.Out)
 }
@@ -63,10 +63,10 @@ func (j *TrainJob) prepare(r *rig) (*work, error) {
 	return w, nil
 }
 
-// fill makes the step.
+// fill prepares the step.
 func (j *TrainJob) fill(r *rig, w *work) error {
 	ctx := context.Background()
-	w.launches = 12*j.Layers + 12 // about
+	w.launches = 12*j.Layers + 12 // approximately
 	if len(r.opt.With) > 0 {
 		return j.group(ctx, r, w)
 	}
@@ -79,15 +79,15 @@ func (j *TrainJob) fill(r *rig, w *work) error {
 		return err
 	}
 	w.later(step.Close)
-	w.direct = true // it is a graph
+	w.direct = true // a step is already a graph
 	w.run = func(int) error { return step.Run(r.stream) }
 	return nil
 }
 
-// trainCalls is how many steps of a group of GPUs are timed at a time, so that waiting for them is a small part.
+// trainCalls is how many steps a group of GPUs is timed for together, so that the final wait is a small part.
 const trainCalls = 50
 
-// group makes the step of several devices.
+// group prepares the step for several devices.
 func (j *TrainJob) group(ctx context.Context, r *rig, w *work) error {
 	devices := append([]*ops.Device{r.dev}, r.opt.With...)
 	if !r.opt.NCCL {
@@ -128,7 +128,7 @@ func (j *TrainJob) group(ctx context.Context, r *rig, w *work) error {
 	return nil
 }
 
-// rank makes a device's model, the plan of the resampling, and says how they train.
+// rank creates a device's model, the resampling plan, and the training options.
 func (j *TrainJob) rank(ctx context.Context, r *rig, w *work) (*nn.Model, nn.StepOptions, error) {
 	fail := func(err error) (*nn.Model, nn.StepOptions, error) { return nil, nn.StepOptions{}, err }
 	layers := []nn.Layer{nn.Linear{Name: "in", Out: j.D}, nn.Positions{Name: "position", Count: j.T}}
@@ -138,7 +138,8 @@ func (j *TrainJob) rank(ctx context.Context, r *rig, w *work) (*nn.Model, nn.Ste
 		return fail(err)
 	}
 	w.later(m.Close)
-	// The samples are read, and the parameters and their moments are read and written; what the way there leaves for the way back is not counted.
+	// The samples are read, and the parameters and their moments are read and written. Activations kept for the backward pass do not
+	// count.
 	w.read, w.written = int64(j.B*j.S)*int64(2*j.D+4)+int64(12*m.Count()), int64(12*m.Count())
 	rng := rand.New(rand.NewPCG(seed, 13))
 	var errs []error
@@ -171,7 +172,7 @@ func (j *TrainJob) rank(ctx context.Context, r *rig, w *work) (*nn.Model, nn.Ste
 	return m, opts, errors.Join(errs...)
 }
 
-// ones is [n] of ones.
+// ones returns a tensor [n] filled with 1.
 func ones(n int) (*tensor.Tensor, error) {
 	return valuesBy(func() float64 { return 1 }, n, tensor.F32, n)
 }

@@ -8,60 +8,60 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/internal/tuned"
 	"github.com/robocache/robocache/ops"
 )
 
-// tuneRounds is how often the heuristic's policy and the best one are measured, in turn, and leastGain the share of the heuristic's time
-// below which a gain is none.
+// tuneRounds is how often the heuristic's policy and the best one are measured, in turn. A gain below leastGain, as a share of the
+// heuristic's time, does not count.
 const (
 	tuneRounds = 5
 	leastGain  = 0.01
 )
 
-// Tuning is what was found for a job.
+// Tuning is the result for one job.
 type Tuning struct {
 	Suite         string       `json:"suite"`
 	Job           string       `json:"job"`
 	Key           tuned.Key    `json:"key"`
-	Candidates    int          `json:"candidates"` // that were measured, the heuristic's among them
+	Candidates    int          `json:"candidates"` // measured candidates, including the heuristic's
 	Heuristic     tuned.Policy `json:"heuristic"`
-	Best          tuned.Policy `json:"best"`                // in the short runs, by which the candidates are ranked
-	HeuristicTime *Stats       `json:"heuristic_time"`      // in the short run where the heuristic's policy was the best
-	BestTime      *Stats       `json:"best_time,omitempty"` // none where the heuristic's policy was the best
-	Kept          bool         `json:"kept"`                // for the key
+	Best          tuned.Policy `json:"best"`                // the fastest candidate in the short runs
+	HeuristicTime *Stats       `json:"heuristic_time"`      // from the short run if the heuristic's policy was the best
+	BestTime      *Stats       `json:"best_time,omitempty"` // nil if the heuristic's policy was the best
+	Kept          bool         `json:"kept"`                // whether the table keeps it for the key
 	Why           string       `json:"why"`
 
-	short  map[tuned.Policy]float64 // medians of the short runs
-	better bool                     // by more than the noise
+	short  map[tuned.Policy]float64 // medians in the short runs
+	better bool                     // faster by more than the noise
 }
 
-// TuneReport is what was measured in one run.
+// TuneReport holds the results from one run.
 type TuneReport struct {
 	Report          // without its rows
 	Rows   []Tuning `json:"rows"`
-	Path   string   `json:"path"` // of the table
-	Keys   int      `json:"keys"` // in it
+	Path   string   `json:"path"` // the table's path
+	Keys   int      `json:"keys"` // keys in the table
 }
 
 // tuner is a run of Tune.
 type tuner struct {
 	*rig
 	device tuned.Device
-	before *tuned.Table // that the device used
+	before *tuned.Table // the device's table before the run
 }
 
-// Tune looks for launch shapes that are faster than the heuristic's for the jobs, and gives a copy of the device's table with those it
-// found in place of what it had for their keys.
+// Tune searches launch shapes that are faster than the heuristic's for the jobs. It returns a copy of the device's table in which the
+// shapes found replace the old entries for their keys.
 //
-// Of each job all candidates are measured in a short run, each after a check that it gives the bits of the heuristic's. The fastest is then
-// measured anew beside the heuristic's, five times in turn. It is better if the slowest of its five medians is below the fastest of the
-// model's, and its median by 1 % of the heuristic's. For a key it is kept if it is better for a job, and in no job of the key
-// slower than the heuristic's in the short runs. The context ends it between two samples: jobs before that count.
+// For each job all candidates are measured in a short run, each after a check that it gives the same bits as the heuristic's. The
+// fastest is then measured again, alternating with the heuristic's, five times each. It is better if its slowest median is below the
+// heuristic's fastest, and its median is lower by at least 1 % of the heuristic's. A key keeps it if it is better for one of the key's
+// jobs and not slower in the short runs for any other. If the context ends between two samples, the finished jobs count.
 func Tune(ctx context.Context, dev *ops.Device, jobs []Job, opt Options, told func(done, all int, row *Tuning)) (report *TuneReport, table *tuned.Table, err error) {
 	device, ok := dev.Queue().Backend().(tuned.Device)
 	if !ok {
@@ -91,7 +91,7 @@ func Tune(ctx context.Context, dev *ops.Device, jobs []Job, opt Options, told fu
 	return report, table, err
 }
 
-// tune measures one job's candidates, and the best of them at length.
+// tune measures one job's candidates, and the best one at length.
 func (t *tuner) tune(j Job) (row *Tuning, err error) {
 	if err := t.device.Tune(nil); err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func (t *tuner) tune(j Job) (row *Tuning, err error) {
 	return row, nil
 }
 
-// take makes the plans of a work anew by a policy, and times them if they write what is wanted.
+// take creates a work's plans again with a policy, and times them if their output is the same as want.
 func (t *tuner) take(w *work, key tuned.Key, c tuned.Policy, want []byte, samples int, least time.Duration) (Stats, error) {
 	table := tuned.New(t.before.For)
 	table.Set(tuned.Entry{Key: key, Policy: c})
@@ -168,7 +168,7 @@ func (t *tuner) take(w *work, key tuned.Key, c tuned.Policy, want []byte, sample
 	return r.time(w)
 }
 
-// written is what the first set's plan writes, into memory that held something else.
+// written returns the output of the first set's plan. The output memory is overwritten first.
 func (t *tuner) written(w *work) (all []byte, err error) {
 	for _, o := range w.outputs {
 		place, _ := at(o, 0).Addr()
@@ -184,9 +184,10 @@ func (t *tuner) written(w *work) (all []byte, err error) {
 	return all, nil
 }
 
-// keep puts what is better for a job, and worse for none, into the table, and takes what the table had for the other keys out.
+// keep stores a policy in the table if it is better for one job and slower for none with the same key. It removes the old entries for
+// the other keys.
 func keep(rows []Tuning, table *tuned.Table) {
-	var order []*Tuning // the largest gain first
+	var order []*Tuning // by gain, largest first
 	for i := range rows {
 		table.Drop(rows[i].Key)
 		order = append(order, &rows[i])
@@ -209,7 +210,7 @@ func keep(rows []Tuning, table *tuned.Table) {
 	}
 }
 
-// Gain is how many times as fast as the heuristic's policy the best one was, 1 where it was the heuristic's.
+// Gain returns how many times as fast as the heuristic's policy the best one was; 1 if the heuristic's was the best.
 func (t *Tuning) Gain() float64 {
 	if t.BestTime == nil {
 		return 1
@@ -217,12 +218,12 @@ func (t *Tuning) Gain() float64 {
 	return t.HeuristicTime.Median / t.BestTime.Median
 }
 
-// WriteTable writes a line a job, below what every report says.
+// WriteTable writes the report's header and a line for each job.
 func (r *TuneReport) WriteTable(out io.Writer) error {
 	if err := r.Report.WriteTable(out); err != nil {
 		return err
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w := text.NewTable(out, 0)
 	fmt.Fprintln(w, "\njob\ttried	heuristic	us\ttuned\tus\tgain\tkept")
 	for i := range r.Rows {
 		row := &r.Rows[i]

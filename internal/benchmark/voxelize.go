@@ -11,20 +11,20 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// VoxelizeJob fills a dense grid of Cells along each axis, over the cube from -10 to 10, from so many points, or makes hard voxels of
-// them. Every run clears the grid and takes the same points: a job that fits the cache finds them there.
+// VoxelizeJob fills a dense grid with Cells cells along each axis, over the cube from -10 to 10, or makes hard voxels. Every run clears
+// the grid and uses the same points, so a small job finds them in the cache.
 type VoxelizeJob struct {
 	Points   int    `json:"points"`
 	Cells    int    `json:"cells"`
-	Features int    `json:"features,omitempty"` // for sum, mean, max and min, and with the coordinates for hard
+	Features int    `json:"features,omitempty"` // for sum, mean, max and min; for hard they include the coordinates
 	Reduce   string `json:"reduce"`             // occupancy, count, sum, mean, max or min; or hard
-	DType    string `json:"dtype,omitempty"`    // of points, features and what is made of them: f32 unless given, or f64, not for hard
+	DType    string `json:"dtype,omitempty"`    // of points, features and output: f32 (default) or f64, not for hard
 	Cloud    string `json:"cloud"`              // uniform: all over the cube; lidar: dense near the middle, flat, in random order
 }
 
 var clouds = []string{"uniform", "lidar"}
 
-// Hard voxels are as many as a detector takes, of as many points.
+// The limits for hard voxels are typical for a detector.
 const (
 	hard       = "hard"
 	hardPoints = 10
@@ -64,7 +64,7 @@ var voxelizeSuite = suite{
 
 func (j *VoxelizeJob) Suite() string { return "voxelize" }
 
-// Name is the reduction, the points and their features, the cells and the cloud.
+// Name returns the reduction, the points and their features, the cells and the cloud.
 func (j *VoxelizeJob) Name() string {
 	name := fmt.Sprintf("%s %s", j.Reduce, count(j.Points))
 	if j.Features > 0 {
@@ -76,7 +76,7 @@ func (j *VoxelizeJob) Name() string {
 	return name + fmt.Sprintf("->%d^3 %s", j.Cells, j.Cloud)
 }
 
-// count writes thousands and millions as such.
+// count formats thousands as k and millions as M.
 func count(n int) string {
 	switch {
 	case n%1_000_000 == 0:
@@ -91,7 +91,7 @@ func (j *VoxelizeJob) Keys() []Key {
 	return keysOf("reduce", j.Reduce, "points", j.Points, "features", j.Features, "dtype", j.DType, "cells", j.Cells, "cloud", j.Cloud)
 }
 
-// dtype is that of the points.
+// dtype returns the points' dtype.
 func (j *VoxelizeJob) dtype() tensor.DType {
 	if j.DType == "f64" {
 		return tensor.F64
@@ -118,7 +118,7 @@ func (j *VoxelizeJob) check() error {
 		within("cells^3*features", j.Cells*j.Cells*j.Cells*max(j.Features, 1), 1, 1<<34))
 }
 
-// cloud makes points in the cube, x, y and z of each.
+// cloud generates points in the cube, as x, y and z.
 func (j *VoxelizeJob) cloud() []float32 {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	out := make([]float32, 0, 3*j.Points)
@@ -136,7 +136,7 @@ func (j *VoxelizeJob) cloud() []float32 {
 	return out
 }
 
-// points are the cloud in the job's dtype.
+// points returns the cloud in the job's dtype.
 func (j *VoxelizeJob) points() (*tensor.Tensor, error) {
 	cloud := j.cloud()
 	if j.dtype() == tensor.F32 {

@@ -9,10 +9,10 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// WindowsJob draws a batch of Windows windows from a store that lies on the device, and makes two parts of each, the past and the future, of Ticks ticks
-// at 50 Hz and D features, with Valid and Pad: a Draw and two Fuses, one after the other. The store has so many Episodes of 500 frames, f32, at a 30 Hz that
-// jitters; values are made in bf16, in two places by turns. The batch that is made has been drawn already, and the next one is drawn between the two Fuses, of
-// which the first is LaunchDependent where the others are LaunchInputsReady.
+// WindowsJob draws a batch of Windows windows from a store on the device. From each window it makes two parts, the past and the future,
+// with Ticks ticks at 50 Hz and D features, and with Valid and Pad: a Draw and two Fuses in sequence. The store has Episodes episodes
+// with 500 float32 frames at a jittering 30 Hz. Outputs are bf16, in two buffers that alternate. The batch was drawn in advance, and
+// the next one is drawn between the two Fuses. The first Fuse is then LaunchDependent and the others LaunchInputsReady.
 type WindowsJob struct {
 	Windows  int  `json:"windows"`
 	Episodes int  `json:"episodes"`
@@ -35,7 +35,7 @@ var windowsSuite = suite{
 
 func (j *WindowsJob) Suite() string { return "windows" }
 
-// Name is the windows and their size.
+// Name returns the windows and their size.
 func (j *WindowsJob) Name() string {
 	name := fmt.Sprintf("%d of (%d + %d)x%d from %d", j.Windows, j.Ticks, j.Ticks, j.D, j.Episodes)
 	if j.Trusted {
@@ -52,7 +52,7 @@ func (j *WindowsJob) check() error {
 	return errors.Join(within("windows", j.Windows, 1, 1<<20), within("episodes", j.Episodes, 1, 1<<16), within("ticks", j.Ticks, 1, 1<<12), within("d", j.D, 1, 1<<12))
 }
 
-const storeFrames = 500 // of an episode
+const storeFrames = 500 // frames per episode
 
 func (j *WindowsJob) prepare(r *rig) (*work, error) {
 	if err := j.check(); err != nil {
@@ -60,7 +60,7 @@ func (j *WindowsJob) prepare(r *rig) (*work, error) {
 	}
 	frames := j.Episodes * storeFrames
 	n := int64(j.Windows * j.Ticks)
-	// Read once: the frames that a window's ticks lie among, 3 for 5; written: values, Valid and Pad.
+	// Read once: the frames around a window's ticks, 3 for every 5 ticks. Written: values, Valid and Pad.
 	w := &work{sets: 1, read: 2 * n * 3 / 5 * int64(4*j.D+8), written: 2 * n * int64(2*j.D+2), limit: true}
 	fail := func(err error) (*work, error) { return nil, errors.Join(err, w.close()) }
 	rng := rand.New(rand.NewPCG(seed, 11))

@@ -9,21 +9,21 @@ import (
 	"github.com/robocache/robocache/ops/backend"
 )
 
-// batch is many plans as one graph. Their launches stand side by side in it, on so many lanes.
+// batch runs several plans as one CUDA graph. Launches on different lanes may overlap.
 type batch struct {
 	member
 	plans []Work
 	exec  *cudadrv.GraphExec // nil if there is nothing to do
 }
 
-// lanes are streams that captures of batches fork to, made when they are first needed.
+// lanes are the device's streams for capturing batches, created on first use.
 type lanes struct {
 	mu      sync.Mutex // held during a capture
 	streams []*cudadrv.Stream
 	events  []*cudadrv.Event
 }
 
-// take makes sure that there are n lanes.
+// take creates streams until there are n.
 func (l *lanes) take(c *cudadrv.Context, n int) error {
 	for len(l.streams) < n {
 		s, err := c.NewStream(cudadrv.StreamOptions{})
@@ -50,7 +50,7 @@ func (l *lanes) close() error {
 	return err
 }
 
-// Batch is backend.Backend's.
+// Batch implements [backend.Backend].
 func (d *Device) Batch(plans []backend.Plan, opts backend.BatchOptions) (backend.Plan, error) {
 	m := &batch{member: member{dev: d}}
 	var busy []Work
@@ -77,7 +77,7 @@ func (d *Device) Batch(plans []backend.Plan, opts backend.BatchOptions) (backend
 	return m, nil
 }
 
-// capture makes a graph of plans, the lanes taking them in turn. The first lane is where the others begin and end.
+// capture records the launches of plans into one graph: plan i goes to lane i modulo n. The other lanes fork from the first and join it at the end.
 func (l *lanes) capture(c *cudadrv.Context, plans []Work, n int) (*cudadrv.GraphExec, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -116,7 +116,7 @@ func (l *lanes) capture(c *cudadrv.Context, plans []Work, n int) (*cudadrv.Graph
 	return x, err
 }
 
-// launch launches the graph. What is being captured takes the plans themselves, one after the other.
+// Launch launches the graph. During a capture it records the launches of each plan in order instead, because a graph is not nested in another.
 func (m *batch) Launch(q *cudadrv.Stream, recording bool) error {
 	if !recording {
 		return m.exec.Launch(q)
@@ -146,7 +146,7 @@ func (m *batch) Usable(op string) error {
 	return nil
 }
 
-// fault reads what the plans' kernels found.
+// Fault returns a *backend.BatchError for each plan with a bad value, joined; nil if there is none.
 func (m *batch) Fault() error {
 	var all []error
 	for i, p := range m.plans {

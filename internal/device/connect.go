@@ -9,16 +9,16 @@ import (
 	"github.com/robocache/robocache/ops/backend"
 )
 
-// peers are the devices whose memory this one's is open to.
+// peers records the devices that may access this device's memory.
 type peers struct {
 	mu   sync.Mutex
 	open map[*Device]bool
 }
 
-// self is the device, of what embeds it too.
+// self returns the device, also for a type that embeds it.
 func (d *Device) self() *Device { return d }
 
-// Connect is backend.Connector's. Memory that comes from the device's pool is open then, allocated before or after.
+// Connect implements [backend.Connector]. It opens the device's whole memory pool, so allocations before and after the call are accessible.
 func (d *Device) Connect(others []backend.Backend) error {
 	var list []*Device
 	var to []*cudadrv.Device
@@ -52,7 +52,7 @@ func (d *Device) Connect(others []backend.Backend) error {
 	return nil
 }
 
-// connected reports whether another device is this one, or has its memory open to it.
+// connected reports whether d may access o's memory. Each device may access its own.
 func (d *Device) connected(o *Device) bool {
 	if d == o {
 		return true
@@ -62,13 +62,13 @@ func (d *Device) connected(o *Device) bool {
 	return o.peers.open[d]
 }
 
-// joint is what a capture of several queues has besides.
+// joint holds the queues of a capture over several queues, and the events that order them.
 type joint struct {
-	queues []*Queue // the one that captures first
-	marks  []*mark  // one of each
+	queues []*Queue // the capturing queue first
+	marks  []*mark  // one per queue
 }
 
-// join checks the queues of a capture, and makes the marks by which they begin and end together. Of one queue it is nil.
+// join checks the queues of a capture and creates their marks. For a capture of one queue it returns nil.
 func (s *Queue) join(with []backend.Queue) (*joint, error) {
 	if len(with) == 0 {
 		return nil, nil
@@ -92,7 +92,7 @@ func (s *Queue) join(with []backend.Queue) (*joint, error) {
 	return j, nil
 }
 
-// fork makes the other queues begin where the first one is.
+// fork makes the other queues wait for the work that is on the first one.
 func (j *joint) fork() error {
 	if j == nil {
 		return nil
@@ -104,7 +104,7 @@ func (j *joint) fork() error {
 	return first
 }
 
-// meet makes the first queue end after the others.
+// meet makes the first queue wait for the work on the others.
 func (j *joint) meet() error {
 	if j == nil {
 		return nil

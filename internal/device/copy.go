@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Copy is backend.Queue's.
+// Copy implements [backend.Queue].
 func (s *Queue) Copy(dst, src *tensor.Tensor) error {
 	if err := s.d.reaches("dst", dst); err != nil {
 		return err
@@ -31,7 +31,7 @@ func (s *Queue) Copy(dst, src *tensor.Tensor) error {
 	return nil
 }
 
-// reaches checks that the device copies from and to a tensor's memory by itself.
+// reaches checks that the device can access a tensor's memory directly.
 func (d *Device) reaches(arg string, t *tensor.Tensor) error {
 	if !t.OnHost() {
 		return nil
@@ -42,7 +42,7 @@ func (d *Device) reaches(arg string, t *tensor.Tensor) error {
 	return nil
 }
 
-// copy gives the driver a copy.
+// copy queues a copy.
 func (s *Queue) copy(dst, src *tensor.Tensor) error {
 	n := int64(dst.Len()) * int64(dst.DType().Size())
 	if n == 0 {
@@ -61,7 +61,7 @@ func (s *Queue) copy(dst, src *tensor.Tensor) error {
 	return s.queue.CopyToHost(dst.Owner().(*pinned).mem, int64(at), cudadrv.DevicePtr(from), n)
 }
 
-// copiesOpen returns an *backend.ArgError if a tensor of a captured copy was closed.
+// copiesOpen returns a *backend.ArgError if a tensor in a captured copy is closed.
 func (g *graph) copiesOpen() error {
 	for _, c := range g.copies {
 		for i, arg := range [...]string{"dst", "src"} {
@@ -73,15 +73,15 @@ func (g *graph) copiesOpen() error {
 	return nil
 }
 
-// mark is an event of the driver's.
+// mark is a CUDA event.
 type mark struct {
 	d      *Device
 	event  *cudadrv.Event
 	closed atomic.Bool
-	in     atomic.Pointer[graph] // the capture that it was set in last, if it was one
+	in     atomic.Pointer[graph] // the last capture in which it was recorded, nil if the last record was outside a capture
 }
 
-// NewMark is backend.Backend's.
+// NewMark implements [backend.Backend].
 func (d *Device) NewMark() (backend.Mark, error) {
 	e, err := d.Ctx.NewEvent(cudadrv.EventOptions{NoTiming: true})
 	if err != nil {
@@ -90,7 +90,7 @@ func (d *Device) NewMark() (backend.Mark, error) {
 	return &mark{d: d, event: e}, nil
 }
 
-// Wait is backend.Mark's.
+// Wait implements [backend.Mark].
 func (m *mark) Wait(ctx context.Context) error {
 	if m.closed.Load() {
 		return ClosedError("Wait", "mark")
@@ -101,19 +101,19 @@ func (m *mark) Wait(ctx context.Context) error {
 	return m.event.Synchronize(ctx)
 }
 
-// Close is backend.Mark's.
+// Close implements [backend.Mark].
 func (m *mark) Close() error {
 	m.closed.Store(true)
 	return m.event.Close()
 }
 
-// Mark is backend.Queue's.
+// Mark implements [backend.Queue].
 func (s *Queue) Mark(m backend.Mark) error { return s.with("Mark", m, s.queue.Record) }
 
-// After is backend.Queue's.
+// After implements [backend.Queue].
 func (s *Queue) After(m backend.Mark) error { return s.with("After", m, s.queue.WaitEvent) }
 
-// with calls fn with the event of a mark.
+// with calls fn with the mark's event.
 func (s *Queue) with(op string, of backend.Mark, fn func(*cudadrv.Event) error) error {
 	m, ok := of.(*mark)
 	if !ok || m.d != s.d && (op == "Mark" || !s.d.connected(m.d)) {

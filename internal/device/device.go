@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Device is a GPU's context, and what is shared by the plans on it.
+// Device is a GPU context with the resources that its plans share: fault cells, capture streams, and connections.
 type Device struct {
 	Ctx   *cudadrv.Context
 	name  string
@@ -19,18 +19,18 @@ type Device struct {
 	peers peers
 }
 
-// New is the device of a context, which Close leaves open. Tensors on it report the name.
+// New returns a device for a context. Close leaves the context open. The name appears in errors and in [tensor.Tensor]'s device.
 func New(ctx *cudadrv.Context, name string) *Device {
 	return &Device{Ctx: ctx, name: name, cells: cells{ctx: ctx}}
 }
 
-// Name is backend.Backend's.
+// Name implements [backend.Backend].
 func (d *Device) Name() string { return d.name }
 
-// Close releases what plans share. Streams and plans have been closed.
+// Close releases the shared resources. The caller has closed all queues and plans.
 func (d *Device) Close() error { return errors.Join(d.cells.close(), d.lanes.close()) }
 
-// buffer is device memory as a tensor holds it.
+// buffer adapts device memory to a tensor's buffer.
 type buffer struct {
 	mem    *cudadrv.DeviceMem
 	device string
@@ -41,7 +41,7 @@ func (m *buffer) Size() int64    { return m.mem.Size() }
 func (m *buffer) Device() string { return m.device }
 func (m *buffer) Close() error   { return m.mem.Close() }
 
-// Malloc allocates device memory; the error, an *backend.MemoryError, says how much there would have to be, and what for.
+// Malloc allocates device memory. The error is a *backend.MemoryError with the size and purpose.
 func (d *Device) Malloc(what string, bytes int64) (*cudadrv.DeviceMem, error) {
 	m, err := d.Ctx.Malloc(context.Background(), bytes)
 	if errors.Is(err, cudadrv.ErrOutOfMemory) {
@@ -50,7 +50,7 @@ func (d *Device) Malloc(what string, bytes int64) (*cudadrv.DeviceMem, error) {
 	return m, err
 }
 
-// Alloc is backend.Backend's.
+// Alloc implements [backend.Backend].
 func (d *Device) Alloc(dtype tensor.DType, shape []int) (*tensor.Tensor, error) {
 	n, err := tensor.NumElements(shape...)
 	if err != nil {
@@ -67,7 +67,7 @@ func (d *Device) Alloc(dtype tensor.DType, shape []int) (*tensor.Tensor, error) 
 	return t, nil
 }
 
-// pinned is host memory as a tensor holds it.
+// pinned adapts page-locked host memory to a tensor's buffer.
 type pinned struct {
 	mem    *cudadrv.HostMem
 	device string
@@ -75,7 +75,7 @@ type pinned struct {
 
 func (m *pinned) Close() error { return m.mem.Close() }
 
-// AllocHost is backend.Backend's.
+// AllocHost implements [backend.Backend].
 func (d *Device) AllocHost(dtype tensor.DType, shape []int) (*tensor.Tensor, error) {
 	n, err := tensor.NumElements(shape...)
 	if err != nil {
@@ -96,7 +96,7 @@ func (d *Device) AllocHost(dtype tensor.DType, shape []int) (*tensor.Tensor, err
 	return t, nil
 }
 
-// Copy is backend.Backend's.
+// Copy implements [backend.Backend].
 func (d *Device) Copy(dst, src *tensor.Tensor) error {
 	n := int64(dst.Len()) * int64(dst.DType().Size())
 	if n == 0 {
@@ -109,7 +109,7 @@ func (d *Device) Copy(dst, src *tensor.Tensor) error {
 		if err := d.Ctx.CopyDevice(context.Background(), cudadrv.DevicePtr(to), cudadrv.DevicePtr(from), n); err != nil {
 			return err
 		}
-		return d.Ctx.Synchronize(context.Background()) // a copy within the device returns early
+		return d.Ctx.Synchronize(context.Background()) // because a copy within the device returns before it is done
 	case toDevice:
 		data, err := raw.Of(src)
 		if err != nil {
@@ -129,7 +129,7 @@ func (d *Device) Copy(dst, src *tensor.Tensor) error {
 	return errors.Join(err1, err2)
 }
 
-// Offsets reads a tensor of offsets, by which a fault is explained.
+// Offsets reads a tensor of row offsets, which the text of a fault needs.
 func (d *Device) Offsets(t *tensor.Tensor) ([]int64, error) {
 	host, err := tensor.New(t.DType(), t.Shape()...)
 	if err != nil {

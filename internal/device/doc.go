@@ -1,3 +1,3 @@
-// Package device runs plans on a GPU, whatever their operations are: it has the device's memory and copies, its streams, graphs and batches, and the cells
-// in which kernels say that a value is wrong. What an operation launches is decided in package ops/cuda.
+// Package device runs plans on a GPU. It contains device memory, copies, queues, graphs and batches for any operation, and the cells in which kernels
+// record bad values. Package ops/cuda chooses the kernels of each operation.
 package device

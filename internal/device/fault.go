@@ -10,14 +10,14 @@ import (
 	"github.com/robocache/robocache/ops/backend"
 )
 
-// SlabCells is how many plans share a slab; each has CellBytes of it on the device, and FlagBytes in host memory.
+// A slab holds the cells of SlabCells plans: CellBytes for each on the device, and FlagBytes for each in host memory.
 const (
 	SlabCells = 256
 	CellBytes = 8
 	FlagBytes = 4
 )
 
-// cells hands out cells, and takes them back.
+// cells is a pool of cells.
 type cells struct {
 	ctx   *cudadrv.Context
 	mu    sync.Mutex
@@ -31,12 +31,12 @@ type slab struct {
 	flags *cudadrv.HostMem
 }
 
-// Cell is where a plan's kernels say that a value is wrong: At is the address of 8 bytes on the device, which hold the smallest fault that they met, and Flag
-// that of 4 bytes of host memory, which say that there is one.
+// Cell records bad values of one plan. At is the address of 8 bytes on the device with the smallest fault that its kernels found. Flag is the address of
+// 4 bytes in host memory, which are not 0 if there is a fault.
 type Cell struct {
 	At, Flag uint64
 	ctx      *cudadrv.Context
-	host     []byte // the flag's memory
+	host     []byte // the memory of Flag
 }
 
 func (p *cells) get() (*Cell, error) {
@@ -75,8 +75,7 @@ func (p *cells) grow() error {
 	return nil
 }
 
-// put takes a cell back, without the fault that it may hold: the next plan must not get it. The memory of a closed pool is
-// gone, and its cells with it.
+// put clears a cell and returns it to the pool. If the pool is closed, put does nothing, because the cell's memory is freed.
 func (p *cells) put(c *Cell) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -117,10 +116,10 @@ func (c *Cell) take() (backend.Fault, error) {
 	return f, c.ctx.CopyToDevice(context.Background(), cudadrv.DevicePtr(c.At), word[:])
 }
 
-// Slab says where the cells of several plans are.
+// Slab has the device address of the first cell in a slab, and of its flag.
 type Slab struct{ At, Flag uint64 }
 
-// Slabs are those that there are so far.
+// Slabs returns the addresses of all slabs.
 func (d *Device) Slabs() (list []Slab) {
 	d.cells.mu.Lock()
 	defer d.cells.mu.Unlock()

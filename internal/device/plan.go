@@ -8,23 +8,23 @@ import (
 	"github.com/robocache/robocache/ops/backend"
 )
 
-// Work is a plan of any operation, which embeds a [Base], or a batch of them.
+// Work is a plan for any operation, or a batch. A plan embeds a [Base].
 type Work interface {
-	// Launch gives the kernels to the driver; recording says that the queue is being captured.
+	// Launch launches the kernels. recording is true during a capture of the queue.
 	Launch(q *cudadrv.Stream, recording bool) error
-	// Idle reports whether there is nothing to launch.
+	// Idle reports whether the plan has no kernel to launch, for example because a tensor is empty.
 	Idle() bool
-	// Usable says why the plan cannot run, if it cannot.
+	// Usable returns an error if the plan or one of its tensors is closed.
 	Usable(op string) error
-	// Fault reads what the kernels found. The queue has been synchronised.
+	// Fault returns an error for the first bad value that the kernels found. The caller has synchronised the queue.
 	Fault() error
-	// home is the device that the plan is of.
+	// home returns the plan's device.
 	home() *Device
-	// awaiting is the queue that will read the faults.
+	// awaiting holds the queue whose next synchronisation reads the plan's fault.
 	awaiting() *atomic.Pointer[Queue]
 }
 
-// Run gives a plan to a queue.
+// Run queues a plan, or records it if the queue is being captured.
 func Run(w Work, s backend.Queue) error {
 	st, err := w.home().of(s)
 	if err != nil {
@@ -36,15 +36,15 @@ func Run(w Work, s backend.Queue) error {
 	return st.give(w)
 }
 
-// Base is what the plan of every operation has.
+// Base contains the parts that are common to plans of all operations.
 type Base struct {
-	Cell     *Cell             // nil of a plan that has no kernels to launch
+	Cell     *Cell             // nil if the plan has no kernel to launch
 	Launches []*cudadrv.Launch // in order
 	bound    backend.Bound
 	member
 }
 
-// member is what every Work has.
+// member contains the parts that are common to plans and batches.
 type member struct {
 	dev     *Device
 	awaited atomic.Pointer[Queue]
@@ -55,16 +55,16 @@ func (m *member) home() *Device { return m.dev }
 
 func (m *member) awaiting() *atomic.Pointer[Queue] { return &m.awaited }
 
-// Base begins a plan that is bound to tensors.
+// Base returns the base for a new plan on these tensors.
 func (d *Device) Base(bound backend.Bound) Base { return Base{bound: bound, member: member{dev: d}} }
 
-// TakeCell gives the plan a cell, which Release takes back.
+// TakeCell reserves a cell for the plan. Release returns it to the pool.
 func (p *Base) TakeCell() (err error) {
 	p.Cell, err = p.dev.cells.get()
 	return err
 }
 
-// CellAt is where the kernels of the plan write a fault; 0 of a plan that has none.
+// CellAt returns the device address for the plan's fault, 0 if it has no cell.
 func (p *Base) CellAt() uint64 {
 	if p.Cell == nil {
 		return 0
@@ -72,7 +72,7 @@ func (p *Base) CellAt() uint64 {
 	return p.Cell.At
 }
 
-// Add adds a launch, if it could be made.
+// Add appends a launch if err is nil, and returns err.
 func (p *Base) Add(l *cudadrv.Launch, err error) error {
 	if err == nil {
 		p.Launches = append(p.Launches, l)
@@ -80,7 +80,7 @@ func (p *Base) Add(l *cudadrv.Launch, err error) error {
 	return err
 }
 
-// Launch launches all, one after the other.
+// Launch launches the plan's kernels in order.
 func (p *Base) Launch(q *cudadrv.Stream, _ bool) error {
 	for _, l := range p.Launches {
 		if err := l.Run(q); err != nil {
@@ -90,10 +90,10 @@ func (p *Base) Launch(q *cudadrv.Stream, _ bool) error {
 	return nil
 }
 
-// Idle reports that there is nothing to launch.
+// Idle reports whether the plan has no kernel to launch.
 func (p *Base) Idle() bool { return len(p.Launches) == 0 }
 
-// Kernels are the names of the kernels that are launched, in order.
+// Kernels returns the names of the plan's kernels, in launch order.
 func (p *Base) Kernels() (names []string) {
 	for _, l := range p.Launches {
 		names = append(names, l.Kernel().Name())
@@ -101,10 +101,10 @@ func (p *Base) Kernels() (names []string) {
 	return names
 }
 
-// Tensors are those of the plan.
+// Tensors returns the plan's tensors.
 func (p *Base) Tensors() *backend.Bound { return &p.bound }
 
-// Usable says that the plan or one of its tensors is closed.
+// Usable returns an error if the plan or one of its tensors is closed.
 func (p *Base) Usable(op string) error {
 	if p.closed.Load() {
 		return ClosedError(op, "plan")
@@ -112,7 +112,7 @@ func (p *Base) Usable(op string) error {
 	return p.bound.CheckOpen()
 }
 
-// Open says that the plan is closed; its tensors may be.
+// Open returns an error if the plan is closed. It does not check its tensors.
 func (p *Base) Open(op string) error {
 	if p.closed.Load() {
 		return ClosedError(op, "plan")
@@ -120,7 +120,7 @@ func (p *Base) Open(op string) error {
 	return nil
 }
 
-// Take returns what the kernels found, backend.NoFault if nothing. The queue has been synchronised.
+// Take returns the fault that the kernels recorded, backend.NoFault if there is none. The caller has synchronised the queue.
 func (p *Base) Take() (backend.Fault, error) {
 	if p.closed.Load() || p.Cell == nil {
 		return backend.NoFault, nil
@@ -128,7 +128,7 @@ func (p *Base) Take() (backend.Fault, error) {
 	return p.Cell.take()
 }
 
-// Release closes the plan with what memory it has. Once more does nothing.
+// Release closes the plan and frees its memory. A second call does nothing.
 func (p *Base) Release(memory *cudadrv.DeviceMem) (err error) {
 	if p.closed.Swap(true) {
 		return nil

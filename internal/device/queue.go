@@ -12,17 +12,17 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Queue is a queue of work and the plans whose faults its next synchronisation reads.
+// Queue is a CUDA stream, with the plans whose faults its next synchronisation reads.
 type Queue struct {
 	d       *Device
 	queue   *cudadrv.Stream
 	mu      sync.Mutex
 	pending []Work
-	capture *graph // where work is recorded, while it is
+	capture *graph // the capture in progress, nil if there is none
 	closed  bool
 }
 
-// NewQueue makes a queue.
+// NewQueue creates a queue with a new stream.
 func (d *Device) NewQueue() (*Queue, error) {
 	q, err := d.Ctx.NewStream(cudadrv.StreamOptions{})
 	if err != nil {
@@ -31,12 +31,12 @@ func (d *Device) NewQueue() (*Queue, error) {
 	return &Queue{d: d, queue: q}, nil
 }
 
-// ClosedError says that a plan, a queue or a graph was used after it was closed.
+// ClosedError returns a *backend.ArgError for the use of a closed plan, queue or graph.
 func ClosedError(op, arg string) error {
 	return &backend.ArgError{Op: op, Arg: arg, Kind: backend.ErrClosed}
 }
 
-// of returns the queue as one of this device.
+// of returns s as a *Queue if it belongs to this device, else a *backend.ArgError.
 func (d *Device) of(s backend.Queue) (*Queue, error) {
 	q, ok := s.(interface{ base() *Queue })
 	if !ok {
@@ -49,7 +49,7 @@ func (d *Device) of(s backend.Queue) (*Queue, error) {
 	return st, nil
 }
 
-// give runs a plan on the queue, or records it.
+// give launches a plan on the queue, or records it during a capture.
 func (s *Queue) give(p Work) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,21 +59,21 @@ func (s *Queue) give(p Work) error {
 	err := p.Launch(s.queue, s.capture != nil)
 	switch {
 	case s.capture == nil:
-		s.await(p) // after an error too: the first of several kernels may be running
+		s.await(p) // also after an error, because the first of several kernels may be running
 	case err == nil:
 		s.capture.plans = append(s.capture.plans, p)
 	}
 	return err
 }
 
-// await notes that the plan's faults are to be read.
+// await adds a plan to those whose faults the next synchronisation reads.
 func (s *Queue) await(p Work) {
 	if at := p.awaiting(); at.Load() != s && at.Swap(s) != s {
 		s.pending = append(s.pending, p)
 	}
 }
 
-// Synchronize is backend.Queue's.
+// Synchronize implements [backend.Queue].
 func (s *Queue) Synchronize(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,7 +89,7 @@ func (s *Queue) Synchronize(ctx context.Context) error {
 	return s.collect()
 }
 
-// collect reads the faults of the plans that have run.
+// collect returns the faults of the plans that ran since the last synchronisation, joined.
 func (s *Queue) collect() error {
 	var first error
 	var all []error
@@ -110,7 +110,7 @@ func (s *Queue) collect() error {
 	return first
 }
 
-// Capture is backend.Queue's.
+// Capture implements [backend.Queue].
 func (s *Queue) Capture(fn func() error, with ...backend.Queue) (_ backend.Graph, err error) {
 	g := &graph{d: s.d}
 	if g.joint, err = s.join(with); err != nil {
@@ -133,7 +133,7 @@ func (s *Queue) Capture(fn func() error, with ...backend.Queue) (_ backend.Graph
 	return g, nil
 }
 
-// record makes the driver's graph of what fn gives to the queues.
+// record runs fn during a stream capture, and returns the captured graph.
 func (s *Queue) record(g *graph, fn func() error) (*cudadrv.Graph, error) {
 	queues := []*Queue{s}
 	if g.joint != nil {
@@ -156,7 +156,7 @@ func (s *Queue) record(g *graph, fn func() error) (*cudadrv.Graph, error) {
 	})
 }
 
-// begin makes the queue record, as the i-th of a capture.
+// begin puts the queue into recording, as number i in the capture.
 func (s *Queue) begin(g *graph, i int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,7 +173,7 @@ func (s *Queue) end() {
 	s.capture = nil
 }
 
-// Close is backend.Queue's.
+// Close implements [backend.Queue].
 func (s *Queue) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,10 +188,10 @@ func (s *Queue) Close() error {
 	return errors.Join(err, s.queue.Close())
 }
 
-// graph is captured work.
+// graph is an executable CUDA graph with the plans in it.
 type graph struct {
 	d      *Device
-	joint  *joint // nil if it is of one queue
+	joint  *joint // nil for a capture of one queue
 	exec   *cudadrv.GraphExec
 	plans  []Work
 	copies [][2]*tensor.Tensor // dst and src
@@ -235,8 +235,8 @@ func (g *graph) Close() error {
 	return g.exec.Close()
 }
 
-// base is the queue itself, of what embeds it too.
+// base returns the queue, also for a type that embeds it.
 func (s *Queue) base() *Queue { return s }
 
-// Queue is the driver's stream behind it.
+// Stream returns the queue's CUDA stream.
 func (s *Queue) Stream() *cudadrv.Stream { return s.queue }

@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// AllocShared is backend.Sharer's.
+// AllocShared implements [backend.Sharer].
 func (d *Device) AllocShared(dtype tensor.DType, shape []int) (*tensor.Tensor, []byte, error) {
 	var handle []byte
 	t, err := d.tensor("AllocShared", dtype, shape, func(n int64) (*cudadrv.DeviceMem, error) {
@@ -23,12 +23,12 @@ func (d *Device) AllocShared(dtype tensor.DType, shape []int) (*tensor.Tensor, [
 	return t, handle, err
 }
 
-// OpenShared is backend.Sharer's.
+// OpenShared implements [backend.Sharer].
 func (d *Device) OpenShared(handle []byte, dtype tensor.DType, shape []int) (*tensor.Tensor, error) {
 	return d.tensor("OpenShared", dtype, shape, func(n int64) (*cudadrv.DeviceMem, error) { return d.Ctx.OpenShared(handle, n) })
 }
 
-// tensor makes one of memory that processes share.
+// tensor returns a tensor over memory that several processes share.
 func (d *Device) tensor(op string, dtype tensor.DType, shape []int, alloc func(n int64) (*cudadrv.DeviceMem, error)) (*tensor.Tensor, error) {
 	n, err := tensor.NumElements(shape...)
 	if err != nil {

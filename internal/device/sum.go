@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// sum adds up tensors of several devices by NCCL.
+// sum is a plan that adds tensors on several devices element by element, by an NCCL all-reduce.
 type sum struct {
 	nccl    *cudadrv.NCCL
 	at      []cudadrv.DevicePtr
@@ -16,7 +16,7 @@ type sum struct {
 	streams []*cudadrv.Stream
 }
 
-// Sum is backend.Summer's.
+// Sum implements [backend.Summer].
 func (d *Device) Sum(queues []backend.Queue, tensors []*tensor.Tensor) (backend.Sum, error) {
 	s := &sum{count: tensors[0].Len()}
 	var contexts []*cudadrv.Context

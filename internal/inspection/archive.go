@@ -21,7 +21,7 @@ func Open(ctx context.Context, path string, opt dataset.Options) (dataset.Datase
 	case !is || opt.Clock != "":
 		return dataset.Open(ctx, path, opt)
 	}
-	return Archive(path, opt.Strict), nil
+	return dataset.Select(Archive(path, opt.Strict), opt.Episodes)
 }
 
 // isArchive reports whether a file is an archive of arrays by its name or first bytes.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
@@ -19,11 +18,11 @@ import (
 func (f *Report) Print(w io.Writer, columns bool) error {
 	f.heading(w)
 	many := f.Episodes > 1 && f.Episode == nil
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	covers := "range"
 	if many {
 		covers = "lasts"
 	}
+	t := text.NewTable(w, 0, covers)
 	typed := slices.ContainsFunc(f.Streams, func(s Stream) bool { return s.Type != "" }) || slices.ContainsFunc(f.Media, func(m Media) bool { return m.Type != "" }) ||
 		slices.ContainsFunc(f.Clouds, func(c Clouds) bool { return c.Type != "" })
 	kind := func(text string) string { // a column of the table, if there are any

@@ -1,3 +1,3 @@
-// Package recognise finds out by names and values what the columns of a stream are, such as quaternions, angles and switches, and by its name what a
-// stream is for, such as an action or a command.
+// Package recognise finds the kinds of a stream's columns by their names and values, for example quaternions, angles and switches, and a stream's role by
+// its name, for example action or command.
 package recognise

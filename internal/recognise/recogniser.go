@@ -12,54 +12,54 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Recogniser looks at the samples of one stream, of one recording or of several, and says by names and values what its columns are. The zero value
-// has seen none. Its methods are for one goroutine at a time.
+// Recogniser finds the kinds of one stream's columns from names and samples, in one recording or several. The zero value is ready for [Recogniser.Add].
+// Its methods are for one goroutine at a time.
 type Recogniser struct {
 	stream  string
-	Columns []dataset.Column // of the stream that was added first
+	Columns []dataset.Column // the columns in the first Add
 	facts   []facts
-	maybe   []int // columns that may begin a quaternion
-	unit    []int // rows in which columns i to i+3 have the norm 1
-	set     []int // and those in which they are finite, and not all 0
+	maybe   []int // columns at which a quaternion may begin
+	unit    []int // for each column i: rows in which columns i to i+3 have the norm 1
+	set     []int // for each column i: rows in which columns i to i+3 are finite and not all 0
 }
 
-// Quaternion is four neighbouring columns that are a unit quaternion.
+// Quaternion is a group of four neighbouring columns with a unit quaternion.
 type Quaternion struct {
 	At    int              // the first column
-	Order dataset.Rotation // RotationNone where neither the format nor names say which of the four is the scalar
+	Order dataset.Rotation // RotationNone if neither the format nor a name shows which column is the scalar
 	By    Evidence
 }
 
-// Angle is a column that is an angle, which goes around.
+// Angle is a column with an angle that wraps around.
 type Angle struct {
 	Column int
 	Period float64 // 2 pi or 360
-	Wraps  int     // steps from one end of the period to the other
+	Wraps  int     // the number of steps between the ends of the period
 	By     Evidence
 }
 
-// Evidence says what something was recognised by.
+// Evidence is the reason for a recognition.
 type Evidence uint8
 
-// What columns are recognised by, the surest first.
+// Reasons, the surest first.
 const (
-	ByFormat Evidence = iota // the format says so
-	ByName                   // the name, and the values agree
+	ByFormat Evidence = iota // the format declares it
+	ByName                   // the name shows it, and the values agree
 	ByValue                  // the values alone
 )
 
-// String says it in words for a person.
+// String returns a phrase for a message.
 func (e Evidence) String() string {
 	return [...]string{"as the format says", "by its name", "by its values"}[min(e, ByValue)]
 }
 
 const (
-	unitSlack = 1e-3 // how far from 1 the norm of a quaternion may be: half floats round it by 5e-4
-	mostUnit  = 0.99 // of its samples have that norm: some recorders write zeros until the first pose is known
-	few       = 20   // samples, under which values alone say nothing
+	unitSlack = 1e-3 // the largest difference between a quaternion's norm and 1: half floats round it by 5e-4
+	mostUnit  = 0.99 // the smallest share of samples with that norm: some recorders write zeros before the first pose
+	few       = 20   // the fewest samples for a recognition by values alone
 )
 
-// Add looks at a stream's samples. Its columns are those of the first that was added, or it says nothing.
+// Add reads the samples of a stream. A stream with other columns than the first one is ignored.
 func (r *Recogniser) Add(s *dataset.Stream) error {
 	if r.Columns == nil {
 		r.stream, r.Columns = s.Name, s.Columns
@@ -91,27 +91,27 @@ func (r *Recogniser) Add(s *dataset.Stream) error {
 	return err
 }
 
-// facts are what a column's values have shown.
+// facts are counts over a column's values.
 type facts struct {
-	n, unfinite    int // that are finite, and not
+	n, unfinite    int // finite values, and the others
 	min, max, last float64
-	steps, same    int  // between finite neighbours, and those of 0
-	alone          int  // changes with none before or after
-	run            int  // changes without a pause up to the last sample
-	hole           bool // the latest value is not finite, so that the next has no step
+	steps, same    int  // steps between finite neighbours, and steps with the same value
+	alone          int  // changes without a change directly before or after
+	run            int  // the number of successive changes up to the last sample
+	hole           bool // the last value is not finite, so there is no step to the next
 	falls          int
-	levels         []float64 // the different values, up to one more than mostLevels
-	wraps          [2]int    // steps over three quarters of each of the Periods
+	levels         []float64 // the different values, at most mostLevels+1
+	wraps          [2]int    // for each of Periods: steps over more than three quarters of it
 	rest           [2]float64
 }
 
-// mostLevels is how many different values a flag or a switch may have.
+// mostLevels is the largest number of different values for a flag or a switch.
 const mostLevels = 3
 
-// Periods are those that angles have: in radians, and in degrees.
+// Periods are the periods of angles in radians and in degrees.
 var Periods = [2]float64{2 * math.Pi, 360}
 
-// look takes in rows of values.
+// look adds rows of values to the facts.
 func look[T float32 | float64](r *Recogniser, values []T) {
 	d := len(r.Columns)
 	for row := 0; row+d <= len(values); row += d {
@@ -133,7 +133,7 @@ func look[T float32 | float64](r *Recogniser, values []T) {
 	}
 }
 
-// quaternion measures four neighbours of a row, and reports whether they may still be a quaternion.
+// quaternion counts the norm of four neighbouring values in a row, and reports whether their columns may still be a quaternion.
 func (r *Recogniser) quaternion(i int, a, b, c, d float64) bool {
 	square := a*a + b*b + c*c + d*d
 	if square == 0 || square-square != 0 {
@@ -183,7 +183,7 @@ func (f *facts) step(d float64) {
 		f.falls++
 	}
 	d = math.Abs(d)
-	if d <= math.Pi { // of any period
+	if d <= math.Pi { // in either period
 		f.rest[0], f.rest[1] = max(f.rest[0], d), max(f.rest[1], d)
 		return
 	}
@@ -195,7 +195,7 @@ func (f *facts) step(d float64) {
 	}
 }
 
-// pause ends a run of changes.
+// pause ends a run of successive changes.
 func (f *facts) pause() {
 	if f.run == 1 {
 		f.alone++
@@ -206,21 +206,21 @@ func (f *facts) pause() {
 // constant reports whether a column never changes.
 func (f *facts) constant() bool { return f.n > 0 && f.min == f.max }
 
-// flag reports whether a column of floats has few values, as switches have.
+// flag reports whether a column has as few different values as a switch.
 func (f *facts) flag() bool { return f.n >= few && !f.constant() && len(f.levels) <= mostLevels }
 
-// held reports whether a column repeats each of its values and changes at once, as what is set now and then does, and no measurement.
+// held reports whether a column repeats each value several times and then jumps. A set value does so, for example a command; a measurement does not.
 func (f *facts) held() bool {
 	changes := f.steps - f.same
 	return f.n >= few && changes > 1 && float64(f.same) > .6*float64(f.steps) && float64(f.alone) > .9*float64(changes)
 }
 
-// Quaternions returns the columns that are unit quaternions, each column in at most one: those that the format or names say, and others by their
-// values alone, of which at least three change and which are more than switches.
+// Quaternions returns the groups of columns that are unit quaternions. A column is in at most one group. Without a declaration or a name, a group is
+// recognised by its values if at least three columns change and are not switches.
 func (r *Recogniser) Quaternions() (list []Quaternion) {
 	for i := 0; i+4 <= len(r.Columns); i++ {
 		q, found := r.quaternionAt(i)
-		if found && q.By == ByValue { // which may be the end of a named one's neighbour
+		if found && q.By == ByValue { // its last columns may belong to a named quaternion
 			for k := i + 1; k < i+4 && k+4 <= len(r.Columns); k++ {
 				if next, named := r.quaternionAt(k); named && next.By != ByValue {
 					found = false
@@ -259,14 +259,14 @@ func (r *Recogniser) quaternionAt(i int) (Quaternion, bool) {
 
 var aQuaternion = regexp.MustCompile(`quat|orient|rotation|(^|[^a-z])(q|rot)([^a-z]|$)`)
 
-// noQuaternion are names of what is four numbers among others, and says how sure a quaternion is.
+// noQuaternion matches names of covariances, which often lie beside a quaternion.
 var noQuaternion = regexp.MustCompile(`(^|[^a-z])cov|covar|varianc`)
 
-// NoQuaternion reports whether the name of a column says that it is no part of a quaternion, whatever its values are.
+// NoQuaternion reports whether a column's name excludes it from a quaternion, for example "orientation_covariance[0]".
 func NoQuaternion(column string) bool { return noQuaternion.MatchString(strings.ToLower(column)) }
 
-// QuaternionNames reports whether four columns are called as the parts of a quaternion are: by the letters x, y, z and w in any order, or as an array
-// of four whose name, or else the stream's, says so. The order is RotationNone where the scalar is neither first nor last, or not known.
+// QuaternionNames reports whether four columns have names of a quaternion's parts: the letters x, y, z and w in any order, or an array of four with a
+// quaternion's name. An array without its own name takes the stream's. The order is RotationNone if the scalar is neither first nor last, or unknown.
 func QuaternionNames(stream string, columns []dataset.Column) (order dataset.Rotation, named bool) {
 	var last [4]byte
 	before := ""
@@ -285,7 +285,7 @@ func QuaternionNames(stream string, columns []dataset.Column) (order dataset.Rot
 	if text := string(last[:]); text != "wxyz" && text != "0123" && text != "1234" {
 		return order, false
 	}
-	if strings.Trim(before, "[(.") == "" { // an array without a name of its own has its stream's
+	if strings.Trim(before, "[(.") == "" { // an array without its own name takes the stream's
 		before = strings.ToLower(stream) + "["
 	}
 	switch {
@@ -301,14 +301,14 @@ func QuaternionNames(stream string, columns []dataset.Column) (order dataset.Rot
 
 var (
 	anAngle = regexp.MustCompile(`(^|[^a-z])(yaw|roll|heading|theta|azimuth|bearing|course|cog|euler|rpy|psi|phi|angles?)([^a-z]|$)`)
-	// noAngle is what has an angle in its name and is none that goes around: a joint has an end, and a rate or a variance has no period.
+	// noAngle matches names that contain an angle word but do not wrap around: a joint stops at its limits; a rate or a variance has no period.
 	noAngle = regexp.MustCompile(`joint|motor|servo|speed|rate|vel|acc|var|cov|std|reset|integ|drift|error|innov|ratio|count|` +
 		`delta|torque|control|offset|_sp_|weight`)
 	aJoint = regexp.MustCompile(`shoulder|elbow|wrist|hand|thumb|finger|hip|knee|ankle|waist|neck|torso|leg|arm`)
 )
 
-// Angles returns the columns that are angles which go around: those whose values step from one end of a turn to the other and else move on little,
-// and those whose names say so and whose values lie within a turn, which may go around elsewhere. Parts of quaternions are none.
+// Angles returns the columns with angles that wrap around. A column is one if its values jump between the ends of a turn and otherwise move in small steps,
+// or if it has an angle's name and its values lie within a turn, because it may wrap in another recording. Parts of quaternions are excluded.
 func (r *Recogniser) Angles() (list []Angle) {
 	taken := make([]bool, len(r.Columns))
 	for _, q := range r.Quaternions() {
@@ -337,7 +337,7 @@ func (r *Recogniser) Angles() (list []Angle) {
 	return list
 }
 
-// wrapped tells an angle by steps from one end of a turn to the other.
+// wrapped recognises an angle by its steps between the ends of a turn.
 func (f *facts) wrapped() (Angle, bool) {
 	for i, period := range Periods {
 		slack := period * 1e-3
@@ -349,7 +349,7 @@ func (f *facts) wrapped() (Angle, bool) {
 	return Angle{}, false
 }
 
-// within is the period of a turn that values lie in, of a name that says they are an angle; 0 for none.
+// within returns the period for a column with an angle's name if its values lie within one turn, else 0.
 func (f *facts) within(degrees bool) float64 {
 	size := max(math.Abs(f.min), math.Abs(f.max))
 	switch {
@@ -368,7 +368,7 @@ var (
 	aTime  = regexp.MustCompile(`(^|[^a-z])(time|t|date)(_?(s|sec|secs|ms|us|usec|ns|nsec|nanosec|seconds))?([^a-z]|$)`)
 )
 
-// Times returns the columns that are times or counts of them, which are no measurements: by their names, if they never go back or are whole numbers.
+// Times returns the columns with times or counts of ticks: their names match, and their values never decrease or are whole numbers.
 func (r *Recogniser) Times() (list []int) {
 	for i, c := range r.Columns {
 		f, name := &r.facts[i], strings.ToLower(c.Name)
@@ -382,7 +382,7 @@ func (r *Recogniser) Times() (list []int) {
 
 var anID = regexp.MustCompile(`(^|[^a-z])(id|uuid)$`)
 
-// Labels are the columns that are no measurements: times, and identifiers of devices, which never change.
+// Labels returns the columns that are no measurements: times, and constant device identifiers.
 func (r *Recogniser) Labels() []int {
 	list := r.Times()
 	for i, c := range r.Columns {
@@ -394,7 +394,7 @@ func (r *Recogniser) Labels() []int {
 	return list
 }
 
-// NotFinite returns how many samples of each column are NaN or infinite, and which columns have no other.
+// NotFinite returns the number of NaN and infinite samples in each column, and the columns without a finite sample.
 func (r *Recogniser) NotFinite() (counts []int, never []int) {
 	for i := range r.facts {
 		f := &r.facts[i]
@@ -406,7 +406,7 @@ func (r *Recogniser) NotFinite() (counts []int, never []int) {
 	return counts, never
 }
 
-// Constant returns the columns that have one finite value and no other.
+// Constant returns the columns with a single finite value.
 func (r *Recogniser) Constant() (list []int) {
 	for i := range r.facts {
 		if r.facts[i].constant() {
@@ -418,13 +418,13 @@ func (r *Recogniser) Constant() (list []int) {
 
 var aGripper = regexp.MustCompile(`gripper|grasp|suction|vacuum|(^|[^a-z])claw([^a-z]|$)`)
 
-// Switch is a column of floats that is set, such as a flag or the command to a gripper, and is to be held until it is set again.
+// Switch is a column of floats that is set from time to time and keeps its value in between, for example a flag or a gripper command.
 type Switch struct {
 	Column int
 	Why    string // in words for a person: "a gripper of 2 values"
 }
 
-// Switches returns those columns.
+// Switches returns the columns that are switches.
 func (r *Recogniser) Switches() (list []Switch) {
 	for i, c := range r.Columns {
 		f, what := &r.facts[i], "it"

@@ -8,20 +8,20 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// What a stream is for, by its name alone.
+// The role of a stream, by its name alone.
 
-// IsAction reports whether a stream is called as that of the actions is, which a policy predicts.
+// IsAction reports whether a stream has the name of the actions that a policy predicts: "action" or "actions".
 func IsAction(stream string) bool { return stream == "action" || stream == "actions" }
 
-// notStates are kinds of streams and columns that a policy cannot see when it must choose an action. A path is of a kind if the expression matches it, and
-// an element of a path, between dots or slashes, if the expression matches the element; the first kind counts.
+// notStates are the kinds of streams and columns that a policy cannot see at the time when it chooses an action. A kind's expression is matched with the
+// whole path or with each element between dots or slashes. The first match counts.
 var notStates = []struct {
 	reason         string
 	element, whole *regexp.Regexp
 }{
 	{"of the tick to come", regexp.MustCompile(`^(next|future)($|_)|_(next|future)$`), nil},
 	{"recorded after the step", regexp.MustCompile(`^post_|_(post|after)(_step)?$|(^|_)after_step($|_)`),
-		regexp.MustCompile(`(^|/)states/(articulation|rigid_object|deformable_object|(surface_)?gripper)/`)}, // of Isaac Lab's PostStepStatesRecorder
+		regexp.MustCompile(`(^|/)states/(articulation|rigid_object|deformable_object|(surface_)?gripper)/`)}, // from Isaac Lab's PostStepStatesRecorder
 	{"an annotation", regexp.MustCompile(`^annotations?($|_)`), nil},
 	{"a reward, or where an episode ends", regexp.MustCompile(`(^|_)(rewards?|discounts?)$|^(dones?|terminals?|terminated|truncated|success)$`), nil},
 	{"a reward, or where an episode ends", endOfEpisode, nil},
@@ -33,21 +33,21 @@ var notStates = []struct {
 	{isTime, regexp.MustCompile(`(^|_)(timestamps?|index|idx)$|^__index|^(capture_)?times?$|^(step|tick)s?$|^(episode|frame|task|step)_id$`), nil},
 }
 
-// endOfEpisode are names such as is_first, which columns have that robots sense: is_grasped.
+// endOfEpisode matches streams such as is_first. A column may have such a name and be a sensor: is_grasped.
 var endOfEpisode = regexp.MustCompile(`^is_`)
 
-// isTime is the reason of what is a time or an index.
+// isTime is the reason against a time or an index.
 const isTime = "a time or an index"
 
-// IsTime reports whether a column, by its name, is a time or an index and not what a robot senses or does.
+// IsTime reports whether a column has the name of a time or an index, which no robot senses.
 func IsTime(column string) bool {
-	column = strings.ToLower(column) // so that kLeftHandIndex stays one word: it is a finger
+	column = strings.ToLower(column) // after the split at capitals, so that kLeftHandIndex, a finger, stays one word
 	return NotState(column) == isTime || aTimestamp.MatchString(column)
 }
 
 var aTimestamp = regexp.MustCompile(`(^|[_.])timestamps?([_.]|$)`)
 
-// NotState returns why a stream is no state that a policy may see; "" if it can be one.
+// NotState returns the reason against a stream as a policy's state, "" if there is none.
 func NotState(stream string) string { return notState(stream, false) }
 
 func notState(name string, column bool) string {
@@ -64,20 +64,20 @@ func notState(name string, column bool) string {
 	return ""
 }
 
-// wordStart is a word that begins within a name: processedActions.
+// wordStart matches the start of a word inside a name, as in processedActions.
 var wordStart = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 
-// undeclared is the reason of streams that the list of features of a dataset lacks.
+// undeclared is the reason against streams that a dataset's list of features lacks.
 const undeclared = "not declared by the dataset"
 
-// Exclusion is a reason why a policy may not see a stream, or some of its columns.
+// Exclusion is a reason against a stream, or some of its columns, as a policy's state.
 type Exclusion struct {
 	Reason  string
 	Columns []int // nil for all
 }
 
-// Exclusions returns why a policy may not see a stream: by its name, because the dataset declares other streams alone, or by the names of columns.
-// A stream that is one exclusion has all columns in it.
+// Exclusions returns the reasons against a stream as a policy's state: its name, a missing declaration in the dataset, or names of columns. The first two
+// exclude all columns.
 func Exclusions(info *dataset.Info, stream string, columns []dataset.Column) (list []Exclusion) {
 	reason := NotState(stream)
 	if reason == "" && len(info.Features) > 0 && !slices.ContainsFunc(info.Features, func(f dataset.Feature) bool { return strings.HasPrefix(stream, f.Name) }) {
@@ -101,21 +101,21 @@ func Exclusions(info *dataset.Info, stream string, columns []dataset.Column) (li
 	return list
 }
 
-// aFinger is a finger, so that a column "index" next to it is a finger too.
+// aFinger matches names of fingers. A column "index" beside one is a finger too.
 var aFinger = regexp.MustCompile(`thumb|middle|ring|pinky|little`)
 
 var (
 	aCommand = regexp.MustCompile(`(^|[^a-z])(cmd|commands?|commanded|set_?points?|goals?|targets?|desired|actions?|joy|` +
 		`actuator_[a-z]*(controls|outputs|motors|servos))([^a-z]|$)`)
-	// aSensor is what measures with noise, so that a mean of its samples tells more than one of them; of streams and types that are it alone, too.
+	// aSensor matches sensors with noise, for which a mean over samples is better than one sample.
 	aSensor  = regexp.MustCompile(`gyro|accel|(^|[^a-z])acc([^a-z]|$)|force|torque|wrench|effort|magnet|(^|[^a-z])mag([^a-z]|$)|baro|pressure|tactile`)
 	ofSensor = regexp.MustCompile(`imu([^a-z]|$)|angular_velocity|(^|[^a-z])ft([^a-z]|$)`)
 )
 
-// IsCommand reports whether what is called so is set and holds until it is set again, by a stream's or a column's name.
+// IsCommand reports whether a stream or column has the name of a command: a value that holds until the next one.
 func IsCommand(name string) bool { return aCommand.MatchString(strings.ToLower(name)) }
 
-// aProgram is what tells of programs and their health, and not of the robot and the world.
+// aProgram matches streams about programs and their health, not about the robot or the world.
 var aProgram = regexp.MustCompile(`status|estimator|innov|diagnos|debug|rosout|(^|[^a-z])log|cpu|telemetry|parameter|heartbeat|preflight|drift`)
 
 func IsInternal(name string) bool { return aProgram.MatchString(strings.ToLower(name)) }
@@ -124,7 +124,7 @@ var aLog = regexp.MustCompile(`^/?(rosout(_agg)?|parameter_events|diagnostics(_a
 
 func IsLog(name string) bool { return aLog.MatchString(name) }
 
-// IsSensor reports whether a column is of such, by its name and those of its stream and its type.
+// IsSensor reports whether a column comes from a sensor with noise, by its name and the names of its stream and type.
 func IsSensor(stream, typ, column string) bool {
 	stream, typ = strings.ToLower(stream), strings.ToLower(typ)
 	return aSensor.MatchString(strings.ToLower(column)) || aSensor.MatchString(stream) || ofSensor.MatchString(stream) ||

@@ -15,6 +15,7 @@ import (
 	_ "github.com/robocache/robocache/dataset/all" // so that every format opens
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/inspection"
+	"github.com/robocache/robocache/storage"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -107,6 +108,11 @@ type opened struct {
 }
 
 func openRecording(ctx context.Context, c *Conn, r *Request, q openRequest) (*Reply, error) {
+	at, err := storage.Find(q.Path)
+	if err != nil {
+		return nil, &RecordingError{Path: q.Path, Episode: -1, Err: err}
+	}
+	q.Path = at
 	d, err := inspection.Open(ctx, q.Path, q.Options)
 	if err != nil {
 		return nil, &RecordingError{Path: q.Path, Episode: -1, Err: err}

@@ -2,25 +2,25 @@ package summary
 
 import "math"
 
-// Quantiles are what is computed of every column, and QuantileNames what LeRobot calls them.
+// Quantiles are computed for every column. QuantileNames are LeRobot's names for them.
 var (
 	Quantiles     = [...]float64{0.01, 0.10, 0.50, 0.90, 0.99}
 	QuantileNames = [...]string{"q01", "q10", "q50", "q90", "q99"}
 )
 
-// Column is the statistics of one column.
+// Column holds the statistics for one column.
 type Column struct {
 	Min, Max, Mean float64
-	Std            float64 // of the values themselves, with no correction for a sample: the mean square less the squared mean
+	Std            float64 // population standard deviation: square root of the mean square minus the squared mean
 	Quantiles      [len(Quantiles)]float64
 }
 
-// Float is the types that statistics are computed in.
+// Float lists the types in which statistics are computed.
 type Float interface{ ~float32 | ~float64 }
 
-// Block returns the statistics of each of the width columns of rows [n,width], n at least 1. The values are finite. The sums are made in T as numpy's
-// mean along the first axis makes them: row after row, or pairwise where there is one column. So float32 columns of many rows have the rounding
-// errors that LeRobot's have. One row is its own mean and quantiles, with a deviation of 0.
+// Block returns the statistics for each column in rows [n,width], n at least 1. Values must be finite. Sums are computed in T in the
+// order of numpy's mean along the first axis: row after row, or pairwise for a single column. So long float32 columns have the same
+// rounding errors as LeRobot's statistics. A single row is its own mean and quantiles, with deviation 0.
 func Block[T Float](rows []T, width int) []Column {
 	n := len(rows) / width
 	out := make([]Column, width)
@@ -56,10 +56,10 @@ func Block[T Float](rows []T, width int) []Column {
 	return out
 }
 
-// together is how many columns are taken at a time, whose values lie side by side in the rows: a power of 2.
+// together is how many neighbouring columns are processed together: a power of 2.
 const together = 8
 
-// moments are a column's extremes, and the sums of its values and of their squares, added one after the other.
+// moments holds a column's extremes, and the sums of its values and of their squares, added in order.
 type moments[T Float] struct{ lo, hi, sum, squares T }
 
 func (m *moments[T]) add(v T) {
@@ -70,13 +70,13 @@ func (m *moments[T]) add(v T) {
 		m.hi = v
 	}
 	m.sum += v
-	m.squares += T(v * v) // the conversion keeps compilers from fusing it
+	m.squares += T(v * v) // the conversion prevents a fused multiply-add
 }
 
-// ofBlock returns the statistics of values, and leaves them counted in h.
+// ofBlock returns the statistics for values, and fills h with their counts.
 func ofBlock[T Float](values []T, of *moments[T], h *histogram[T]) Column {
 	lo, hi := of.lo, of.hi
-	if lo == 0 || hi == 0 { // either zero may be among them: the negative one is the lesser
+	if lo == 0 || hi == 0 { // either zero may be present, and -0 is less
 		lo, hi = extremes(values)
 	}
 	c := Column{Min: float64(lo), Max: float64(hi)}
@@ -107,17 +107,17 @@ func extremes[T Float](values []T) (lo, hi T) {
 	return lo, hi
 }
 
-// pairwise adds in T, in the order in which numpy adds what lies side by side.
+// pairwise adds in T, in the order in which numpy adds contiguous values.
 func pairwise[T Float](values []T) T {
 	var s T
-	const buffer = 8192 // numpy takes so many at a time
+	const buffer = 8192 // numpy's buffer size
 	for i := 0; i < len(values); i += buffer {
 		s += pairwiseSum(values[i:min(i+buffer, len(values))])
 	}
 	return s
 }
 
-// pairwiseSum is the order in which numpy adds what lies side by side: eight running sums over blocks of at most 128, and blocks by halves.
+// pairwiseSum adds in numpy's order for contiguous values: eight running sums in blocks up to 128, and larger blocks by halves.
 func pairwiseSum[T Float](a []T) T {
 	n := len(a)
 	switch {

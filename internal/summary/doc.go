@@ -1,8 +1,9 @@
-// Package summary computes the statistics by which training normalises the columns of a dataset: mean, standard deviation, minimum, maximum and
-// quantiles.
+// Package summary computes the statistics that training uses to normalise a dataset's columns: mean, standard deviation, minimum,
+// maximum and quantiles.
 //
-// [Exact] is of any number of rows in any order, without rounding, its quantiles those of the sorted values; [Ranks] and [Moments] are the same of counts
-// and sums that a device has made. [Block] is of one block of rows, an episode, in the arithmetic and the order of numpy, so that it gives the bits that
-// LeRobot writes of an episode: its quantiles come from a histogram of [Bins] equal bins between the smallest and the largest value, and are linear inside
-// a bin. [Levels] is of the pixels of images, [Pooled] of parts of which the moments are known.
+// [Exact] handles any number of rows in any order, without rounding; its quantiles are those of the sorted values. [Ranks] and
+// [Moments] compute the same from counts and sums made by a device. [Block] handles one block of rows, an episode, in numpy's
+// arithmetic and order, so that it gives the bits that LeRobot writes for an episode. Its quantiles come from a histogram with [Bins]
+// equal bins between the smallest and the largest value, and are linear inside a bin. [Levels] handles image pixels, [Pooled] combines
+// parts with known moments.
 package summary

@@ -5,32 +5,33 @@ import (
 	"sync"
 )
 
-// Exact is the exact statistics of columns of rows that come in any order, in any pieces and from any number of goroutines: the sums are not rounded, so
-// that mean and deviation are those of the numbers, rounded once, and the quantiles are those of the sorted values. NaN and infinite values are counted
-// and left out.
+// Exact computes exact statistics for columns. Rows may come in any order, in any pieces and from any number of goroutines. Sums are
+// not rounded, so that mean and deviation are rounded only once, and the quantiles are those of the sorted values. NaN and infinite
+// values are counted and left out.
 //
-// The first pass over all rows gives all but the quantiles. Each further pass finds 16 more bits of the values at the ranks that the quantiles lie
-// between, until [Exact.Next] says that all are known: two passes of float32, two to four of float64, two where no bin that matters holds more than
-// 65536 values. Memory is bounded by the number of columns: about 30 kB each in the first pass, and in those that follow at most 512 kB for each bin
-// that matters, of which there are two a quantile at the most.
+// The first pass over all rows gives everything except the quantiles. Each further pass finds 16 more bits of the values at the ranks
+// around each quantile, until [Exact.Next] reports that all are known: two passes for float32, two to four for float64, and two if no
+// relevant bin holds more than 65536 values. Memory is bounded by the number of columns: about 30 kB each in the first pass, and later
+// at most 512 kB for each relevant bin, with at most two bins per quantile.
 type Exact struct {
 	width     int
-	wide      bool // the values' bits are those of float64, else of float32
+	wide      bool // values are float64, else float32
 	quantiles []float64
-	pass      int // 0 is the first; -1 when all is known
+	pass      int // 0 is the first; -1 if all is known
 	columns   []exact
 }
 
-// exact is the state of a column.
+// exact is the state for a column.
 type exact struct {
 	mu     sync.Mutex
 	lo, hi float64 // of the finite values
 	sums   sums
-	first  *prefixes // all values, by the first 16 bits
+	first  *prefixes // counts of all values by their first 16 bits
 	search search
 }
 
-// NewExact returns the statistics of no rows of width columns, of float64 if wide, else of float32, with quantiles of the given shares from 0 to 1.
+// NewExact returns empty statistics for width columns. Values are float64 if wide is true, else float32. quantiles are shares from 0 to
+// 1.
 func NewExact(width int, wide bool, quantiles []float64) *Exact {
 	x := &Exact{width: width, wide: wide, quantiles: quantiles, columns: make([]exact, width)}
 	for c := range x.columns {
@@ -44,16 +45,16 @@ func NewExact(width int, wide bool, quantiles []float64) *Exact {
 // Width returns the number of columns.
 func (x *Exact) Width() int { return x.width }
 
-// Wide reports whether values are of float64.
+// Wide reports whether values are float64.
 func (x *Exact) Wide() bool { return x.wide }
 
-// rowsAtOnce is how many rows a column is taken of at a time: of 26 columns they fit the processor's nearer caches.
+// rowsAtOnce is how many rows of a column are processed together. For 26 columns they fit in the processor's inner caches.
 const rowsAtOnce = 512
 
-// Add32 takes rows [n,width] of a narrow Exact. All goroutines may call it at a time.
+// Add32 adds rows [n,width] to an Exact that is not wide. Goroutines may call it concurrently.
 func (x *Exact) Add32(rows []float32) { add(x, rows, (*exact).add32, (*search).find32) }
 
-// Add64 takes rows [n,width] of a wide Exact. All goroutines may call it at a time.
+// Add64 adds rows [n,width] to a wide Exact. Goroutines may call it concurrently.
 func (x *Exact) Add64(rows []float64) { add(x, rows, (*exact).add64, (*search).find64) }
 
 func add[T float32 | float64](x *Exact, rows []T, first func(e *exact, rows []T, c, width int), later func(s *search, rows []T, c, width int)) {
@@ -61,7 +62,7 @@ func add[T float32 | float64](x *Exact, rows []T, first func(e *exact, rows []T,
 		block := rows[:min(len(rows), rowsAtOnce*x.width)]
 		rows = rows[len(block):]
 		for i := range x.width {
-			c := (i + start*7) % x.width // not all goroutines begin with the same column
+			c := (i + start*7) % x.width // goroutines start at different columns
 			e := &x.columns[c]
 			e.mu.Lock()
 			if x.pass == 0 {
@@ -78,7 +79,7 @@ func (e *exact) add32(rows []float32, c, width int) {
 	e.sums.room(len(rows)/width + 1)
 	bins, pages := e.sums.narrow, e.first
 	lo, hi := float32(math.Inf(1)), float32(math.Inf(-1))
-	// What follows in a column often has the same first bits: what such runs add up to stays in registers.
+	// Consecutive values often have the same first bits. The sums for such a run stay in registers.
 	run, sum, squares, n := math.Float32bits(rows[c])>>16, uint64(0), uint64(0), uint64(0)
 	for i := c; i < len(rows); i += width {
 		v := rows[i]
@@ -96,7 +97,7 @@ func (e *exact) add32(rows []float32, c, width int) {
 			run, sum, squares, n = b>>16, 0, 0, 0
 		}
 		n++
-		m := uint64(b&(1<<23-1) | (b>>23&255+255)>>8<<23) // numbers of exponent 0 have no leading one
+		m := uint64(b&(1<<23-1) | (b>>23&255+255)>>8<<23) // numbers with exponent 0 have no implicit one
 		sum += m
 		squares += m * m
 	}
@@ -134,7 +135,7 @@ func (e *exact) add64(rows []float64, c, width int) {
 	e.lo, e.hi = min(e.lo, lo), max(e.hi, hi)
 }
 
-// finiteExtremes returns the extremes of the finite values of a column, infinities the wrong way round if there are none.
+// finiteExtremes returns the extremes of a column's finite values, or +Inf and -Inf if there are none.
 func finiteExtremes[T Float](rows []T, c, width int) (lo, hi T) {
 	lo, hi = T(math.Inf(1)), T(math.Inf(-1))
 	for i := c; i < len(rows); i += width {
@@ -145,8 +146,8 @@ func finiteExtremes[T Float](rows []T, c, width int) (lo, hi T) {
 	return lo, hi
 }
 
-// Next ends a pass. It reports whether another pass over the same rows is needed for the quantiles, and returns [ErrChanged] if the rows of this pass
-// were not those of the first. No rows are added meanwhile.
+// Next ends a pass. It reports whether the quantiles need another pass over the same rows. It returns [ErrChanged] if this pass had
+// other rows than the first. No goroutine may add rows meanwhile.
 func (x *Exact) Next() (more bool, err error) {
 	if x.pass < 0 {
 		return false, nil

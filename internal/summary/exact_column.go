@@ -7,14 +7,14 @@ import (
 	"slices"
 )
 
-// ExactColumn is the statistics of a column.
+// ExactColumn holds the statistics for a column.
 type ExactColumn struct {
 	Count, NotFinite    int64
 	Mean, Std, Min, Max float64 // of the finite values; NaN if there are none. Std is divided by Count
 	Quantiles           []float64
 }
 
-// Columns returns the statistics of the rows that were added in the first pass. Quantiles are nil until all are known.
+// Columns returns the statistics for the rows that the first pass added. Quantiles are nil until all are known.
 func (x *Exact) Columns() []ExactColumn {
 	out := make([]ExactColumn, x.width)
 	for c := range out {
@@ -24,7 +24,7 @@ func (x *Exact) Columns() []ExactColumn {
 		if o.Count == 0 {
 			o.Mean, o.Std, o.Min, o.Max = math.NaN(), math.NaN(), math.NaN(), math.NaN()
 		} else {
-			o.Min, o.Max = e.lo+0, e.hi+0 // a zero is positive
+			o.Min, o.Max = e.lo+0, e.hi+0 // adding 0 turns -0 into 0
 			o.Mean, o.Std = e.sums.moments(o.Count)
 		}
 		if x.pass < 0 {
@@ -34,15 +34,15 @@ func (x *Exact) Columns() []ExactColumn {
 	return out
 }
 
-// sums are the exact sums of a column's values and of their squares.
+// sums holds exact sums of a column's values and squares.
 type sums struct {
-	narrow         *[512][2]uint64      // of float32, by sign and exponent: the sum of the mantissas and that of their squares, of pending values
-	wide           *[256]*[16][5]uint64 // of float64, in pages of 16 exponents: the same in two words and in three
+	narrow         *[512][2]uint64      // float32 bins by sign and exponent: sum of mantissas and of their squares, for pending values
+	wide           *[256]*[16][5]uint64 // float64 bins in pages of 16 exponents: the same in two words and three words
 	pending        int
-	total, squares big.Int // without what is in the bins: in units of the smallest number, and of its square
+	total, squares big.Int // without pending values: in units of the smallest number, and of its square
 }
 
-// most is how many values the bins of float32 may hold: the squares have 48 bits.
+// most is how many pending values the float32 bins may hold, because a squared mantissa has 48 bits.
 const most = 1 << 16
 
 func (s *sums) init(wide bool) {
@@ -53,7 +53,7 @@ func (s *sums) init(wide bool) {
 	}
 }
 
-// room makes room in the bins for n more values, most at the most.
+// room makes room in the bins for n more values, n at most most.
 func (s *sums) room(n int) {
 	if s.pending+n > most && s.narrow != nil {
 		s.flush()
@@ -61,7 +61,7 @@ func (s *sums) room(n int) {
 	s.pending += n
 }
 
-// add64 adds the number of the given bits.
+// add64 adds the float64 with the given bits.
 func (s *sums) add64(b uint64) {
 	page := s.wide[b>>56]
 	if page == nil {
@@ -80,7 +80,7 @@ func (s *sums) add64(b uint64) {
 	bin[4] += carry
 }
 
-// flush empties the bins.
+// flush moves the bins' sums to the totals.
 func (s *sums) flush() {
 	words := func(list ...uint64) *big.Int {
 		v, word := new(big.Int), new(big.Int)
@@ -114,7 +114,7 @@ func (s *sums) flush() {
 	s.pending = 0
 }
 
-// put adds the sums of the mantissas and of their squares of a sign and exponent, which it changes.
+// put adds one bin's sums of mantissas and squares, for a sign and exponent. It changes its arguments.
 func (s *sums) put(negative bool, exponent int, sum, squares *big.Int) {
 	shift := uint(max(exponent, 1) - 1)
 	if sum.Lsh(sum, shift); negative {
@@ -124,7 +124,7 @@ func (s *sums) put(negative bool, exponent int, sum, squares *big.Int) {
 	s.squares.Add(&s.squares, squares.Lsh(squares, 2*shift))
 }
 
-// moments returns mean and standard deviation of n numbers, at least one.
+// moments returns the mean and standard deviation for n >= 1 numbers.
 func (s *sums) moments(n int64) (mean, std float64) {
 	s.flush()
 	unit := -149 // the smallest float32 is 2^-149

@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// prefixes counts numbers of 16 bits, such as the first bits of values: pages of 256 counts, those that are needed.
+// prefixes counts 16-bit numbers, such as the first bits of values. It has pages of 256 counts, allocated when needed.
 type prefixes [256]*[256]uint64
 
-// add adds the counts of another.
+// add adds another's counts.
 func (p *prefixes) add(o *prefixes) {
 	for i, page := range o {
 		if page == nil {
@@ -22,7 +22,7 @@ func (p *prefixes) add(o *prefixes) {
 	}
 }
 
-// all gives the counts that are not 0.
+// all yields the counts that are not 0.
 func (p *prefixes) all(yield func(uint16, uint64) bool) {
 	for i, page := range p {
 		for j := 0; page != nil && j < len(page); j++ {
@@ -40,7 +40,7 @@ func (p *prefixes) at(first uint16) uint64 {
 	return 0
 }
 
-// page returns the page of the first 8 bits.
+// page returns the page for the first 8 bits.
 func (p *prefixes) page(first uint32) *[256]uint64 {
 	page := p[first&255]
 	if page == nil {
@@ -67,7 +67,7 @@ func (p *prefixes) count(wide bool) (finite, others int64) {
 	return finite, others
 }
 
-// isFinite reports whether values that begin so are.
+// isFinite reports whether values with these first bits are finite.
 func isFinite(first uint16, wide bool) bool {
 	if wide {
 		return first&0x7ff0 != 0x7ff0
@@ -75,12 +75,12 @@ func isFinite(first uint16, wide bool) bool {
 	return first&0x7f80 != 0x7f80
 }
 
-// rank returns the first bits of the value of a rank among the finite ones, and its rank among the values that begin so.
+// rank returns the first bits of the finite value at a rank, and its rank among the values with the same first bits.
 func (p *prefixes) rank(rank int64, wide bool) (first uint16, left int64) {
 	for i := range 1 << 8 {
 		at := i ^ 0x80 // the positive numbers, ascending
 		if i < 0x80 {
-			at = 0xff - i // the negative ones, from the largest
+			at = 0xff - i // the negative ones, from the largest magnitude
 		}
 		page := p[at]
 		if page == nil {
@@ -101,42 +101,42 @@ func (p *prefixes) rank(rank int64, wide bool) (first uint16, left int64) {
 	panic("summary: a rank beyond the values")
 }
 
-// search finds the values at ranks: first those at the ranks below and above each quantile.
+// search finds the values at ranks: the two ranks around each quantile.
 type search struct {
 	ranks   []ranked
 	buckets []bucket
-	// slots has for the first 16 bits of a value the first bucket whose values begin so, plus 1: pages of 256, of which those without are noSlots.
+	// slots maps a value's first 16 bits to the first bucket with these bits, plus 1. It has pages of 256; an empty page is noSlots.
 	slots *[256]*[256]uint8
 }
 
 var noSlots [256]uint8
 
-// ranked is the value at a rank, as far as it is known.
+// ranked is the value at a rank, or the bits known so far.
 type ranked struct {
 	known  bool
 	value  float64
-	bucket int   // it is of this bucket
-	left   int64 // its rank among those
+	bucket int   // index of the value's bucket
+	left   int64 // its rank in the bucket
 }
 
-// bucket is the values that begin with some bits.
+// bucket collects the values that begin with prefix.
 type bucket struct {
 	prefix uint64
-	bits   int      // how many there are of it
-	want   uint64   // values
-	got    uint64   // values, but for those in tails
-	counts prefixes // of the values by the 16 bits that follow, if there are many
-	list   []uint64 // else the values' bits
-	tails  []uint16 // of float32, those behind the prefix instead, for which there is room
+	bits   int      // length of prefix
+	want   uint64   // expected values
+	got    uint64   // values seen, except those in tails
+	counts prefixes // values by the next 16 bits, if there are many
+	list   []uint64 // otherwise the values' bits
+	tails  []uint16 // for float32: the bits after the prefix instead of list
 }
 
-// listed is how many values of a bucket are listed.
+// listed is the largest bucket that lists its values.
 const listed = 1 << 16
 
-// MostQuantiles is how many quantiles can be had at a time.
+// MostQuantiles limits the number of quantiles in one Exact.
 const MostQuantiles = 100
 
-// ErrChanged says that the rows of a later pass are not those of the first.
+// ErrChanged means that a later pass had other rows than the first.
 var ErrChanged = errors.New("the rows of a later pass are not those of the first")
 
 func (s *search) find32(rows []float32, c, width int) {
@@ -181,26 +181,26 @@ func (s *search) find64(rows []float64, c, width int) {
 	}
 }
 
-// first returns the first 16 bits of the values.
+// first returns the values' first 16 bits.
 func (g *bucket) first() uint16 { return uint16(g.prefix >> (g.bits - 16)) }
 
-// all is how many values were found.
+// all returns how many values were seen.
 func (g *bucket) all() uint64 { return g.got + uint64(len(g.tails)) }
 
-// add32 takes a value of a float32 for which tails have no room, by the bits that follow the prefix.
+// add32 adds a float32 by the bits after the prefix, if tails has no free capacity.
 func (g *bucket) add32(next uint16) {
 	switch {
 	case g.want > listed:
 		g.got++
 		g.count(next)
-	case g.all() < g.want: // of a state that was read
+	case g.all() < g.want: // for a state read from a file
 		g.tails = append(g.tails, next)
 	default:
 		g.got++
 	}
 }
 
-// add takes the bits of a float64; those that follow the prefix begin at shift.
+// add adds a float64 by its bits. The bits after the prefix begin at shift.
 func (g *bucket) add(b uint64, shift int) {
 	g.got++
 	switch {
@@ -211,7 +211,7 @@ func (g *bucket) add(b uint64, shift int) {
 	}
 }
 
-// count counts a value by the bits that follow the prefix.
+// count counts a value by the bits after the prefix.
 func (g *bucket) count(next uint16) {
 	page := g.counts[next>>8]
 	if page == nil {
@@ -220,7 +220,7 @@ func (g *bucket) count(next uint16) {
 	page[next&255]++
 }
 
-// begin looks up the ranks of quantiles in the first 16 bits of all values.
+// begin finds the ranks of the quantiles in the counts by the first 16 bits.
 func (s *search) begin(e *exact, quantiles []float64, wide bool) {
 	n, _ := e.first.count(wide)
 	if n == 0 {
@@ -246,7 +246,7 @@ func (s *search) begin(e *exact, quantiles []float64, wide bool) {
 	s.order()
 }
 
-// bucketOf returns the bucket of the values that begin so, a new one if there is none yet.
+// bucketOf returns the bucket for a prefix, and creates it if needed.
 func (s *search) bucketOf(prefix uint64, bits int, want uint64, wide bool) int {
 	if i := slices.IndexFunc(s.buckets, func(g bucket) bool { return g.prefix == prefix && g.bits == bits }); i >= 0 {
 		return i
@@ -263,12 +263,12 @@ func (s *search) bucketOf(prefix uint64, bits int, want uint64, wide bool) int {
 	return len(s.buckets) - 1
 }
 
-// order puts buckets that begin alike side by side, and makes the slots.
+// order sorts buckets so that equal first bits are adjacent, and fills the slots.
 func (s *search) order() {
 	if s.slots = nil; len(s.buckets) == 0 {
 		return
 	}
-	by := make([]int, len(s.buckets)) // where each comes from
+	by := make([]int, len(s.buckets)) // the old index of each bucket
 	for i := range by {
 		by[i] = i
 	}
@@ -298,7 +298,7 @@ func (s *search) order() {
 	s.buckets = buckets
 }
 
-// next takes up what a pass has found.
+// next processes the counts from a pass.
 func (s *search) next(wide bool) error {
 	old := s.buckets
 	s.buckets = nil
@@ -319,7 +319,7 @@ func (s *search) next(wide bool) error {
 			continue
 		}
 		g := &old[r.bucket]
-		negative := g.first()>>15 == 1 // the greater the bits, the smaller the number
+		negative := g.first()>>15 == 1 // for negative numbers, greater bits are a smaller number
 		if g.want <= listed {
 			at := r.left
 			if negative {
@@ -356,8 +356,8 @@ func (s *search) next(wide bool) error {
 	return nil
 }
 
-// rank returns the number that so many of a list are before when it is sorted. They differ in the lower bits at most, a multiple of 8. The memory that
-// it takes is kept in scratch.
+// rank returns the list's element at index `before` in sorted order. The elements differ only in the lower bits; bits is a multiple of
+// 8. scratch is memory for reuse.
 func rank[T uint16 | uint64](scratch *[]T, list []T, before int64, bits int) T {
 	for shift := bits - 8; shift >= 0 && len(list) > 1; shift -= 8 {
 		var counts [256]int64
@@ -371,7 +371,8 @@ func rank[T uint16 | uint64](scratch *[]T, list []T, before int64, bits int) T {
 		if counts[digit] == int64(len(list)) {
 			continue
 		}
-		rest := slices.Grow((*scratch)[:0], int(counts[digit])) // where list lies from the second time on, which is overwritten as far as it was read
+		// From the second round on, list is in scratch and is overwritten only where it was already read.
+		rest := slices.Grow((*scratch)[:0], int(counts[digit]))
 		for _, v := range list {
 			if v>>shift&255 == T(digit) {
 				rest = append(rest, v)
@@ -389,7 +390,7 @@ func valueOfBits(b uint64, wide bool) float64 {
 	return float64(math.Float32frombits(uint32(b)))
 }
 
-// quantiles returns the quantiles of n values, linear between the ranks as numpy's are. All ranks are known.
+// quantiles returns the quantiles for n values, linear between ranks as in numpy. All ranks must be known.
 func (s *search) quantiles(list []float64, n int64) []float64 {
 	out := make([]float64, len(list))
 	for i, q := range list {
@@ -398,16 +399,16 @@ func (s *search) quantiles(list []float64, n int64) []float64 {
 			continue
 		}
 		at := q * float64(n-1)
-		out[i] = between(s.ranks[2*i].value, s.ranks[2*i+1].value, at-math.Trunc(at)) + 0 // a zero is positive
+		out[i] = between(s.ranks[2*i].value, s.ranks[2*i+1].value, at-math.Trunc(at)) + 0 // adding 0 turns -0 into 0
 	}
 	return out
 }
 
-// between returns what lies at share t of the way from a to b, a at most b.
+// between interpolates from a to b at share t, for a <= b.
 func between(a, b, t float64) float64 {
 	d := b - a
 	switch {
-	case math.IsInf(d, 1): // and both are finite
+	case math.IsInf(d, 1): // both are finite but their difference overflows
 		return float64(a*(1-t)) + float64(b*t)
 	case t >= 0.5:
 		return b - float64(d*(1-t))

@@ -8,14 +8,15 @@ import (
 	"slices"
 )
 
-// ErrState says that bytes are no state of an Exact.
+// ErrState means that bytes are not a valid state of an Exact.
 var ErrState = errors.New("not a state of exact statistics")
 
-// ErrUnlike says that two states are not of the same columns, quantiles and pass.
+// ErrUnlike means that two states differ in columns, quantiles or pass.
 var ErrUnlike = errors.New("states of other columns, quantiles or passes")
 
-// Merge adds the rows of another state that has made as many passes: in the first pass over rows of its own, and in those that follow from the same
-// merged state. It returns [ErrUnlike], and [ErrChanged] if together they hold more than the first pass did; then x is not to be used any more.
+// Merge adds the rows of another state in the same pass. In the first pass the other state has its own rows; later both must come from
+// the same merged state. It returns [ErrUnlike], or [ErrChanged] if both together have more values than the first pass; x must not be
+// used after ErrChanged.
 func (x *Exact) Merge(o *Exact) error {
 	if x.width != o.width || x.wide != o.wide || x.pass != o.pass || !slices.Equal(x.quantiles, o.quantiles) {
 		return ErrUnlike
@@ -53,7 +54,7 @@ func (e *exact) merge(o *exact, first bool) error {
 	return nil
 }
 
-// AppendBinary appends the state, from which [ReadExact] goes on. No rows are added meanwhile.
+// AppendBinary appends the state, so that [ReadExact] can continue from it. No goroutine may add rows meanwhile.
 func (x *Exact) AppendBinary(to []byte) []byte {
 	to = binary.AppendUvarint(to, uint64(x.width))
 	to = append(to, boolByte(x.wide))
@@ -103,7 +104,7 @@ func (e *exact) append(to []byte) []byte {
 	return to
 }
 
-// appendCounts appends the numbers, as how far each is from the one before, with their counts, and at the end a 0.
+// appendCounts appends the numbers, each as the distance from the previous one, with their counts. A 0 ends the list.
 func appendCounts(to []byte, p *prefixes) []byte {
 	next := 0
 	for k, n := range p.all {
@@ -124,7 +125,7 @@ func boolByte(b bool) byte {
 	return 0
 }
 
-// ReadExact reads a state and returns the bytes behind it. What is none is [ErrState].
+// ReadExact reads a state and returns the remaining bytes. Invalid bytes return [ErrState].
 func ReadExact(from []byte) (x *Exact, rest []byte, err error) {
 	r := &reader{rest: from}
 	width, wide := r.number(uint64(len(from))), r.byte() == 1
@@ -138,7 +139,7 @@ func ReadExact(from []byte) (x *Exact, rest []byte, err error) {
 		passes = 4
 	}
 	pass := int(r.number(passes)) - 1
-	r.want(width <= uint64(len(r.rest))/columnBytes) // of which each takes as much at least
+	r.want(width <= uint64(len(r.rest))/columnBytes) // each column takes at least columnBytes
 	if r.bad {
 		return nil, nil, ErrState
 	}
@@ -152,10 +153,10 @@ func ReadExact(from []byte) (x *Exact, rest []byte, err error) {
 	return x, r.rest, nil
 }
 
-// columnBytes is how many bytes a column takes at least.
+// columnBytes is the minimum bytes per column.
 const columnBytes = 22
 
-// mostValues is how many values a column may have, so that counts can be added.
+// mostValues limits the values in a column, so that counts cannot overflow when added.
 const mostValues = 1 << 53
 
 func (r *reader) column(e *exact, x *Exact) {
@@ -168,7 +169,7 @@ func (r *reader) column(e *exact, x *Exact) {
 	e.sums.squares.SetBytes(r.bytes(r.number(1 << 10)))
 	r.counts(e.first)
 	finite, _ := e.first.count(x.wide)
-	least := new(big.Int).Mul(&e.sums.total, &e.sums.total) // the squares of numbers are no less than if all were the same
+	least := new(big.Int).Mul(&e.sums.total, &e.sums.total) // squares sum to at least this, as if all values were equal
 	r.want(new(big.Int).Mul(&e.sums.squares, big.NewInt(finite)).Cmp(least) >= 0)
 	r.want(finite == 0 || e.lo <= e.hi && e.lo-e.lo == 0 && e.hi-e.hi == 0)
 	s := &e.search
@@ -222,7 +223,7 @@ func (r *reader) column(e *exact, x *Exact) {
 	}
 }
 
-// reader reads a state; bad once something was not as it must be.
+// reader decodes a state. bad is set after the first invalid field.
 type reader struct {
 	rest []byte
 	bad  bool
@@ -255,7 +256,7 @@ func (r *reader) word() uint64 {
 
 func (r *reader) float() float64 { return math.Float64frombits(r.word()) }
 
-// number reads a number of at most so much.
+// number reads a number up to most.
 func (r *reader) number(most uint64) uint64 {
 	v, n := binary.Uvarint(r.rest)
 	if r.want(n > 0 && v <= most); r.bad {
@@ -265,7 +266,7 @@ func (r *reader) number(most uint64) uint64 {
 	return v
 }
 
-// counts reads what appendCounts wrote and returns the sum of the counts.
+// counts reads counts written by appendCounts, and returns their sum.
 func (r *reader) counts(p *prefixes) (sum uint64) {
 	for next := 0; ; {
 		step := r.number(1 << 16)

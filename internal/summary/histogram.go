@@ -2,20 +2,21 @@ package summary
 
 import "sort"
 
-// Bins is how many bins a column's values are counted in.
+// Bins is the bin count in a column's histogram.
 const Bins = 5000
 
-// histogram counts values in bins of one width. The edges are those of numpy's linspace, 1e-10 wider on each side than the values where T can tell.
+// histogram counts values in bins of equal width. The edges are those from numpy's linspace, 1e-10 wider on each side than the values,
+// if T has the precision.
 type histogram[T Float] struct {
 	start, stop, step T
-	inverse           T    // of the step, rounded: what it gives is a guess
+	inverse           T    // 1/step, rounded, so that a bin computed with it is a guess
 	flat              bool // the width is 0 in T
 	counts            [Bins]uint64
-	groups            [(Bins + group - 1) / group]uint64 // the counts of bins that follow each other, together
+	groups            [(Bins + group - 1) / group]uint64 // counts over groups of consecutive bins
 	total             uint64
 }
 
-// group is how many bins are counted together.
+// group is how many bins form a group.
 const group = 64
 
 func newHistogram[T Float](lo, hi T) *histogram[T] {
@@ -24,7 +25,7 @@ func newHistogram[T Float](lo, hi T) *histogram[T] {
 	return h
 }
 
-// reset empties the histogram, for values from lo to hi.
+// reset clears the histogram and sets the edges for values from lo to hi.
 func (h *histogram[T]) reset(lo, hi T) {
 	const margin = 1e-10
 	*h = histogram[T]{start: lo - T(margin), stop: hi + T(margin)}
@@ -33,7 +34,7 @@ func (h *histogram[T]) reset(lo, hi T) {
 	h.flat = h.step == 0
 }
 
-// edge returns the lower edge of bin i; edge(Bins) is the upper edge of the last.
+// edge returns the lower edge of bin i. edge(Bins) is the upper edge of the last bin.
 func (h *histogram[T]) edge(i int) T {
 	switch {
 	case i == Bins:
@@ -44,7 +45,7 @@ func (h *histogram[T]) edge(i int) T {
 	return h.start + T(T(i)*h.step)
 }
 
-// add counts a value n times, in the last bin whose lower edge it reaches.
+// add counts a value n times, in the last bin with a lower edge at or below it.
 func (h *histogram[T]) add(v T, n uint64) {
 	i := h.bin(v)
 	h.counts[i] += n
@@ -52,7 +53,7 @@ func (h *histogram[T]) add(v T, n uint64) {
 	h.total += n
 }
 
-// fill counts values, each once.
+// fill counts each value once.
 func (h *histogram[T]) fill(values []T) {
 	start, step, inverse := h.start, h.step, h.inverse
 	for _, v := range values {
@@ -74,7 +75,7 @@ func (h *histogram[T]) bin(v T) int {
 	if !h.flat {
 		i := int((v - h.start) * h.inverse)
 		i = max(0, min(i, Bins-1))
-		for tries := 0; tries < 4; tries++ { // the product is rounded: the bin may be a neighbour
+		for tries := 0; tries < 4; tries++ { // the product is rounded, so the bin may be a neighbour
 			switch {
 			case i > 0 && h.edge(i) > v:
 				i--
@@ -88,7 +89,7 @@ func (h *histogram[T]) bin(v T) int {
 	return max(0, sort.Search(Bins, func(i int) bool { return h.edge(i) > v })-1)
 }
 
-// quantiles returns the values below which the shares of Quantiles lie.
+// quantiles returns the values at the shares in Quantiles.
 func (h *histogram[T]) quantiles() (out [len(Quantiles)]float64) {
 	for k, q := range Quantiles {
 		target := q * float64(h.total)

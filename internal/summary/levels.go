@@ -2,22 +2,22 @@ package summary
 
 import "math"
 
-// Levels is how often each of the 256 values of a byte occurs: the pixels of one channel of images.
+// Levels counts each of the 256 byte values, for one channel of image pixels.
 type Levels [256]uint64
 
-// Merge adds the counts of others.
+// Merge adds the counts from o.
 func (l *Levels) Merge(o *Levels) {
 	for i, n := range o {
 		l[i] += n
 	}
 }
 
-// Column returns the statistics of values scaled to 0..1, v/255, exact in float64: LeRobot adds the pixels of an episode in float32, which differs
-// from the third digit on where there are millions. Minimum and maximum are rounded to float32 as LeRobot's are, and quantiles are by its bins. There
-// must be a value.
+// Column returns the statistics for values scaled to 0..1 (v/255), exact in float64. LeRobot adds an episode's pixels in float32, which
+// differs from the third digit on for millions of pixels. Like LeRobot's, minimum and maximum are rounded to float32, and quantiles use
+// its bins. There must be at least one value.
 func (l *Levels) Column() Column {
 	lo, hi := -1, 0
-	var n, sum float64 // whole numbers, exact below 2^53: 10^13 pixels
+	var n, sum float64 // integers, exact below 2^53, which is 10^13 pixels
 	for v, k := range l {
 		if k == 0 {
 			continue

@@ -6,21 +6,22 @@ import (
 	"slices"
 )
 
-// Ranks finds the extremes and quantiles of a column of float32 from counts of its values by 11, 11 and 10 bits, as package ops' Tally makes them.
+// Ranks finds the extremes and quantiles of a float32 column from counts of its values by 11, 11 and 10 bits. The Tally operation in
+// package ops makes these counts.
 type Ranks struct {
 	count, others int64
 	quantiles     []float64
-	ranks         []ranking // of each quantile the two that it lies between; then the first and the last
-	bits          int       // that are known of each
+	ranks         []ranking // two around each quantile, then the first and the last
+	bits          int       // known bits of each
 }
 
-// ranking is the value at a rank, as far as it is known, and its rank among those that begin so.
+// ranking is the known first bits of the value at a rank, and its rank among the values with these bits.
 type ranking struct {
 	prefix uint32
 	left   int64
 }
 
-// NewRanks takes the counts of all values by their first 11 bits.
+// NewRanks starts with the counts of all values by their first 11 bits.
 func NewRanks(counts []int64, quantiles []float64) *Ranks {
 	r := &Ranks{quantiles: quantiles, bits: 11}
 	for digit, n := range counts {
@@ -43,7 +44,7 @@ func NewRanks(counts []int64, quantiles []float64) *Ranks {
 		for k := range counts {
 			digit := k ^ 1<<10 // the positive numbers, ascending
 			if k < 1<<10 {
-				digit = len(counts) - 1 - k // the negative ones, from the largest
+				digit = len(counts) - 1 - k // the negative ones, from the largest magnitude
 			}
 			if digit>>2&0xff == 0xff {
 				continue
@@ -60,7 +61,7 @@ func NewRanks(counts []int64, quantiles []float64) *Ranks {
 // Count returns how many values are finite, and how many are not.
 func (r *Ranks) Count() (finite, others int64) { return r.count, r.others }
 
-// Prefixes returns what values begin with that matter in the next pass.
+// Prefixes returns the first bits of the values that the next pass must count.
 func (r *Ranks) Prefixes() []uint32 {
 	var list []uint32
 	for _, p := range r.ranks {
@@ -71,7 +72,7 @@ func (r *Ranks) Prefixes() []uint32 {
 	return list
 }
 
-// Next takes the counts of the values that begin with each of the prefixes by the bits that follow, 2048 each: of the next 11, and then of the last 10.
+// Next adds the counts for the values with each prefix, 2048 per prefix: by the next 11 bits, and in the last pass by the last 10.
 func (r *Ranks) Next(counts []int64) {
 	prefixes, width := r.Prefixes(), min(32-r.bits, 11)
 	for i := range r.ranks {
@@ -79,7 +80,7 @@ func (r *Ranks) Next(counts []int64) {
 		own := counts[slices.Index(prefixes, p.prefix)<<11:][:1<<width]
 		digit := 0
 		for k, n := range own {
-			if digit = k; p.prefix>>(r.bits-1) == 1 { // of negative numbers the greater bits are the smaller number
+			if digit = k; p.prefix>>(r.bits-1) == 1 { // for negative numbers, greater bits are a smaller number
 				digit = len(own) - 1 - k
 				n = own[digit]
 			}
@@ -93,7 +94,7 @@ func (r *Ranks) Next(counts []int64) {
 	r.bits += width
 }
 
-// Values returns the extremes and quantiles once all 32 bits are known; NaN where there are no values.
+// Values returns the extremes and quantiles after all 32 bits are known; NaN if there are no values.
 func (r *Ranks) Values() (lo, hi float64, quantiles []float64) {
 	if r.count == 0 {
 		return math.NaN(), math.NaN(), slices.Repeat([]float64{math.NaN()}, len(r.quantiles))
@@ -101,14 +102,14 @@ func (r *Ranks) Values() (lo, hi float64, quantiles []float64) {
 	value := func(i int) float64 { return float64(math.Float32frombits(r.ranks[i].prefix)) }
 	for i, q := range r.quantiles {
 		at := q * float64(r.count-1)
-		quantiles = append(quantiles, between(value(2*i), value(2*i+1), at-math.Trunc(at))+0) // a zero is positive
+		quantiles = append(quantiles, between(value(2*i), value(2*i+1), at-math.Trunc(at))+0) // adding 0 turns -0 into 0
 	}
 	n := len(r.ranks)
 	return value(n-2) + 0, value(n-1) + 0, quantiles
 }
 
-// Moments returns mean and standard deviation of n finite numbers of float32 from the sums of package ops' Tally, of each sign and exponent three words;
-// NaN of none.
+// Moments returns the mean and standard deviation for n finite float32 numbers, from the sums of package ops' Tally with three words
+// for each sign and exponent. It returns NaN if n is 0.
 func Moments(words []int64, n int64) (mean, std float64) {
 	if n == 0 {
 		return math.NaN(), math.NaN()

@@ -41,3 +41,11 @@ func Join[T any](list []T, most int, separator string, describe func(*T) string)
 	}
 	return strings.Join(parts, separator)
 }
+
+// Clip returns a text of at most width runes. Where it is longer, it ends in three dots.
+func Clip(s string, width int) string {
+	if r := []rune(s); len(r) > width {
+		return string(r[:max(0, width-3)]) + "..."
+	}
+	return s
+}

@@ -1,9 +1,8 @@
-// Package video has the program ffmpeg decode packets of a video, each with its number, which comes back with the picture: a packet that it leaves out
-// or cannot decode is an error and never another picture in its place. Frames are packets that need no file around them, as those of a recording's
-// messages: it finds where decoding can begin.
+// Package video decodes video packets with the program ffmpeg. Each packet carries a number that comes back with the picture. If ffmpeg
+// skips or cannot decode a packet, the result is an error and never another picture. Frames are packets without a container file, such
+// as a recording's messages; the package finds where decoding can begin.
 //
-// Read: h264, h265, vp8, vp9, av1 and mpeg4 of 8 bits a channel. Refused with ErrUnsupported: more bits, and codecs that the program
-// ffmpeg lacks.
+// Read: h264, h265, vp8, vp9, av1 and mpeg4 with 8 bits per channel. ErrUnsupported: more bits, and codecs that ffmpeg lacks.
 //
-// The program is looked for in PATH, or where the variable ROBOCACHE_FFMPEG says; any since version 4.1 will do.
+// ffmpeg is searched in PATH, or its path is in the variable ROBOCACHE_FFMPEG. Any version since 4.1 works.
 package video

@@ -21,23 +21,23 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Encoding says how pictures become a video: as LeRobot encodes them, where every other picture is a key frame, so that any is soon found, and colours
-// are kept for four pixels together.
+// Encoding describes how pictures are encoded. It uses LeRobot's settings: every second picture is a key frame, so that seeking is
+// fast, and four pixels share their colour.
 type Encoding struct {
 	Codec         string // one of Encodings
-	Width, Height int    // of the pictures, pixels
+	Width, Height int    // picture size in pixels
 	Rate          float64
 }
 
-// encoders are the names of ffmpeg's encoders.
+// encoders maps codecs to ffmpeg's encoder names.
 var encoders = map[string]string{"av1": "libsvtav1", "h264": "libx264", "hevc": "libx265"}
 
-// Encodings lists what Encoding.Codec may be.
+// Encodings lists the valid values for Encoding.Codec.
 func Encodings() []string { return slices.Sorted(maps.Keys(encoders)) }
 
-// Encode has ffmpeg write an mp4 file of pictures u8 [Height,Width,3], each of which it takes as it comes. The first error ends it, that of the pictures
-// too, and so does the end of ctx; what is in the file is nothing then. What is no fault of the pictures is an *fs.PathError: a disk that is full or fails,
-// a program that was killed or has no memory, and one that there is not, or that has not got the encoder, which is dataset.ErrUnsupported too.
+// Encode writes an mp4 file from pictures u8 [Height,Width,3], which it consumes one by one. It stops at the first error, also from
+// pictures, and when ctx ends; the file's content is then invalid. An error that the pictures did not cause is an *fs.PathError: a full
+// or failing disk, a program that was killed or out of memory, and a missing program or encoder, which is dataset.ErrUnsupported too.
 func (e Encoding) Encode(ctx context.Context, path string, pictures iter.Seq2[*tensor.Tensor, error]) error {
 	job := &Job{Fail: func(int) *dataset.FormatError {
 		return &dataset.FormatError{Format: "video", Offset: -1, Msg: "encode " + e.Codec}
@@ -58,12 +58,12 @@ func (e Encoding) Encode(ctx context.Context, path string, pictures iter.Seq2[*t
 		"-framerate", strconv.FormatFloat(e.Rate, 'f', -1, 64), "-i", "pipe:0", "-c:v", encoders[e.Codec], "-g", "2", "-crf", "30", "-pix_fmt", "yuv420p",
 	}
 	if e.Codec != "av1" {
-		args = append(args, "-threads", "1") // the bytes depend on how many there are
+		args = append(args, "-threads", "1") // the bytes depend on the thread count
 	}
 	cmd := exec.CommandContext(ctx, program, append(args, "-f", "mp4", "file:"+path)...)
 	var errs tail
 	cmd.Stderr, cmd.WaitDelay = &errs, 2*time.Second
-	cmd.Env = append(cmd.Environ(), "SVT_LOG=1") // errors only
+	cmd.Env = append(cmd.Environ(), "SVT_LOG=1") // print errors only
 	in, err := fault.Call("start", program, cmd.StdinPipe)
 	if err == nil {
 		err = cmd.Start()
@@ -78,7 +78,8 @@ func (e Encoding) Encode(ctx context.Context, path string, pictures iter.Seq2[*t
 	}
 	failed := cmd.Wait()
 	if broken == nil || errors.Is(broken, errPipe) {
-		if err := outside(failed, errs.b, syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EIO, syscall.ENOMEM); err != nil && ctx.Err() == nil { // at the end of a file on a full disk ffmpeg says so, and that all is well
+		// If the disk is full at the end of the file, ffmpeg prints the error but exits with success.
+		if err := outside(failed, errs.b, syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EIO, syscall.ENOMEM); err != nil && ctx.Err() == nil {
 			return &fs.PathError{Op: "write", Path: path, Err: fmt.Errorf("ffmpeg: %w", err)}
 		}
 	}
@@ -102,7 +103,7 @@ func (e Encoding) Encode(ctx context.Context, path string, pictures iter.Seq2[*t
 	return bad
 }
 
-// errPipe is a program that takes no more: it says itself why.
+// errPipe means that ffmpeg stopped reading. The program prints the reason itself.
 var errPipe = errors.New("ffmpeg ended")
 
 // feed writes the pictures to the program.
@@ -125,7 +126,7 @@ func (e Encoding) feed(in io.Writer, pictures iter.Seq2[*tensor.Tensor, error]) 
 	return nil
 }
 
-// line returns the first line that tells of an error, which those that follow come from.
+// line returns the first error line, because later lines result from it.
 func (t *tail) line() string {
 	for line := range bytes.Lines(t.b) {
 		if text := strings.TrimSpace(string(line)); text != "" && !strings.HasPrefix(text, "Svt[info]") {

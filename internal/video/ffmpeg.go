@@ -22,28 +22,28 @@ import (
 // maxPixels is the largest picture that ffmpeg may decode: 268 million pixels.
 const maxPixels = 1 << 28
 
-// Job is what is to be decoded.
+// Job is a decoding job.
 type Job struct {
-	Codec   string   // "h264" and so on
-	Entry   []byte   // the sample entry of an mp4 file, a box, with the decoder's configuration where the packets lack it
-	Packets []Packet // in the order of decoding, beginning where decoding can
-	// Open returns the bytes of a packet, as many as its size says. ctx ends with the decoding.
+	Codec   string   // such as "h264"
+	Entry   []byte   // sample entry box from an mp4 file, with the decoder's configuration if packets lack it
+	Packets []Packet // in decoding order, starting where decoding can begin
+	// Open returns a packet's bytes, exactly Size of them. ctx ends with the decoding.
 	Open func(ctx context.Context, packet int) (io.Reader, error)
-	// Fail returns the error of the frame that is wanted at a place, whose kind and what was got are filled in; of place -1 that of the whole.
+	// Fail returns the error for the frame at a place in ranks, without kind and got. Place -1 means the whole job.
 	Fail func(place int) *dataset.FormatError
 }
 
-// Packet is a frame as it is encoded.
+// Packet is an encoded frame.
 type Packet struct {
 	Size uint32
-	Rank int32 // among the pictures, in the order in which they are shown
+	Rank int32 // position among the pictures in display order
 	Key  bool
 }
 
 var errLeftOut = errors.New("the next frame's picture comes instead")
 
-// Decode decodes the frames of these ranks, which ascend, each u8 [H,W,3]. The first error ends it, and so does the end of ctx. Without the program the
-// error is dataset.ErrUnsupported.
+// Decode decodes the frames with the given ascending ranks, each as u8 [H,W,3]. It stops at the first error and when ctx ends. If
+// ffmpeg is missing, the error is dataset.ErrUnsupported.
 func (j *Job) Decode(ctx context.Context, ranks []int32) iter.Seq2[*tensor.Tensor, error] {
 	return func(yield func(*tensor.Tensor, error) bool) {
 		p, err := j.start(ctx)
@@ -76,16 +76,16 @@ func (j *Job) Decode(ctx context.Context, ranks []int32) iter.Seq2[*tensor.Tenso
 	}
 }
 
-// ProgramError is an ffmpeg that there is not, or that could not do its work here, which says nothing of the frames that it was given.
+// ProgramError means that ffmpeg is missing or could not run here. It is not caused by the frames.
 type ProgramError struct{ Err error }
 
 func (e *ProgramError) Error() string { return e.Err.Error() }
 
-// Unwrap returns why.
+// Unwrap returns the cause.
 func (e *ProgramError) Unwrap() error { return e.Err }
 
-// outside returns why a program failed whatever it was given: it was ended by somebody or by a machine without memory for it, or it says one of the errors
-// of the system that are no matter of that; nil if it is not known to be so.
+// outside returns the cause if a program failed for a reason other than its input: a signal ended it, or its output contains one of the
+// given system errors. Otherwise it returns nil.
 func outside(failed error, said []byte, errors ...syscall.Errno) error {
 	low := strings.ToLower(string(said))
 	for _, e := range errors {
@@ -130,11 +130,11 @@ type process struct {
 	errors tail
 	shift  int32
 	waited bool
-	failed error // of the program
+	failed error // the program's exit error
 }
 
-// start has ffmpeg decode packets. It reads them from standard input as an mp4 file of their own, and writes Matroska, which any version does with a
-// time for each picture.
+// start starts ffmpeg to decode packets. ffmpeg reads them from standard input as an mp4 file. It writes Matroska, because every
+// version can write a timestamp for each picture in it.
 func (j *Job) start(ctx context.Context) (*process, error) {
 	path, err := j.program()
 	if err != nil {
@@ -145,12 +145,12 @@ func (j *Job) start(ctx context.Context) (*process, error) {
 	p := &process{cancel: cancel, shift: shift, feed: &feed{ctx: ctx, job: j, in: bytes.NewReader(head)}}
 	args := []string{"-nostdin", "-hide_banner", "-loglevel", "error", "-xerror", "-protocol_whitelist", "file,pipe", "-max_pixels", fmt.Sprint(maxPixels), "-copyts"}
 	if j.Codec == "h264" {
-		args = append(args, "-strict", "strict") // waits for as many pictures as the stream may reorder, and does not guess from the first
+		args = append(args, "-strict", "strict") // wait for as many pictures as the stream may reorder, instead of guessing from the first
 	}
 	args = append(args, "-f", "mov", "-i", "pipe:0", "-map", "0:v:0", "-c:v", "rawvideo", "-pix_fmt", "rgb24", "-allow_raw_vfw", "1", "-f", "matroska", "pipe:1")
 	p.cmd = exec.CommandContext(ctx, path, args...)
 	p.cmd.Stdin, p.cmd.Stderr = p.feed, &p.errors
-	p.cmd.WaitDelay = 2 * time.Second // a script around ffmpeg may leave it behind with the pipes
+	p.cmd.WaitDelay = 2 * time.Second // a wrapper script may leave ffmpeg running with the pipes open
 	stdout, err := fault.Call("start", path, p.cmd.StdoutPipe)
 	if err == nil {
 		err = p.cmd.Start()
@@ -183,22 +183,22 @@ func (p *process) wait() {
 	}
 }
 
-// stop ends the program if it still runs.
+// stop ends the program if it is still running.
 func (p *process) stop() {
 	p.cancel()
 	if !p.waited {
-		p.stdout.Close() // ends one that a script left behind
+		p.stdout.Close() // ends an ffmpeg that a wrapper script left running
 	}
 	p.wait()
 }
 
-// explain says why there is no picture of a frame: what is wrong with the output, io.EOF if that is at its end.
+// explain completes the error for a frame without a picture. wrong is the error from reading the output, io.EOF at its end.
 func (p *process) explain(e *dataset.FormatError, wrong error) error {
 	ended := wrong == io.EOF || errors.Is(wrong, io.ErrUnexpectedEOF)
 	if ended {
 		p.wait()
 	} else {
-		p.stop() // it would wait for a reader
+		p.stop() // the program would wait for a reader
 	}
 	if p.feed.err != nil {
 		return p.feed.err
@@ -213,7 +213,7 @@ func (p *process) explain(e *dataset.FormatError, wrong error) error {
 	default:
 		e.Err = p.failed
 	}
-	var failed error // unless stop ended it
+	var failed error // nil if stop ended the program
 	if ended {
 		failed = p.failed
 	}
@@ -226,12 +226,12 @@ func (p *process) explain(e *dataset.FormatError, wrong error) error {
 	return e
 }
 
-// feed is the file that ffmpeg reads: a head and the packets behind one another.
+// feed is ffmpeg's input file: a header followed by the packets.
 type feed struct {
 	ctx  context.Context
 	job  *Job
-	in   io.Reader // the head, or a packet
-	next int       // packet
+	in   io.Reader // the header, or a packet
+	next int       // next packet
 	err  error
 }
 
@@ -257,7 +257,7 @@ func (f *feed) Read(p []byte) (int, error) {
 	}
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the end of the text written to it.
 type tail struct{ b []byte }
 
 func (t *tail) Write(p []byte) (int, error) {

@@ -13,25 +13,26 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Frames are packets of a video that need no file around them, one for each frame and in the order in which they are shown: h264 and h265 with start
-// codes (Annex B), VP9, and AV1's temporal units. It is a dataset.FrameDecoder.
+// Frames are video packets without a container file, one per frame in display order: h264 and h265 with start codes (Annex B), VP9, and
+// AV1 temporal units. It implements dataset.FrameDecoder.
 type Frames struct {
 	dataset.FrameSource
-	Name  string // of the media stream
-	Codec string // as Codecs has it
+	Name  string // the media stream's name
+	Codec string // as in Codecs
 	Count int
-	// Packet returns how many bytes a packet has, and whether decoding can begin there, as Begins says.
+	// Packet returns a packet's size, and whether decoding can begin there (see Begins).
 	Packet func(ctx context.Context, i int) (size uint32, begins bool, err error)
 }
 
-// entries are the names of mp4's sample entries.
+// entries maps codecs to mp4 sample entry names.
 var entries = map[string]string{"h264": "avc1", "h265": "hvc1", "hevc": "hvc1", "vp9": "vp09", "av1": "av01"}
 
-// Decodes reports whether Frames are of that encoding, as a recording names it.
+// Decodes reports whether Frames supports an encoding, in a recording's spelling.
 func Decodes(encoding string) bool { return entries[encoding] != "" }
 
-// Begins reports whether decoding can begin with a packet. It has what the decoder must know of the video (of h264 and h265 the sequence parameter set,
-// of AV1 the sequence header), and its picture, if it has one, needs none before it: IDR of h264, IRAP of h265, a key frame of VP9.
+// Begins reports whether decoding can begin with a packet. The packet must contain the decoder's parameters (the sequence parameter set
+// for h264 and h265, the sequence header for AV1). Its picture, if any, must not depend on earlier ones: IDR in h264, IRAP in h265, a
+// key frame in VP9.
 func Begins(codec string, packet []byte) bool {
 	switch codec {
 	case "h264":
@@ -46,8 +47,8 @@ func Begins(codec string, packet []byte) bool {
 	return false
 }
 
-// nalBegins looks at the NAL units up to the first that has a part of the picture, which is of the kinds first to last, and of those from to to if it
-// needs no picture before it.
+// nalBegins reads the NAL units up to the first one with picture data. Picture data has kinds first to last; kinds from to to are
+// independent of earlier pictures.
 func nalBegins(b []byte, kindOf func(b byte) (kind, set byte), first, last, from, to byte) bool {
 	described := false
 	for {
@@ -66,7 +67,8 @@ func nalBegins(b []byte, kindOf func(b byte) (kind, set byte), first, last, from
 	}
 }
 
-// vp9Begins reads the first bits of the uncompressed header: marker 2, profile, whether a frame is shown again, whether it is no key frame.
+// vp9Begins reads the first bits of the uncompressed header: marker 2, profile, show_existing_frame, and frame_type, which is 0 for a
+// key frame.
 func vp9Begins(b []byte) bool {
 	if len(b) == 0 || b[0]>>6 != 2 {
 		return false
@@ -77,7 +79,7 @@ func vp9Begins(b []byte) bool {
 	return b[0]>>2&3 == 0
 }
 
-// av1Begins looks for the sequence header among the OBUs.
+// av1Begins searches the OBUs for a sequence header.
 func av1Begins(b []byte) bool {
 	for len(b) > 0 {
 		kind, extended, sized := b[0]>>3&15, b[0]&4 != 0, b[0]&2 != 0
@@ -100,8 +102,8 @@ func av1Begins(b []byte) bool {
 	return false
 }
 
-// DecodeFrames decodes frames from to to-1, each u8 [H,W,3], from the last packet on with which that can begin. If there is none before a frame, that is
-// an error that is dataset.ErrTruncated; if there is none at all, dataset.ErrUnsupported.
+// DecodeFrames decodes frames from to to-1, each as u8 [H,W,3]. It begins at the last packet before from where decoding can begin. If
+// there is none before a frame, the error is dataset.ErrTruncated; if there is none at all, dataset.ErrUnsupported.
 func (f *Frames) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error] {
 	return func(yield func(*tensor.Tensor, error) bool) {
 		if err := dataset.CheckRange("frame of "+f.Name, from, to, f.Count); err != nil {
@@ -128,7 +130,7 @@ func (f *Frames) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tens
 	}
 }
 
-// job is what frames need, and which frame it begins with.
+// job returns the job for decoding frames, and the index of its first packet.
 func (f *Frames) job(ctx context.Context, from, to int) (job *Job, first int, err error) {
 	var packets []Packet
 	for i := to - 1; i >= 0; i-- {
@@ -178,7 +180,7 @@ func (f *Frames) fail(frame int) *dataset.FormatError {
 	return &dataset.FormatError{Format: "video", Offset: -1, Msg: fmt.Sprintf("decode frame %d of %s (%s)", frame, f.Name, f.Codec)}
 }
 
-// entry is a sample entry without a size of the pictures and without a configuration, which the packets have.
+// entry returns a sample entry without a picture size or configuration, which the packets contain.
 func entry(kind string) []byte {
 	return Atom(kind, Words(0, 1), make([]byte, 20), Words(72<<16, 72<<16, 0), []byte{0, 1}, make([]byte, 32), []byte{0, 24, 255, 255})
 }

@@ -12,19 +12,19 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// The file that ffmpeg reads has 25 ticks a second, so that a frame's number is its time, in whole milliseconds too.
+// ffmpeg's input file has 25 ticks per second. A frame's number is its time, and also a whole number of milliseconds.
 const (
 	tickRate   = 25
 	tickMillis = 1000 / tickRate
 )
 
-// Atom returns a box of an MP4 file.
+// Atom returns a box in an MP4 file.
 func Atom(kind string, parts ...[]byte) []byte {
 	body := slices.Concat(parts...)
 	return slices.Concat(binary.BigEndian.AppendUint32(nil, uint32(8+len(body))), []byte(kind), body)
 }
 
-// Words returns numbers of 4 bytes each.
+// Words returns numbers as 4 bytes each.
 func Words(list ...uint32) []byte {
 	out := make([]byte, 0, 4*len(list))
 	for _, v := range list {
@@ -33,7 +33,7 @@ func Words(list ...uint32) []byte {
 	return out
 }
 
-// header returns all that an mp4 file of the packets has before their bytes. They lie in it as they are decoded, and packet i is shown at its rank
+// header returns the part of an mp4 file before the packets' bytes. Packets are stored in decoding order. Packet i is shown at its rank
 // plus shift, which keeps offsets positive.
 func (j *Job) header() (head []byte, shift int32) {
 	n := uint32(len(j.Packets))
@@ -71,14 +71,14 @@ func (j *Job) header() (head []byte, shift int32) {
 	return build(uint64(len(build(0)))), shift
 }
 
-// pictures reads Matroska as far as ffmpeg writes it for one stream of raw pictures.
+// pictures reads Matroska in the form that ffmpeg writes for one stream of raw pictures.
 type pictures struct {
 	r             *bufio.Reader
 	width, height int
-	cluster       int64 // the time of the blocks' cluster, ms
+	cluster       int64 // the current cluster's time in ms
 }
 
-// The elements of Matroska that matter here. What is in those of the first line is read, others are passed over.
+// The Matroska elements that matter here. The reader enters those in the first line and skips all others.
 const (
 	segment, cluster, tracks, trackEntry, video, blockGroup = 0x18538067, 0x1f43b675, 0x1654ae6b, 0xae, 0xe0, 0xa0
 	timecode, pixelWidth, pixelHeight, simpleBlock, block   = 0xe7, 0xb0, 0xba, 0xa3, 0xa1
@@ -129,7 +129,7 @@ func unexpected(err error) error {
 	return err
 }
 
-// number reads an element's name, with the bit that marks its length, or a size, without.
+// number reads an element's ID (marked, with its length bit) or a size (without it).
 func (p *pictures) number(marked bool) (uint64, error) {
 	first, err := p.r.ReadByte()
 	if err != nil {
@@ -167,7 +167,7 @@ func (p *pictures) unsigned(size uint64) (v int64, err error) {
 	return v, nil
 }
 
-// block reads a picture: the track's number, 2 bytes of time after the cluster's, a byte of flags, and the pixels.
+// block reads a picture: the track number, 2 bytes of time relative to the cluster, a flag byte, and the pixels.
 func (p *pictures) block(size uint64) (ms int64, picture []byte, err error) {
 	var head [4]byte
 	if _, err := io.ReadFull(p.r, head[:]); err != nil {

@@ -31,7 +31,7 @@ func Build(ctx context.Context, d dataset.Dataset, opt BuildOptions) (*Store, er
 }
 
 // Pack packs a dataset's episodes into a file. The file has the bytes that Build and Save would write. The dataset may be larger
-// than memory: Pack needs about 100 MB and the largest episodes, of which it reads opt.Workers at a time, or fewer large ones. Numbers
+// than memory: Pack needs about 100 MB, and memory for opt.Workers episodes, or for fewer large ones. Numbers
 // that do not fit are written to a file without a name next to path first, so the disk must have room for the store twice. If a write
 // fails, for example because the disk is full, the error is an *fs.PathError with the path. Pack then leaves nothing, and an older file
 // of that name stays; the same is true if ctx ends. If the dataset has no stream to pack, the error is a *NothingError.
@@ -70,10 +70,10 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 	p.tasks = s.info.Tasks
 	splits := s.info.SplitsOf(d.Len())
 	guard := func(do func() error) error { return do() }
-	if from, ok := d.(*Store); ok {
+	if from, ok := dataset.Whole(d).(*Store); ok {
 		guard = from.Guard
 	}
-	some, err := NewSubset(d, opt.Episodes)
+	some, err := dataset.NewSubset(d, opt.Episodes)
 	if err != nil {
 		return nil, err
 	}

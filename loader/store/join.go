@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,6 +95,7 @@ func (s *Store) packingDifference(other *Store) (what, got, want string) {
 		{"media asked for", listOr(a.Media, "none"), listOr(b.Media, "none")},
 		{"dtype", a.DType, b.DType},
 		{"strict", fmt.Sprint(a.Strict), fmt.Sprint(b.Strict)},
+		{"episodes", cmp.Or(a.Selected, "all"), cmp.Or(b.Selected, "all")},
 	})
 }
 

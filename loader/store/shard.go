@@ -31,6 +31,8 @@ type Shard struct {
 	Media   []string `json:"media,omitempty"`
 	DType   string   `json:"dtype"`
 	Strict  bool     `json:"strict,omitempty"`
+	// Selected are the numbers of the dataset's episodes, as dataset.Ranges has them, if the store has only some; else empty.
+	Selected string `json:"selected,omitempty"`
 }
 
 // run returns the shard's first episode, and the one after its last.

@@ -292,16 +292,19 @@ func (s *Store) MediaStream(name string) *Media {
 }
 
 // CheckEpisodes returns a *dataset.OptionError unless numbers are ascending numbers of the dataset's episodes.
-func (s *Store) CheckEpisodes(numbers []int) error {
-	there := map[int]bool{}
+func (s *Store) CheckEpisodes(numbers []int) error { return dataset.CheckNumbers(numbers, s.Numbers()) }
+
+// Numbers returns the numbers of the dataset's episodes, ascending, with those that were skipped.
+func (s *Store) Numbers() (list []int) {
 	for i := range s.Episodes {
-		there[s.Episodes[i].Number] = true
+		list = append(list, s.Episodes[i].Number)
 	}
 	for _, n := range s.Skipped {
 		i, _ := n.Row.Index()
-		there[i] = true
+		list = append(list, i)
 	}
-	return checkNumbers(numbers, len(there), func(n int) bool { return there[n] })
+	slices.Sort(list)
+	return list
 }
 
 // Fresh compares a dataset's files with the files that the store was packed from. If they differ, the error is a *StaleError. If

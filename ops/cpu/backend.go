@@ -17,22 +17,22 @@ import (
 // work while Run waits for it, so the order on a queue is the order of the calls.
 type Backend struct {
 	workers int
-	exact   bool // how networks are computed: see Working
+	exact   bool // networks use bfloat16 with a GPU's bits: see Working
 	work    chan *task
-	shared  func(*task)           // parallel
-	voxels  func() []voxelScratch // one for each worker, made when they are first needed
+	shared  func(*task)           // runs a task: b.parallel
+	voxels  func() []voxelScratch // one for each worker, allocated on first use
 	run     sync.Mutex
 	close   sync.Once
 }
 
-// task is work in equal pieces that the workers take one by one.
+// task is work in equal pieces. Workers take the next piece until none is left.
 type task struct {
 	pieces int
 	next   atomic.Int64
 	done   sync.WaitGroup
 	do     func(piece, worker int)
 	worker atomic.Int64
-	failed atomic.Pointer[error] // the first panic of do
+	failed atomic.Pointer[error] // the first panic in do
 }
 
 func open(arg string) (backend.Backend, error) {
@@ -64,10 +64,10 @@ func New(workers int) *Backend {
 	return b
 }
 
-// guard takes pieces. A panic ends it, and the others when they come to their next piece.
+// guard processes pieces until none is left. A panic ends it, and the other workers stop at their next piece.
 func (t *task) guard() {
 	if err := caught.Do(func() error { t.take(); return nil }); err != nil {
-		failed := err // which alone is allocated
+		failed := err // a copy, so that only the error path allocates
 		t.failed.CompareAndSwap(nil, &failed)
 		t.next.Store(int64(t.pieces))
 	}
@@ -84,8 +84,9 @@ func (t *task) take() {
 	}
 }
 
-// parallel runs the task's pieces on the calling goroutine and the workers. The worker number given to do is below
-// b.workers, and no two pieces that run at once share it. A panic of do is the calling goroutine's, when nobody works on the task any more.
+// parallel runs the task's pieces on the calling goroutine and the workers. The worker number passed to do is below b.workers, and
+// pieces that run concurrently have different numbers. If do panics, parallel panics in the calling goroutine after all workers have
+// stopped.
 func (b *Backend) parallel(t *task) {
 	b.run.Lock()
 	defer b.run.Unlock()
@@ -97,7 +98,7 @@ func (b *Backend) parallel(t *task) {
 		b.work <- t
 	}
 	t.guard()
-	for range helpers { // all pieces are taken: a worker that has not begun need not
+	for range helpers { // no piece is left, so a worker that has not started is not waited for
 		select {
 		case <-b.work:
 			t.done.Done()
@@ -118,7 +119,7 @@ func (b *Backend) Name() string {
 	return "cpu"
 }
 
-// Describe reports the processor's architecture and the number of threads.
+// Describe reports the processor's architecture and the thread count.
 func (b *Backend) Describe() backend.Info {
 	return backend.Info{Backend: "cpu", Name: b.Name(), Product: fmt.Sprintf("%s, %d threads", runtime.GOARCH, b.workers)}
 }
@@ -167,13 +168,13 @@ func (b *Backend) Close() error {
 	return nil
 }
 
-// runnable is work of this backend, a plan or a copy, that returns the first error in its values.
+// runnable is a plan or a copy on this backend. execute returns the first error found in its values.
 type runnable interface {
 	execute() error
 	stillOpen(op string) error
 }
 
-// queue runs work at once and keeps its errors until Synchronize, as a GPU's stream does.
+// queue runs work immediately but keeps its errors until Synchronize, as a GPU's stream does.
 type queue struct {
 	mu       sync.Mutex
 	errs     []error
@@ -207,7 +208,7 @@ func (s *queue) Close() error {
 	return s.collect()
 }
 
-// collect returns the errors since the last call.
+// collect returns and clears the errors since the last call.
 func (s *queue) collect() error {
 	err := errors.Join(s.errs...)
 	if len(s.errs) == 1 {
@@ -251,7 +252,7 @@ func (s *queue) Capture(fn func() error, with ...backend.Queue) (backend.Graph, 
 	return g, nil
 }
 
-// begin makes the queue record, as the i-th of a capture.
+// begin starts recording on the queue, as number i in a capture.
 func (s *queue) begin(g *graph, i int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -269,7 +270,7 @@ func (s *queue) end() {
 }
 
 type graph struct {
-	joint  bool // of several queues
+	joint  bool // records several queues
 	work   []runnable
 	closed atomic.Bool
 }
@@ -308,7 +309,7 @@ func queueOf(s backend.Queue) (*queue, error) {
 	return st, nil
 }
 
-// lower notes a fault where a greater one is, or none.
+// lower stores a fault in cell if the cell has none or a greater one.
 func lower(cell *atomic.Uint64, f backend.Fault) {
 	for {
 		old := cell.Load()

@@ -14,22 +14,22 @@ type backwardPlan[C clockElement] struct {
 	fault atomic.Uint64
 }
 
-// gradient is one of its streams: as a Resample, whose src is the gradient to write and dst the one to read.
+// gradient is one stream in a backwardPlan. It is a Resample plan in which src is the gradient to write and dst the gradient to read.
 type gradient[C clockElement] struct {
 	*resamplePlan[C]
-	scale        []float32 // nil, or D long
-	each, tiles  int       // samples of a piece of work, and such pieces of a padded row
+	scale        []float32 // nil, or length D
+	each, tiles  int       // samples per piece, and pieces per padded row
 	sums         []gradientSums
 	checks, work task
 }
 
-// gradientSums are a worker's sums for the samples of a piece, in the type that the gradient is computed in.
+// gradientSums holds a worker's sums for the samples in a piece. One slice is used, for the type in which the gradient is computed.
 type gradientSums struct {
 	narrow []float32
 	wide   []float64
 }
 
-const gradientTile = 1 << 14 // sums of a piece, unless one sample has more
+const gradientTile = 1 << 14 // sums per piece, unless a single sample has more
 
 // Backward plans the gradients for a Resample or a Fuse.
 func (b *Backend) Backward(job *backend.BackwardJob) (backend.Plan, error) {
@@ -87,7 +87,7 @@ func newCPUGradient[C clockElement](b *Backend, r *resamplePlan[C], scale []floa
 	return s
 }
 
-// steps does the work: it splits it into tasks and gives each to do.
+// steps runs the checks and then, if they find no fault, the work. It passes each task to do.
 func (p *backwardPlan[C]) steps(do func(*task)) error {
 	p.fault.Store(uint64(backend.NoFault))
 	if p.checks.pieces > 0 {
@@ -99,7 +99,7 @@ func (p *backwardPlan[C]) steps(do func(*task)) error {
 	return p.job.FaultError(backend.Fault(p.fault.Load()), tensor.Elements[int64])
 }
 
-// check looks at one piece of the rows, the timestamps and the targets.
+// check checks one piece's rows, timestamps and targets.
 func (s *gradient[C]) check(piece, worker int) {
 	if s.Check {
 		s.resamplePlan.check(piece, worker)
@@ -110,7 +110,7 @@ func (s *gradient[C]) check(piece, worker int) {
 	}
 }
 
-// checkTarget looks at target i, counted over all rows, if it belongs to a row with samples.
+// checkTarget checks target i, counted over all rows, if its row has samples.
 func (s *gradient[C]) checkTarget(i int) {
 	b, k := s.dstRows.find(i)
 	if b < 0 {
@@ -139,7 +139,7 @@ func (s *gradient[C]) checkTarget(i int) {
 	}
 }
 
-// given is target k of row b on the common clock; first is where the row begins among packed targets.
+// given returns target k's time in row b on the common clock. first is the row's position among packed targets.
 func (s *gradient[C]) given(b, first, k int) C {
 	switch {
 	case s.targets == nil:
@@ -150,7 +150,7 @@ func (s *gradient[C]) given(b, first, k int) C {
 	return s.targets[b*s.TargetBatch+k]
 }
 
-// tile makes the gradients of one piece of the samples.
+// tile computes the gradients for one piece's samples.
 func (s *gradient[C]) tile(piece, worker int) {
 	if s.SrcOffsets == nil {
 		lo := piece % s.tiles * s.each
@@ -160,7 +160,7 @@ func (s *gradient[C]) tile(piece, worker int) {
 	end := min((piece+1)*s.each, s.S)
 	for i := piece * s.each; i < end; {
 		b, k := s.srcRows.find(i)
-		if b < 0 { // trusted offsets that leave it out
+		if b < 0 { // trusted offsets leave this sample out
 			s.src.fill(i*s.SrcStep, s.D, 0, s.scratch[worker])
 			i++
 			continue
@@ -172,7 +172,7 @@ func (s *gradient[C]) tile(piece, worker int) {
 	}
 }
 
-// samples makes the gradients of samples lo to hi-1 of row b. Those beyond its length get 0.
+// samples computes the gradients for samples lo to hi-1 in row b. Samples after the row's length get 0.
 func (s *gradient[C]) samples(b, lo, hi, worker int) {
 	sums, sc := &s.sums[worker], s.scratch[worker]
 	clear(sums.narrow)
@@ -204,10 +204,11 @@ func (s *gradient[C]) samples(b, lo, hi, worker int) {
 	}
 }
 
-// touching returns targets among which are all that give to samples lo to hi-1, of which there is at least one: those from the bracket that ends at lo to the one that begins
-// at hi-1. Under Extrapolate those before the first sample give to the two of the first bracket, and those after the last to the two of the last.
+// touching returns a target range that includes every target with a contribution to samples lo to hi-1 (at least one sample). It starts
+// with the bracket that ends at lo, and ends with the bracket that begins at hi-1. With EdgeExtrapolate, targets before the first
+// sample contribute to the first bracket's two samples, and targets after the last sample to the last bracket's.
 func (s *gradient[C]) touching(t []C, lo, hi, count int, at func(i int) C) (from, to int) {
-	after := func(x C) int { // the first target after x
+	after := func(x C) int { // returns the first target after x
 		return firstWhere(count, func(i int) bool { return !(at(i) <= x) })
 	}
 	to = count
@@ -220,7 +221,7 @@ func (s *gradient[C]) touching(t []C, lo, hi, count int, at func(i int) C) (from
 	return from, to
 }
 
-// scatter adds what a target gives to the sums of samples lo to hi-1. Its gradient is at element g.
+// scatter adds a target's contribution to the sums for samples lo to hi-1. The target's gradient is at element g.
 func (s *gradient[C]) scatter(l *located, g, lo, hi int, sums *gradientSums, sc *scratch) {
 	outside := l.place == below || l.place == above && s.Edge != backend.EdgeHold
 	fills := s.Edge == backend.EdgeFill || s.Edge == backend.EdgeHold
@@ -252,7 +253,7 @@ func (s *gradient[C]) scatter(l *located, g, lo, hi int, sums *gradientSums, sc 
 	}
 }
 
-// takes says of which sample a target is made, or that it is made of that and the next.
+// takes returns the sample that a target reads; two reports whether it also reads the next one.
 func (s *gradient[C]) takes(kind backend.Interp, l *located) (k int, two bool) {
 	switch {
 	case kind == backend.InterpLinear && l.place == inside:
@@ -265,7 +266,7 @@ func (s *gradient[C]) takes(kind backend.Interp, l *located) (k int, two bool) {
 	return l.k, false
 }
 
-// gradient reads a target's gradient, scaled, in the type that the sums are in.
+// gradient returns a target's gradient, multiplied by the scale, in the type used for the sums.
 func (s *gradient[C]) gradient(at int, sc *scratch) (narrow []float32, wide []float64) {
 	if s.src.wide && s.scale == nil {
 		s.dst.floats(sc.wide[:s.D], at)
@@ -294,7 +295,7 @@ func (s *gradient[C]) gradient(at int, sc *scratch) (narrow []float32, wide []fl
 	return narrow, sc.wide
 }
 
-// addWeighted adds numbers to sums, each times a weight if they are weighted. Each step rounds on its own.
+// addWeighted adds g to sum. If weighted is true, it multiplies each number by weight first. Each step rounds separately.
 func addWeighted[W float32 | float64](sum, g []W, weight W, weighted bool) {
 	g = g[:len(sum)]
 	if !weighted {

@@ -6,25 +6,25 @@ import (
 	"sync/atomic"
 )
 
-// batchPlan is a batch of plans. Those of one piece of work are shared out among the threads; the others share their pieces out, one
-// plan after the other.
+// batchPlan runs several plans. Plans with one piece of work run concurrently, one per thread. Larger plans run one after the other,
+// each on all threads.
 type batchPlan struct {
 	backend *Backend
 	plans   []runnable
 	large   []int
 	small   []int
-	errs    []error // one for each plan, of the last run
+	errs    []error // the errors of the last run, one per plan
 	work    task
 	closed  atomic.Bool
 }
 
-// smallPlan is a plan that can be run on one thread, while others run others.
+// smallPlan is a plan that can run on one thread while other threads run other plans.
 type smallPlan interface {
 	small() bool
 	alone() error
 }
 
-// oneByOne does a task on this thread.
+// oneByOne runs a task on the calling thread.
 func oneByOne(t *task) {
 	for i := range t.pieces {
 		t.do(i, 0)

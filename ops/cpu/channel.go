@@ -6,8 +6,8 @@ import (
 	"github.com/robocache/robocache/ops/backend"
 )
 
-// channel makes one range of features of a target that is on a sample, inside a bracket, or beyond an end with the end sample
-// held or the line continued. row is where the source row begins, out where the target's features do in dst.
+// channel computes one channel's features for a target: on a sample, inside a bracket, or outside the samples with the end held or
+// extrapolated. row is the start of the source row, out the start of the target's features in dst.
 func (p *resamplePlan[C]) channel(c *backend.Channel, l *located, times []C, x C, row int, dst values, out int, s *scratch) {
 	n := c.Hi - c.Lo
 	from := row + l.k*p.SrcStep + c.Lo
@@ -94,8 +94,8 @@ func (p *resamplePlan[C]) channel(c *backend.Channel, l *located, times []C, x C
 	dst.put64(out, s.wide[:n])
 }
 
-// spline makes the n features from those of sample k, at from, and of its neighbours, with the curve cut where two samples have
-// one timestamp.
+// spline interpolates n features between sample k, at from, and the next sample. It also uses their outer neighbours, unless those have
+// the same timestamp, where the curve is cut.
 func (p *resamplePlan[C]) spline(kind backend.Interp, l *located, times []C, from, n int, s *scratch) {
 	c := &s.cubic
 	var before, after beside
@@ -105,7 +105,7 @@ func (p *resamplePlan[C]) spline(kind backend.Interp, l *located, times []C, fro
 	if l.k+2 < len(times) {
 		after = besideOf(l.h, distance(times[l.k+1], times[l.k+2]))
 	}
-	// Rows that share their samples may have brackets of their own.
+	// The cached slopes may be for another bracket, because batch rows can share samples but have different times.
 	if c.from == from && c.kind == kind && c.before == before && c.after == after {
 		c.at(s.wide[:n], l.a)
 		return
@@ -135,7 +135,7 @@ func (p *resamplePlan[C]) spline(kind backend.Interp, l *located, times []C, fro
 	c.at(s.wide[:n], l.a)
 }
 
-// window reduces n features of count samples, the first of which is at from.
+// window reduces n features over count samples, starting at from.
 func (p *resamplePlan[C]) window(dst values, kind backend.Interp, from, count, n, out int, s *scratch) {
 	switch {
 	case count == 0:
@@ -167,7 +167,7 @@ func (p *resamplePlan[C]) window(dst values, kind backend.Interp, from, count, n
 	}
 }
 
-// lesser reports whether x is less than y, -0 being less than +0.
+// lesser reports whether x < y, where -0 is less than +0.
 func lesser(x, y float64) bool {
 	return x < y || x == y && math.Signbit(x) && !math.Signbit(y)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// copying is a copy that a graph holds.
+// copying is a recorded copy in a graph.
 type copying struct{ dst, src *tensor.Tensor }
 
 func (c *copying) execute() error { return copyTensor(c.dst, c.src) }
@@ -22,7 +22,7 @@ func (c *copying) stillOpen(string) error {
 	return nil
 }
 
-// Copy copies at once, or records the copy.
+// Copy copies immediately, or records the copy during a capture.
 func (s *queue) Copy(dst, src *tensor.Tensor) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,10 +36,10 @@ func (s *queue) Copy(dst, src *tensor.Tensor) error {
 	return copyTensor(dst, src)
 }
 
-// mark is a point in a queue's work, which is done when a call that gives it returns.
+// mark is a position in a queue's work. Because work is done when its call returns, a mark is complete when Mark returns.
 type mark struct {
 	closed atomic.Bool
-	in     atomic.Pointer[graph] // the capture that it was set in last, if it was one
+	in     atomic.Pointer[graph] // the last capture in which it was set, nil if it was set outside a capture
 }
 
 // NewMark returns a mark.
@@ -60,10 +60,10 @@ func (m *mark) Close() error {
 	return nil
 }
 
-// Mark waits for the call that is giving work to the queue, if there is one.
+// Mark waits for a concurrent call that runs work on the queue.
 func (s *queue) Mark(m backend.Mark) error { return s.with("Mark", m) }
 
-// After has nothing to wait for: Mark did.
+// After returns immediately, because Mark already waited.
 func (s *queue) After(m backend.Mark) error { return s.with("After", m) }
 
 // with checks the queue and the mark.

@@ -6,11 +6,11 @@ import (
 	"github.com/robocache/robocache/ops/backend"
 )
 
-// The formulas of the kinds that look at a feature's value. All are computed in float64, each step rounded on its own, in
-// the order written: the CUDA kernel does the same steps.
+// Formulas of the interpolations that depend on feature values. They are computed in float64, and each step rounds separately in the
+// written order, because the CUDA kernel does the same steps.
 
-// wrapAngle returns x less the multiple of period that brings it into [-period/2, period/2). Within three halves of a period
-// of 0 that takes no division, and the result is exact.
+// wrapAngle returns x minus the multiple of period that brings it into [-period/2, period/2). If |x| is at most 1.5 periods, no
+// division is needed and the result is exact.
 func wrapAngle(x, period float64) float64 {
 	half := float64(period * 0.5)
 	r := x
@@ -33,7 +33,7 @@ func wrapAngle(x, period float64) float64 {
 	return r
 }
 
-// unwrapAngle returns x less the multiple of period that brings it into [0, period).
+// unwrapAngle returns x minus the multiple of period that brings it into [0, period).
 func unwrapAngle(x, period float64) float64 {
 	r := x
 	switch {
@@ -48,14 +48,14 @@ func unwrapAngle(x, period float64) float64 {
 	if r = wrapAngle(x, period); r < 0 {
 		r += period
 	}
-	if r == period { // rounded up from just below
+	if r == period { // r was rounded up from just below the period
 		return 0
 	}
 	return r
 }
 
-// angle goes from v0 towards v1: plainly where they differ by half a period or less, and else along the shorter arc, which stays in
-// [0, period) if the samples tell that this is their range, or comes into [-period/2, period/2).
+// angle interpolates from v0 towards v1. If they differ by at most half a period, it is linear. Otherwise it follows the shorter arc.
+// The result stays in [0, period) if the samples show that range, and is wrapped to [-period/2, period/2) if not.
 func angle(v0, v1, a, period float64) float64 {
 	half, d := float64(period*0.5), v1-v0
 	if math.Abs(d) <= half {
@@ -68,8 +68,8 @@ func angle(v0, v1, a, period float64) float64 {
 	return wrapAngle(r, period)
 }
 
-// slerpWeights returns the factors of q0 and q1, and whether the sum has to be normalised: the normalised lerp that takes
-// over above a dot product of 0.9999.
+// slerpWeights returns the factors for q0 and q1. normalise reports whether the sum must be normalised, which is the case above a dot
+// product of 0.9999, where a normalised lerp is used.
 func slerpWeights(q0, q1 *[4]float64, a float64) (w0, w1 float64, normalise bool) {
 	dot := float64(q0[0] * q1[0])
 	for i := 1; i < 4; i++ {
@@ -82,17 +82,17 @@ func slerpWeights(q0, q1 *[4]float64, a float64) (w0, w1 float64, normalise bool
 	if dot > 0.9999 {
 		return 1 - a, sign * a, true
 	}
-	// With theta the angle whose cosine is dot: sin(a*theta)/sin(theta) is a times theta/sin(theta) times sin(a*theta)/(a*theta),
-	// and both quotients are polynomials, of 1 - dot and of the square of a*theta.
+	// Let theta be the angle with cosine dot. sin(a*theta)/sin(theta) equals a times theta/sin(theta) times sin(a*theta)/(a*theta).
+	// Both quotients are polynomials: in 1 - dot, and in the square of a*theta.
 	u, b := 1-dot, 1-a
 	ratio := polynomial(acosRatio[:], u)
-	square := float64(float64(ratio*ratio) * float64(u*(1+dot))) // of theta
+	square := float64(float64(ratio*ratio) * float64(u*(1+dot))) // theta squared
 	w0 = float64(float64(b*ratio) * polynomial(sinRatio[:], float64(float64(b*b)*square)))
 	w1 = float64(float64(a*ratio) * polynomial(sinRatio[:], float64(float64(a*a)*square)))
 	return w0, float64(sign * w1), false
 }
 
-// slerp writes the quaternion at a between q0 and q1.
+// slerp writes the quaternion between q0 and q1 at fraction a.
 func slerp(out, q0, q1 *[4]float64, a float64) {
 	w0, w1, normalise := slerpWeights(q0, q1, a)
 	norm := 0.0
@@ -108,14 +108,14 @@ func slerp(out, q0, q1 *[4]float64, a float64) {
 	}
 }
 
-// The Taylor coefficients of sin(x)/x and cos(x) in x*x. On [0, pi/4] what is left out is below 2^-60.
+// The Taylor coefficients of sin(x)/x and cos(x) in x*x. On [0, pi/4] the remainder is below 2^-60.
 var (
 	sinTaylor = [...]float64{1, -1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880, -1.0 / 39916800, 1.0 / 6227020800, -1.0 / 1307674368000, 1.0 / 355687428096000}
 	cosTaylor = [...]float64{1, -1.0 / 2, 1.0 / 24, -1.0 / 720, 1.0 / 40320, -1.0 / 3628800, 1.0 / 479001600, -1.0 / 87178291200, 1.0 / 20922789888000, -1.0 / 6402373705728000}
 )
 
-// acosRatio is acos(1-u)/sin(acos(1-u)) in u, for u in [0, 1], and sinRatio is sin(x)/x in x*x, for x in [0, pi/2]. They are the
-// polynomials of their degrees whose greatest relative errors are least, 1.9e-16 and 1.5e-16, by Remez's algorithm.
+// acosRatio approximates acos(1-u)/sin(acos(1-u)) as a polynomial in u on [0, 1]. sinRatio approximates sin(x)/x in x*x, for x in [0,
+// pi/2]. Both minimise the greatest relative error for their degree, 1.9e-16 and 1.5e-16, by Remez's algorithm.
 var (
 	acosRatio = [...]float64{
 		0x1.ffffffffffffep-1, 0x1.5555555555f82p-2, 0x1.1111111069e05p-3, 0x1.d41d425c34c22p-5,
@@ -132,7 +132,7 @@ var (
 
 const (
 	halfPiHigh = 1.57079632679489655800e+00 // pi/2 rounded to float64
-	halfPiLow  = 6.12323399573676603587e-17 // what that leaves
+	halfPiLow  = 6.12323399573676603587e-17 // the rounding error of halfPiHigh
 )
 
 func horner(c []float64, z float64) float64 {
@@ -143,7 +143,8 @@ func horner(c []float64, z float64) float64 {
 	return s
 }
 
-// polynomial is horner for a multiple of four coefficients, four at a time, so that fewer steps wait for each other.
+// polynomial evaluates like horner but takes four coefficients per step, so that fewer steps depend on each other. len(c) is a multiple
+// of four.
 func polynomial(c []float64, x float64) (s float64) {
 	x2 := float64(x * x)
 	x4 := float64(x2 * x2)
@@ -158,7 +159,8 @@ func polynomial(c []float64, x float64) (s float64) {
 	return s
 }
 
-// beside is a bracket next to the target's: the target's length over its own, and over both; 0 where there is none, and the curve ends.
+// beside describes the bracket next to the target's: ratio is the length of the target's bracket divided by this one's, and share by
+// both together. Both are 0 if there is no such bracket and the curve ends.
 type beside struct {
 	ratio, share float64
 }
@@ -171,19 +173,19 @@ func besideOf(h, length float64) beside {
 	return beside{r, r / (1 + r)}
 }
 
-// cubic is what features of a target in [v1, v2] are made of: the samples' values, and the slopes at the target's ends. A slope is a
-// rise: how far a line of that slope would rise over the target's bracket, whose own line's is rise. outer is that of the line over a
-// bracket beside it. Targets in one bracket have them in common.
+// cubic holds the values and slopes for features of targets in one bracket [v1, v2], so that these targets share them. A slope is
+// stored as a rise over the target's bracket. rise is the rise of the bracket's own line, and outer the same for the lines in the
+// brackets before and after.
 type cubic struct {
 	before, after beside
 	kind          backend.Interp
-	from          int // where v1 is in src; -1 while nothing is known
+	from          int // position of v1 in src; -1 if nothing is cached
 	v1, rise      []float64
-	outer         [2][]float64 // before and after, while there are such brackets
+	outer         [2][]float64 // before and after, where such brackets exist
 	slopes        [2][]float64
 }
 
-// newCubic makes room for the widest of the channels of such kinds.
+// newCubic allocates memory for the widest pchip or Catmull-Rom channel.
 func newCubic(channels []backend.Channel) cubic {
 	n := 0
 	for _, c := range channels {
@@ -196,7 +198,7 @@ func newCubic(channels []backend.Channel) cubic {
 	return cubic{v1: row(0), rise: row(1), outer: [2][]float64{row(2), row(3)}, slopes: [2][]float64{row(4), row(5)}}
 }
 
-// bend makes the slopes of n features.
+// bend computes the slopes for n features.
 func (c *cubic) bend(n int) {
 	rise := c.rise[:n]
 	for end, d := range c.slopes {
@@ -228,7 +230,7 @@ func (c *cubic) bend(n int) {
 	}
 }
 
-// at writes the features of a target at u of the way.
+// at writes a target's features at fraction u of the bracket.
 func (c *cubic) at(out []float64, u float64) {
 	v1, rise, d1, d2 := c.v1[:len(out)], c.rise[:len(out)], c.slopes[0][:len(out)], c.slopes[1][:len(out)]
 	for i := range out {
@@ -236,18 +238,18 @@ func (c *cubic) at(out []float64, u float64) {
 	}
 }
 
-// parabola is the slope at a sample of the parabola through it and its neighbours.
+// parabola returns the slope at a sample, of the parabola through the sample and its two neighbours.
 func parabola(rise, outer, share float64) float64 {
 	return float64(share*outer) + float64((1-share)*rise)
 }
 
-// parabolaEnd is that at the parabola's end, of the target's bracket.
+// parabolaEnd returns that parabola's slope at the outer end of the target's bracket.
 func parabolaEnd(rise, outer, share float64) float64 {
 	return float64((1+share)*rise) - float64(share*outer)
 }
 
-// hermite is the cubic from v1 with slope d1 to rise above it with slope d2, h further, at u of the way. Slopes may be steep, so each has a
-// factor that is 0 at the other end.
+// hermite evaluates a cubic at fraction u. The cubic goes from v1 with slope d1 to v1+rise with slope d2, over length h. Because slopes
+// may be steep, each has a factor that is 0 at the other end.
 func hermite(v1, rise, d1, d2, h, u float64) float64 {
 	r := 1 - u
 	both := float64(u * r)
@@ -255,15 +257,15 @@ func hermite(v1, rise, d1, d2, h, u float64) float64 {
 	return v1 + float64(float64(float64(u*u)*(3-float64(2*u)))*rise) + bend
 }
 
-// hermiteSlope is its slope.
+// hermiteSlope returns the slope of the hermite cubic at fraction u.
 func hermiteSlope(rise, d1, d2, h, u float64) float64 {
 	r := 1 - u
 	return float64(float64(6*float64(u*r))*(rise/h)) + float64(float64(r*(1-float64(3*u)))*d1) - float64(float64(u*(2-float64(3*u)))*d2)
 }
 
-// pchipSlope is the slope at a sample between two brackets, as scipy's PchipInterpolator has it: the weighted harmonic mean of Fritsch and
-// Butland (A method for constructing local monotone piecewise cubic interpolants, 1984), 0 where the data turns. The weight of outer is (2h + l) / (3 (h + l)), l being its
-// bracket's length, and that of rise what is left of 1.
+// pchipSlope returns the slope at a sample between two brackets, like scipy's PchipInterpolator: the weighted harmonic mean by Fritsch
+// and Butland (A method for constructing local monotone piecewise cubic interpolants, 1984), and 0 at a local extremum. The weight of
+// outer is (2h + l) / (3 (h + l)), where l is the length of its bracket. The weight of rise is the rest of 1.
 func pchipSlope(rise, outer, share float64) float64 {
 	const least, most, sign = (1023 - 960) << 52, (1023 + 1000) << 52, 1 << 63
 	both := float64(rise * outer)
@@ -271,13 +273,13 @@ func pchipSlope(rise, outer, share float64) float64 {
 	if bits&^sign-least > most-least {
 		return pchipSteep(rise, outer, share)
 	}
-	// Whether data turns can hardly be foreseen, so there is no branch: below 0, what was divided is left out.
+	// A branch on whether the data turns would be hard to predict. Instead, the quotient is masked out if the product is negative.
 	w := float64((1 + share) * (1.0 / 3))
 	d := both / (float64(w*rise) + float64((1-w)*outer))
 	return math.Float64frombits(math.Float64bits(d) &^ uint64(int64(bits)>>63))
 }
 
-// pchipSteep is pchipSlope where the product is too small, too great or no number.
+// pchipSteep computes pchipSlope if the product is too small, too large or NaN.
 func pchipSteep(rise, outer, share float64) float64 {
 	if !(rise > 0 && outer > 0 || rise < 0 && outer < 0) {
 		return 0
@@ -289,8 +291,8 @@ func pchipSteep(rise, outer, share float64) float64 {
 	return outer / (w + float64((1-w)*(outer/rise)))
 }
 
-// pchipEnd is the slope at the end of a curve: the one-sided three-point formula, kept in the data's direction (Moler,
-// Numerical Computing with MATLAB, 2004, section 3.6).
+// pchipEnd returns the slope at the end of a curve, by the one-sided three-point formula. It is limited so that it keeps the data's
+// direction (Moler, Numerical Computing with MATLAB, 2004, section 3.6).
 func pchipEnd(rise, outer, share float64) float64 {
 	d := parabolaEnd(rise, outer, share)
 	switch {
@@ -302,7 +304,7 @@ func pchipEnd(rise, outer, share float64) float64 {
 	return d
 }
 
-// sign is 1, 0 or -1, and 2 for a NaN. A NaN is like nothing else but another NaN, so that a slope made of one is 0.
+// sign returns 1, 0 or -1, and 2 for NaN. NaN therefore differs from every number's sign, so that a slope computed from it is 0.
 func sign(x float64) int {
 	switch {
 	case x > 0:

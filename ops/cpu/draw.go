@@ -16,13 +16,13 @@ type drawPlan struct {
 	cursor, windows, begins  []int64
 	streams                  []drawStream
 	epoch                    backend.Epoch
-	at                       backend.Cursor // where the batch begins
+	at                       backend.Cursor // the batch's start
 	fault                    atomic.Uint64
 }
 
 type drawStream struct{ starts, lengths, offsets []int64 }
 
-const drawTile = 256 // rows a piece of work
+const drawTile = 256 // rows per piece
 
 // Draw plans one batch of windows from a packed store.
 func (b *Backend) Draw(job *backend.DrawJob) (backend.Plan, error) {
@@ -43,7 +43,7 @@ func (b *Backend) Draw(job *backend.DrawJob) (backend.Plan, error) {
 	return p, nil
 }
 
-// steps does the work: it splits it into tasks and gives each to do.
+// steps runs the checks and then, if they find no fault, the work. It passes each task to do.
 func (p *drawPlan) steps(do func(*task)) error {
 	p.fault.Store(uint64(backend.NoFault))
 	if !p.TrustTables {
@@ -65,7 +65,7 @@ func (p *drawPlan) steps(do func(*task)) error {
 	return nil
 }
 
-// check looks at one piece of the tables.
+// check checks one piece of the tables.
 func (p *drawPlan) check(piece, _ int) {
 	windows := rows{n: p.E, all: p.Count, offsets: p.windows}
 	for e := piece * checkTile; e < min((piece+1)*checkTile, p.E); e++ {
@@ -82,7 +82,7 @@ func (p *drawPlan) check(piece, _ int) {
 	}
 }
 
-// tick is the time of a tick of an episode.
+// tick returns tick i's time in episode e.
 func (p *drawPlan) tick(e int, i int64) int64 {
 	return backend.Clock{Start: p.begins[e], Rate: p.Rate}.Tick(int(uint32(i)))
 }

@@ -8,18 +8,18 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// fused is what Fuse adds to a stream's Resample. The zero value adds nothing.
+// fused holds a Fuse stream's settings besides its Resample. The zero value changes nothing.
 type fused[C clock] struct {
-	on           bool // rows may be without samples
+	on           bool // part of a Fuse, so rows may have no samples
 	stream       int
 	offset       C
-	shift, scale []float32 // nil, or both D long
-	least, most  []float32 // as these
+	shift, scale []float32 // nil, or length D
+	least, most  []float32 // bounds for clipping, like shift and scale
 }
 
 func (f *fused[C]) affine() bool { return f.shift != nil }
 
-// apply normalises a row of features. Each step rounds on its own.
+// apply normalises a row of features in place. Each step rounds separately.
 func (f *fused[C]) apply(row []float32) []float32 {
 	for d := range row {
 		x := float32(row[d]-f.shift[d]) * f.scale[d]
@@ -34,7 +34,8 @@ func (f *fused[C]) apply(row []float32) []float32 {
 	return row
 }
 
-// fusePlan is a Fuse bound to host memory: its streams' Resamples, whose pieces of work are shared out together.
+// fusePlan is a Fuse bound to host memory. Its streams are Resample plans, and their pieces are divided among the workers
+// together.
 type fusePlan[C clockElement] struct {
 	steppedPlan
 	job     *backend.FuseJob
@@ -42,7 +43,7 @@ type fusePlan[C clockElement] struct {
 	fault   atomic.Uint64
 }
 
-// Fuse plans several streams on one clock, side by side.
+// Fuse plans several streams on one clock, joined along the feature axis.
 func (b *Backend) Fuse(job *backend.FuseJob) (backend.Plan, error) {
 	switch job.Clock {
 	case tensor.I64:
@@ -76,7 +77,7 @@ func newCPUFuse[C clockElement](b *Backend, job *backend.FuseJob) (backend.Plan,
 	return p, nil
 }
 
-// all makes the task that of several, whose pieces are numbered one task after the other.
+// all sets t to the concatenation of tasks. Pieces are numbered one task after the other.
 func (t *task) all(tasks []*task) {
 	for _, one := range tasks {
 		t.pieces += one.pieces
@@ -96,7 +97,7 @@ func (p *fusePlan[C]) small() bool {
 	return !slices.ContainsFunc(p.streams, func(s *resamplePlan[C]) bool { return !s.small() })
 }
 
-// steps does the work: it splits it into tasks and gives each to do.
+// steps runs the checks and then, if they find no fault, the work. It passes each task to do.
 func (p *fusePlan[C]) steps(do func(*task)) error {
 	p.fault.Store(uint64(backend.NoFault))
 	if p.job.Check {

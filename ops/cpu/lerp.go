@@ -2,20 +2,21 @@ package cpu
 
 import "github.com/robocache/robocache/tensor"
 
-// lerpItem is a target between two samples: where the first sample's features begin in the source, where the target's do in
-// the destination, in elements, and the weight of the second sample. The vector functions know its layout.
+// lerpItem is a target between two samples. from is the first sample's position in the source and to the target's in the destination,
+// in elements. a is the second sample's weight. The assembly functions depend on this layout.
 type lerpItem struct {
 	from, to int
 	a        float64
 }
 
-// lerpRows writes v[k] + a*(v[k+1]-v[k]) for n features of each item, mended where that is not finite; the second sample begins gap
-// elements after the first. Each step rounds on its own: the conversions keep the compiler from fusing the product into the sum.
+// lerpRows writes v[k] + a*(v[k+1]-v[k]) for n features of each item. The second sample begins gap elements after the first. If a
+// result is not finite, mended replaces it. Each step rounds separately: the conversions prevent the compiler from fusing the product
+// into the sum.
 func (v values) lerpRows(src values, items []lerpItem, gap, n int, s *scratch) {
 	if n == 0 || len(items) == 0 {
 		return
 	}
-	// The vector functions check no bounds.
+	// Bounds are checked here, because the assembly functions check none.
 	fromMost, toMost := src.len()-n-max(gap, 0), v.len()-n
 	fromLeast := max(-gap, 0)
 	for i := range items {
@@ -31,7 +32,7 @@ func (v values) lerpRows(src values, items []lerpItem, gap, n int, s *scratch) {
 	}
 }
 
-// lerpRow makes one item.
+// lerpRow computes one item.
 func (v values) lerpRow(src values, it lerpItem, gap, n int, s *scratch) {
 	switch d := v.data.(type) {
 	case []float32:
@@ -69,8 +70,8 @@ func lerp[W float32 | float64](v0, v1, a W) W {
 	return r
 }
 
-// mended is the result of lerp where v0 + a*(v1-v0), r, is not finite: equal samples give their value, an infinite one gives its own, two of
-// opposite signs NaN, and a difference that overflows is left out.
+// mended returns the result of a lerp if r, v0 + a*(v1-v0), is not finite. Equal samples return their value. One infinite sample
+// returns itself, and infinities with opposite signs return NaN. If the difference overflows, another formula avoids it.
 func mended[W float32 | float64](v0, v1, a, r W) W {
 	switch d := v1 - v0; {
 	case v0 != v0 || v1 != v1:

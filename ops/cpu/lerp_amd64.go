@@ -2,10 +2,10 @@ package cpu
 
 import "github.com/robocache/robocache/tensor"
 
-// vector says whether the functions of lerp_amd64.s may be used. Tests switch it off.
+// vector reports whether the functions in lerp_amd64.s may be used. Tests set it to false.
 var vector = hasVector()
 
-// hasVector asks the processor for AVX2 and F16C, and whether the system keeps the registers that they use.
+// hasVector reports whether the processor supports AVX2 and F16C, and the system saves the registers that they use.
 func hasVector() bool {
 	const f16c, avx, osxsave, avx2, ymm = 1 << 29, 1 << 28, 1 << 27, 1 << 5, 6
 	last, _, _, _ := cpuid(0)
@@ -17,7 +17,8 @@ func hasVector() bool {
 	return c&f16c != 0 && c&avx != 0 && c&osxsave != 0 && b&avx2 != 0 && xgetbv()&ymm == ymm
 }
 
-// The lerps make count items, n features each, of v[k] + a*(v[k+1]-v[k]), and report whether all results are finite. No count is 0, nor n.
+// The lerp functions compute count items with n features each as v[k] + a*(v[k+1]-v[k]). They report whether all results are finite.
+// count and n are at least 1.
 
 //go:noescape
 func lerpF32F32(dst, src *float32, items *lerpItem, count, n, gap int) bool
@@ -46,7 +47,7 @@ func lerpBF16F16(dst *tensor.Float16, src *tensor.BFloat16, items *lerpItem, cou
 //go:noescape
 func lerpBF16BF16(dst, src *tensor.BFloat16, items *lerpItem, count, n, gap int) bool
 
-// The conversions make n numbers, at least 1, with the rounding of package tensor.
+// The conversions convert n numbers (at least 1) with the rounding in package tensor.
 
 //go:noescape
 func convertF32F16(dst *tensor.Float16, src *float32, n int)
@@ -64,8 +65,8 @@ func cpuid(leaf uint32) (eax, ebx, ecx, edx uint32)
 
 func xgetbv() uint32
 
-// lerpVector makes the items if there is a vector function for the two types, and reports whether all results are finite: others are still
-// to be mended. The items lie within both.
+// lerpVector computes the items if there is an assembly function for the two types. finite reports whether all results are finite; if
+// not, the caller must repair them. All items must lie inside both slices.
 func lerpVector(dst, src any, items []lerpItem, gap, n int) (done, finite bool) {
 	if !vector {
 		return false, false
@@ -103,7 +104,7 @@ func lerpVector(dst, src any, items []lerpItem, gap, n int) (done, finite bool) 
 	return false, false
 }
 
-// The functions below do nothing and return false where there are no vector functions.
+// The functions below do nothing and return false if the processor lacks vector instructions.
 
 func widenF16(dst []float32, src []tensor.Float16) bool {
 	if !vector || len(src) == 0 {

@@ -4,7 +4,7 @@ package cpu
 
 import "github.com/robocache/robocache/tensor"
 
-// vector says whether there are vector functions: see lerp_amd64.go.
+// vector is false, because only amd64 has assembly functions: see lerp_amd64.go.
 var vector = false
 
 func lerpVector(dst, src any, items []lerpItem, gap, n int) (done, finite bool) { return false, false }

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// clock lists the types of times: nanoseconds or seconds.
+// clock lists the types for times: nanoseconds (int64) or seconds.
 type clock interface{ int64 | float64 | float32 }
 
-// place says where a target lies in a row of timestamps.
+// place is a target's position relative to a row's timestamps.
 type place uint8
 
 const (
@@ -19,41 +19,41 @@ const (
 	nowhere              // the target is NaN
 )
 
-// located is a target's place: everything that does not depend on the feature.
+// located is the location of a target: all data that does not depend on the feature.
 type located struct {
 	place place
 	k     int     // the last sample at or before the target; 0 if below
-	end   int     // the last sample of windows, if the target is exact or inside
+	end   int     // the last sample in windows, if the target is exact or inside
 	later bool    // inside: sample k+1 is nearer than k
-	x     float64 // inside: the target less t[k]
-	h     float64 // inside: t[k+1] less t[k]
-	base  int     // below or above: the bracket to extrapolate from is base, base+1
-	line  bool    // below or above: there is such a bracket
-	a     float64 // inside: x/h; below or above with line: the same in the bracket at base
-	gap   bool    // inside a bracket longer than MaxGap, out of tolerance, or with an empty window
+	x     float64 // inside: the target minus t[k]
+	h     float64 // inside: t[k+1] minus t[k]
+	base  int     // below or above: extrapolate from samples base and base+1
+	line  bool    // below or above: there are two samples to extrapolate from
+	a     float64 // inside: x/h; below or above with line: the same fraction in the bracket at base
+	gap   bool    // inside a bracket longer than MaxGap, outside the tolerance, or with an empty window
 }
 
-// distance is y less x as float64, for y >= x; the difference is taken in the clock's own type.
+// distance returns y - x as float64, for y >= x. The subtraction uses the clock's own type.
 func distance[C clock](x, y C) float64 {
 	d := y - x
-	if d < 0 { // int64, of 2^63
+	if d < 0 { // an int64 difference of at least 2^63 overflows
 		return float64(uint64(int64(d)))
 	}
 	return float64(d)
 }
 
-// longer reports whether y less x, for y >= x, is above limit, which is not negative.
+// longer reports whether y - x is above limit, for y >= x and limit >= 0.
 func longer[C clock](x, y, limit C) bool {
 	d := y - x
-	return d > limit || d < 0 // below 0: int64, of 2^63
+	return d > limit || d < 0 // d < 0: an int64 difference of at least 2^63 overflows
 }
 
-// firstInWindow returns the smallest i whose timestamp is in a window that begins `from` before x; len(t) if none is.
+// firstInWindow returns the smallest i with t[i] in the window that begins `from` before x, or len(t) if none is.
 func firstInWindow[C clock](t []C, x, from C) int {
 	return firstWhere(len(t), func(i int) bool { return begun(t[i], x, from) })
 }
 
-// firstWhere returns the smallest i below n for which is holds, n if there is none; it holds for all that follow.
+// firstWhere returns the smallest i below n with is(i), or n if there is none. If is(i) holds, it must hold for all later i.
 func firstWhere(n int, is func(i int) bool) int {
 	lo, hi := -1, n
 	for hi-lo > 1 {
@@ -66,7 +66,7 @@ func firstWhere(n int, is func(i int) bool) int {
 	return hi
 }
 
-// begun reports whether t is after x less from, which may be negative.
+// begun reports whether t is after x - from. from may be negative.
 func begun[C clock](t, x, from C) bool {
 	if t <= x {
 		return from > 0 && within(t, x, from)
@@ -74,7 +74,7 @@ func begun[C clock](t, x, from C) bool {
 	return from > 0 || longer(x, t, -from)
 }
 
-// within reports whether y less x, for y >= x, is below w.
+// within reports whether y - x is below w, for y >= x.
 func within[C clock](x, y, w C) bool {
 	if d, ok := any(y - x).(int64); ok {
 		return uint64(d) < uint64(any(w).(int64))
@@ -82,10 +82,10 @@ func within[C clock](x, y, w C) bool {
 	return y-x < w
 }
 
-// lastAtOrBefore returns the greatest k with t[k] <= x, given t[0] <= x. It begins at the guess, goes from there in steps that
-// double until it has passed x, and halves what is between.
+// lastAtOrBefore returns the greatest k with t[k] <= x, given t[0] <= x. It starts at guess, doubles its steps until it passes x, and
+// then bisects.
 func lastAtOrBefore[C clock](t []C, x C, guess int) int {
-	lo, hi := 0, len(t) // t[lo] <= x, and x < t[hi] if there is one
+	lo, hi := 0, len(t) // invariant: t[lo] <= x, and x < t[hi] if hi < len(t)
 	switch {
 	case uint(guess) >= uint(len(t)):
 	case t[guess] <= x:
@@ -117,7 +117,7 @@ func lastAtOrBefore[C clock](t []C, x C, guess int) int {
 	return lo
 }
 
-// firstAtOrAfter returns the smallest k with t[k] >= x, given t[len-1] >= x.
+// firstAtOrAfter returns the smallest k with t[k] >= x, given that the last timestamp is at least x.
 func firstAtOrAfter[C clock](t []C, x C) int {
 	lo, hi := -1, len(t)-1
 	for hi-lo > 1 {
@@ -130,15 +130,15 @@ func firstAtOrAfter[C clock](t []C, x C) int {
 	return hi
 }
 
-// limits are Snap, MaxGap, Tolerance and where the shortest window begins, in the clock's own type, and what Tolerance applies to.
+// limits holds Snap, MaxGap, Tolerance and the start of the shortest window in the clock's own type, with the conditions for Tolerance.
 type limits[C clock] struct {
 	snap, gap, tolerance, window             C
 	hasSnap, hasGap, hasTolerance, hasWindow bool
-	previous, next, nearby                   bool // the row has such channels
-	hold                                     bool // targets after the last sample are on it
+	previous, next, nearby                   bool // the row has channels with this interpolation (nearby: nearest)
+	hold                                     bool // targets after the last sample count as on it (EdgeHold)
 }
 
-// lengthIn returns a length of time in the clock's own type.
+// lengthIn returns a duration in the clock's own type.
 func lengthIn[C clock](d time.Duration) C {
 	var z C
 	if _, ok := any(z).(int64); ok {
@@ -147,7 +147,7 @@ func lengthIn[C clock](d time.Duration) C {
 	return C(float64(d) / 1e9)
 }
 
-// inClock returns a limit in the clock's own type, and whether there is one.
+// inClock returns a limit in the clock's own type, and whether it is set.
 func inClock[C clock](l backend.Limit) (C, bool) {
 	d, given := l.Get()
 	return lengthIn[C](d), given
@@ -170,7 +170,7 @@ func newLimits[C clock](j *backend.ResampleJob) limits[C] {
 	return l
 }
 
-// locate finds x in a row's timestamps, of which there is at least one.
+// locate finds x in a row's timestamps. The row has at least one.
 func locate[C clock](t []C, x C, guess int, l *limits[C]) located {
 	n := len(t)
 	switch {
@@ -222,7 +222,7 @@ func locate[C clock](t []C, x C, guess int, l *limits[C]) located {
 	return p
 }
 
-// hit is a target that counts as on sample k. With Snap its windows may end after that, and hold nothing.
+// hit returns a location for a target that counts as on sample k. With Snap, the windows may end after k, and may be empty.
 func (l *limits[C]) hit(t []C, x C, k int) located {
 	p := located{place: exact, k: k, end: k}
 	if l.hasSnap && l.hasWindow {
@@ -232,7 +232,7 @@ func (l *limits[C]) hit(t []C, x C, k int) located {
 	return p
 }
 
-// tick returns the time of tick i of a uniform clock in the clock's own type.
+// tick returns tick i's time on a uniform clock, in the clock's own type.
 func tick[C clock](c *backend.Clock, i int) C {
 	var z C
 	if _, ok := any(z).(int64); !ok {

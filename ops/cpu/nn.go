@@ -14,7 +14,7 @@ func (b *Backend) Working() tensor.DType {
 	return tensor.F32
 }
 
-// byWorking plans a job in the type that the backend works in.
+// byWorking plans a job with exact or fast, by the backend's working type.
 func byWorking[J any](b *Backend, job J, exact, fast func(*Backend, J) (backend.Plan, error)) (backend.Plan, error) {
 	if b.exact {
 		return exact(b, job)
@@ -22,13 +22,13 @@ func byWorking[J any](b *Backend, job J, exact, fast func(*Backend, J) (backend.
 	return fast(b, job)
 }
 
-// nnPlan is a job of a network bound to host memory: tasks one after the other, each in pieces for all threads.
+// nnPlan is a network job bound to host memory. Its tasks run one after the other, each on all threads.
 type nnPlan struct {
 	boundPlan
 	backend *Backend
 	tasks   []*task
-	begin   func()       // before the tasks, or nil
-	end     func() error // after them, or nil: the error is that of bad values
+	begin   func()       // runs before the tasks; may be nil
+	end     func() error // runs after the tasks; may be nil; returns the error for bad values
 }
 
 func (p *nnPlan) Run(q backend.Queue) error { return p.run(q, p) }

@@ -9,10 +9,10 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// foldWidth is of how many threads a kernel's block adds squares.
+// foldWidth is the thread count in a GPU block that adds squares. The CPU adds in the same order.
 const foldWidth = 256
 
-// rankGradients are the gradients of all ranks.
+// rankGradients holds the gradients of all ranks.
 type rankGradients struct {
 	ranks [][]float32
 	scale float32
@@ -26,7 +26,7 @@ func gradientsOf(list []*tensor.Tensor, scale float32, errs *[]error) rankGradie
 	return g
 }
 
-// add makes the gradients of the elements from at on.
+// add writes the scaled sum over all ranks' gradients to out, for elements from at on.
 func (g *rankGradients) add(out []float32, at int) {
 	copy(out, g.ranks[0][at:])
 	for _, rank := range g.ranks[1:] {
@@ -37,7 +37,7 @@ func (g *rankGradients) add(out []float32, at int) {
 	}
 }
 
-// fold adds the sums of foldWidth threads in halves.
+// fold adds the sums of foldWidth threads pairwise, halving their number each time.
 func fold(sums *[foldWidth]float32) float32 {
 	for half := foldWidth / 2; half > 0; half /= 2 {
 		for t := range half {
@@ -76,7 +76,7 @@ func (b *Backend) GradientNorm(job *backend.GradientNormJob) (backend.Plan, erro
 	return &nnPlan{boundPlan: boundPlan{bound: job.Bound()}, backend: b, tasks: []*task{work}}, nil
 }
 
-// adamW is an AdamW.
+// adamW is an AdamW job bound to host memory.
 type adamW struct {
 	job           *backend.AdamWJob
 	gradients     rankGradients
@@ -88,16 +88,17 @@ type adamW struct {
 	squares, norm []float32
 	pieces        []adamWPiece
 	numbers       adamWNumbers
-	still         bool // nothing is to be written
+	still         bool // nothing is written, because the state is bad
 }
 
-// adamWNumbers are what the formula of backend.AdamWJob has for all elements; clip, keep (decay there), step and root are those of the step under way.
+// adamWNumbers holds the values in the formula of backend.AdamWJob that all elements share. clip, keep (named decay there), step and
+// root are for the current step.
 type adamWNumbers struct{ clip, take1, take2, beta2, keep, step, root, eps float32 }
 
-// adamWPiece is what a piece has of its own.
+// adamWPiece holds the memory for one piece.
 type adamWPiece struct {
 	gradient [backend.NormChunk]float32
-	bad      bool // an element was left out
+	bad      bool // an element was skipped
 }
 
 // AdamW plans one step with the optimiser AdamW.
@@ -120,7 +121,7 @@ func (b *Backend) AdamW(job *backend.AdamWJob) (backend.Plan, error) {
 	return &nnPlan{boundPlan: boundPlan{bound: job.Bound()}, backend: b, begin: p.begin, tasks: []*task{{pieces: len(p.pieces), do: p.piece}}, end: p.end}, nil
 }
 
-// begin reads the state and, if there are squares, the norm.
+// begin reads the state and, if there are squares, computes the norm.
 func (p *adamW) begin() {
 	p.numbers.clip = 1
 	if p.still = p.state[backend.StateBad] != 0; p.still {
@@ -135,7 +136,7 @@ func (p *adamW) begin() {
 	p.numbers.step, p.numbers.root, p.numbers.keep = row[0], row[1], row[2]
 }
 
-// measure writes the norm, and reports whether it is finite.
+// measure writes the norm and reports whether it is finite.
 func (p *adamW) measure() bool {
 	var threads [foldWidth]float32
 	for i, s := range p.squares {
@@ -149,7 +150,7 @@ func (p *adamW) measure() bool {
 	return finite(norm)
 }
 
-// spoil says in the state that the step was bad.
+// spoil records in the state that the step was bad.
 func (p *adamW) spoil() { p.state[backend.StateBad] = max(p.state[backend.StateStep], 1) }
 
 func finite(x float32) bool { return math.Float32bits(x)&0x7f800000 != 0x7f800000 }
@@ -175,7 +176,7 @@ func (p *adamW) piece(i, _ int) {
 	}
 }
 
-// plainAdamW makes a step of elements, and reports whether it left some as they are since their gradient is not finite.
+// plainAdamW does a step for the elements. If a gradient is not finite, it leaves the element unchanged and returns true.
 func plainAdamW(params, m, v, g []float32, by *adamWNumbers) (bad bool) {
 	for i := range params {
 		g := g[i] * by.clip
@@ -190,7 +191,7 @@ func plainAdamW(params, m, v, g []float32, by *adamWNumbers) (bad bool) {
 	return bad
 }
 
-// end says that elements were left out. They are no error of this job: whoever looks at the state finds them.
+// end records skipped elements in the state. They are not an error for this job, because the caller reads the state.
 func (p *adamW) end() error {
 	for i := range p.pieces {
 		if !p.still && p.pieces[i].bad {

@@ -6,16 +6,18 @@ import (
 	"github.com/robocache/robocache/internal/fp32"
 )
 
-// arithmetic is what networks are computed with on the CPU: products of float32, and rows of a multiple of 16 elements, as many as the first slice has. A
-// processor's set gives the bits of the set of plain Go where nothing else is said, so that both ways, exact and fast, use it.
+// arithmetic is a set of functions for networks on the CPU: products of float32 matrices, and operations on rows. A row's length is
+// that of the first slice, a multiple of 16. Unless a function's comment limits it, every processor's set returns the same bits as the
+// plain Go set, so exact and fast networks both use it.
 type arithmetic struct {
-	// product makes c[r][j] = the sum over k, ascending, of a[r*lda+i*step]*b[i*ldb+j] for 16 columns j, or adds it to c. Whether steps are fused is free.
+	// product computes c[r][j] = the sum over k, ascending, of a[r*lda+i*step]*b[i*ldb+j] for 16 columns j. If add is true, it adds to
+	// c. A multiply-add may be fused or not.
 	product func(c []float32, ldc int, a []float32, lda, step int, b []float32, ldb, k, rows int, add bool)
-	// transpose makes dst[i][j] = src[j*ld+i] of 16 rows of k elements, a multiple of 4.
+	// transpose writes dst[i][j] = src[j*ld+i] for 16 rows with k elements, a multiple of 4.
 	transpose func(dst, src []float32, ld, k int)
-	// pack makes a panel of 16 columns of rows: dst[i][j] = src[i*ld+j].
+	// pack copies 16 columns to a panel: dst[i][j] = src[i*ld+j].
 	pack func(dst, src []float32, ld, rows int)
-	// addRows adds rows to sum, 16 columns of each, ascending.
+	// addRows adds 16 columns from each row to sum, rows ascending.
 	addRows func(sum, x []float32, ld, rows int)
 
 	add   func(dst, x []float32)
@@ -23,7 +25,7 @@ type arithmetic struct {
 	gate  func(x, gate []float32) // 0 where gate is not above 0
 	scale func(x []float32, by float32)
 	mul   func(dst, x []float32)
-	// dropout leaves out elements, the first of which is number 4*quad, and multiplies the others.
+	// dropout sets dropped elements to 0 and multiplies the others. The first element has number 4*quad.
 	dropout func(v []float32, quad uint64, by *dropoutNumbers)
 
 	sum       func(x []float32) float32                               // in the order of backend.NormStats
@@ -33,16 +35,16 @@ type arithmetic struct {
 	normSums  func(dGamma, dBeta, g, z []float32, mean, rstd float32) // dGamma += g*x, dBeta += g
 	normGrad  func(g, s, z []float32, mean, rstd, h, hx float32)      // g = rstd*((s-h) - x*hx)
 
-	adamW func(params, m, v, g []float32, by *adamWNumbers) bool // a step, and whether an element was left out
+	adamW func(params, m, v, g []float32, by *adamWNumbers) bool // one step; reports whether an element was skipped
 
-	// These have the bits of their own set alone.
+	// The bits of these functions differ between the sets.
 	dot      func(a, b []float32) float32
-	max      func(x []float32) float32                      // of numbers
-	exp2     func(x []float32, scale, less float32) float32 // 2^(x*scale-less), which is 1 or less, and their sum
+	max      func(x []float32) float32                      // no element is NaN
+	exp2     func(x []float32, scale, less float32) float32 // 2^(x*scale-less), which is at most 1; returns their sum
 	softGrad func(dp, p []float32, delta, scale float32)    // p*(dp-delta)*scale
 }
 
-// fast is the arithmetic of this processor. Tests change it.
+// fast is the arithmetic for this processor. Tests replace it.
 var fast = fastest()
 
 var plain = arithmetic{

@@ -1,6 +1,6 @@
 package cpu
 
-// fastest is the arithmetic of this processor.
+// fastest returns the fastest set that this processor supports.
 func fastest() *arithmetic {
 	const fma, avx512, zmm = 1 << 12, 1 << 16, 0xe6
 	if _, _, c, _ := cpuid(1); !hasVector() || c&fma == 0 {
@@ -14,7 +14,7 @@ func fastest() *arithmetic {
 	return &wide
 }
 
-// productAVX512 makes tiles of 16 rows, and the rest as productAVX2 does.
+// productAVX512 computes tiles of 16 rows, and the remaining rows by productAVX2.
 func productAVX512(c []float32, ldc int, a []float32, lda, step int, b []float32, ldb, k, rows int, add bool) {
 	tiles := rows / panel
 	if tiles > 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// What the scores are held against: see backend.AttentionJob.
+// Reference values for scores: see backend.AttentionJob.
 const (
 	unseenScore    = -0x1p120
 	firstReference = -0x1p100
@@ -19,7 +19,7 @@ const (
 
 const log2E = float32(math.Log2E)
 
-// attention is an Attention in the exact way, a head at a time, and what its gradient has in common with it.
+// attention is an exact (bfloat16) Attention, computed one head at a time. AttentionBackward shares it.
 type attention struct {
 	job        *backend.AttentionJob
 	q, k, v, o matrix[tensor.BFloat16]
@@ -28,17 +28,17 @@ type attention struct {
 	dropout    dropout
 	a          float32
 	ones       [16]tensorcore.Decoded
-	keys       int // TK, up to a whole block
+	keys       int // TK, rounded up to a whole block
 	workers    []attentionScratch
 }
 
-// attentionScratch is what a worker needs.
+// attentionScratch is one worker's memory.
 type attentionScratch struct {
 	words         []uint16
 	k, v, vt      []tensorcore.Decoded // keys and values, [keys,Width], and values [Width,keys]
 	q             []tensorcore.Decoded // a query
 	s, sums       []float32
-	all, kept     []tensorcore.Decoded // probabilities of a block
+	all, kept     []tensorcore.Decoded // the probabilities in a block
 	maskOfDropout []bool
 }
 
@@ -63,7 +63,7 @@ func roundUp(n, to int) int { return (n + to - 1) / to * to }
 
 func decode(dst []tensorcore.Decoded, src []uint16) { tensorcore.Decode(tensorcore.BFloat16, dst, src) }
 
-// plan makes a plan of a task for each head.
+// plan returns a plan with one piece for each head.
 func (p *attention) plan(b *Backend, bound backend.Bound, do func(head, worker int)) backend.Plan {
 	plan := &nnPlan{boundPlan: boundPlan{bound: bound}, backend: b, begin: p.dropout.begin}
 	plan.tasks = []*task{{pieces: p.job.B * p.job.Heads, do: do}}
@@ -82,7 +82,7 @@ func (b *Backend) Attention(job *backend.AttentionJob) (backend.Plan, error) {
 	return p.plan(b, job.Bound(), p.head), nil
 }
 
-// head computes a head of a batch row.
+// head computes one head in a batch row.
 func (p *attention) head(head, worker int) {
 	j, w := p.job, &p.workers[worker]
 	row, column := head/j.Heads, head%j.Heads*j.Width
@@ -108,12 +108,12 @@ func (p *attention) head(head, worker int) {
 	}
 }
 
-// block adds a block of keys to the sums of a query, whose scores are in w.s.
+// block adds a block of keys to a query's sums. The scores are in w.s.
 func (p *attention) block(w *attentionScratch, at int, l, ref float32) (float32, float32) {
 	s, words := w.s[at:][:backend.AttentionBlock], w.words[:backend.AttentionBlock]
 	most := s[0]
 	for _, x := range s[1:] {
-		most = max(most, x) // NaN, if one is
+		most = max(most, x) // NaN, if any score is
 	}
 	if y := float32(most * p.a); !(y <= ref+mostAbove) {
 		f := fp32.Exp2Down(ref - y)
@@ -140,7 +140,7 @@ func (p *attention) block(w *attentionScratch, at int, l, ref float32) (float32,
 	return l, ref
 }
 
-// take takes the keys and values of a head apart, zeros where nobody sees one.
+// take decodes a head's keys and values. Keys that no query sees become zeros.
 func (p *attention) take(w *attentionScratch, row, column int) {
 	for k := range p.keys {
 		takeRow(w.k[k*p.job.Width:], p.k, row*p.job.TK+k, column, w.words[:p.job.Width], p.there(row, k))
@@ -148,7 +148,7 @@ func (p *attention) take(w *attentionScratch, row, column int) {
 	}
 }
 
-// takeRow takes as many elements of a matrix apart as there are words, zeros if there is nothing.
+// takeRow decodes one matrix row from the given column, as many elements as len(words). If there is false, it writes zeros.
 func takeRow(to []tensorcore.Decoded, from matrix[tensor.BFloat16], row, column int, words []uint16, there bool) {
 	clear(words)
 	if there {
@@ -159,12 +159,12 @@ func takeRow(to []tensorcore.Decoded, from matrix[tensor.BFloat16], row, column 
 	decode(to, words)
 }
 
-// there reports whether anybody may see a key.
+// there reports whether any query may see key k.
 func (p *attention) there(row, k int) bool {
 	return k < p.job.TK && (!p.pad.there() || p.pad.row(row, p.job.TK)[k] == 0)
 }
 
-// scores puts the scores of query t into w.s.
+// scores computes query t's scores in w.s.
 func (p *attention) scores(w *attentionScratch, row, column, t int) {
 	takeRow(w.q, p.q, row*p.job.TQ+t, column, w.words[:p.job.Width], true)
 	for k := range w.s {
@@ -175,7 +175,7 @@ func (p *attention) scores(w *attentionScratch, row, column, t int) {
 	}
 }
 
-// dropped notes which probabilities of query t dropout leaves out.
+// dropped records which of query t's probabilities are dropped.
 func (p *attention) dropped(w *attentionScratch, head, t int) {
 	if p.dropout.state == nil {
 		return
@@ -187,7 +187,7 @@ func (p *attention) dropped(w *attentionScratch, head, t int) {
 	}
 }
 
-// factor is what elements that dropout does not leave out are multiplied by.
+// factor returns the multiplier for elements that are not dropped.
 func (d *dropout) factor() float32 {
 	if d.state == nil {
 		return 1
@@ -195,7 +195,7 @@ func (d *dropout) factor() float32 {
 	return d.scale
 }
 
-// transpose makes a matrix [rows,columns] one of [columns,rows].
+// transpose writes a matrix [rows,columns] as [columns,rows].
 func transpose(to, from []tensorcore.Decoded, rows, columns int) {
 	for i := range rows {
 		for j := range columns {

@@ -9,17 +9,17 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// strip is how many queries a step of a sum over queries has.
+// strip is how many queries a step processes when it sums over queries.
 const strip = 16
 
-// attentionBackward is an AttentionBackward in the exact way, a head at a time, and of it a strip of queries.
+// attentionBackward is an exact (bfloat16) AttentionBackward, computed one head at a time, in strips of queries.
 type attentionBackward struct {
 	*attention
 	dO, dq, dk, dv matrix[tensor.BFloat16]
 	workers        []attentionBackwardScratch
 }
 
-// attentionBackwardScratch is what a worker needs besides.
+// attentionBackwardScratch is a worker's memory besides attentionScratch.
 type attentionBackwardScratch struct {
 	kt     []tensorcore.Decoded // keys, [Width,keys]
 	q, o   []tensorcore.Decoded // queries, and rows of DO, [strip,Width]
@@ -27,7 +27,7 @@ type attentionBackwardScratch struct {
 	p, d   []tensorcore.Decoded // [strip,keys]
 	pt, dt []tensorcore.Decoded // [keys,strip]
 	dk, dv []float32            // [keys,Width]
-	words  []uint16             // keys and keys
+	words  []uint16             // two rows of keys
 }
 
 // AttentionBackward plans the gradients of Attention.
@@ -68,7 +68,7 @@ func (p *attentionBackward) head(head, worker int) {
 	}
 }
 
-// strip does the queries from first on: it writes their DQ, and adds them to the sums of DK and DV.
+// strip processes the queries from first on. It writes their DQ and adds to the sums for DK and DV.
 func (p *attentionBackward) strip(w *attentionScratch, own *attentionBackwardScratch, head, first int) {
 	j, width := p.job, p.job.Width
 	row, column := head/j.Heads, head%j.Heads*j.Width
@@ -103,7 +103,7 @@ func (p *attentionBackward) strip(w *attentionScratch, own *attentionBackwardScr
 	}
 }
 
-// query makes of query t the probabilities that dropout leaves and the gradients of the scores, rounded; do is its row of DO.
+// query computes, for query t, the probabilities after dropout and the scores' gradients, both rounded. do is the query's row of DO.
 func (p *attentionBackward) query(w *attentionScratch, ps, ds []uint16, do []tensorcore.Decoded, head, t int) {
 	j := p.job
 	row, column := head/j.Heads, head%j.Heads*j.Width
@@ -122,7 +122,7 @@ func (p *attentionBackward) query(w *attentionScratch, ps, ds []uint16, do []ten
 	}
 }
 
-// delta is the sum of DO*O of a row's columns of a head: of each 8 columns, and then neighbours.
+// delta returns the sum of DO*O over a head's columns in a row. It first adds groups of 8 columns, and then neighbouring sums.
 func (p *attentionBackward) delta(row, column int) float32 {
 	var sums [8]float32
 	n := p.job.Width / 8

@@ -6,10 +6,10 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// working is the type of activations and of the copies of weights.
+// working lists the types for activations and for the working copies of weights.
 type working interface{ float32 | tensor.BFloat16 }
 
-// widen is x as a float32, narrow v rounded.
+// widen converts x to float32. narrow rounds v to the working type.
 func widen[W working](x W) float32 {
 	switch x := any(x).(type) {
 	case tensor.BFloat16:
@@ -30,7 +30,8 @@ func narrow[W working](v float32) (x W) {
 	return x
 }
 
-// epilogue is what follows the product of a MatMulJob, a row at a time; rows of a block go to one worker, ascending, and then the block has ended.
+// epilogue applies the steps after the product in a MatMulJob, one row at a time. A worker gets a block's rows in ascending order,
+// and calls ended after the last row.
 type epilogue[W working] struct {
 	job                          *backend.MatMulJob
 	bias                         []float32
@@ -41,7 +42,7 @@ type epilogue[W working] struct {
 	dropout, outDropout          dropout
 }
 
-// epilogueScratch is what a worker needs: v is the row, of N columns.
+// epilogueScratch is one worker's memory. v is the current row, with N columns.
 type epilogueScratch struct {
 	v, s, t       []float32
 	dgamma, dbeta quarters
@@ -67,13 +68,13 @@ func newEpilogue[W working](job *backend.MatMulJob, errs *[]error) *epilogue[W] 
 	}
 }
 
-// begin is called before the first row.
+// begin runs before the first row.
 func (e *epilogue[W]) begin() {
 	e.dropout.begin()
 	e.outDropout.begin()
 }
 
-// row makes row m of the product, which is in s.v, into what is written.
+// row applies the epilogue to row m of the product, which is in s.v, and writes the results.
 func (e *epilogue[W]) row(m int, s *epilogueScratch) {
 	j, v := e.job, s.v
 	if e.bias != nil {
@@ -124,7 +125,7 @@ func (e *epilogue[W]) row(m int, s *epilogueScratch) {
 	}
 }
 
-// ended writes the sums of a block of NormRows rows, after its last row.
+// ended writes the sums for a block of NormRows rows.
 func (e *epilogue[W]) ended(block int, s *epilogueScratch) {
 	if e.normBack != nil {
 		s.dgamma.take(e.dgamma.row(block, e.job.N))
@@ -132,7 +133,7 @@ func (e *epilogue[W]) ended(block int, s *epilogueScratch) {
 	}
 }
 
-// gate multiplies a row by the gradient of an activation at g.
+// gate multiplies a row by an activation's gradient at g.
 func gate[W working](v []float32, g []W, of backend.Activation) {
 	if list, ok := any(g).([]float32); ok && of == backend.ActivationReLU {
 		fast.gate(v, list)
@@ -148,7 +149,7 @@ func gate[W working](v []float32, g []W, of backend.Activation) {
 	}
 }
 
-// store rounds a row.
+// store rounds a row to the working type.
 func store[W working](to []W, v []float32) {
 	if list, ok := any(to).([]float32); ok {
 		copy(list, v)
@@ -159,13 +160,13 @@ func store[W working](to []W, v []float32) {
 	}
 }
 
-// dropout is a backend.Dropout; its state is nil for none.
+// dropout is a backend.Dropout bound to host memory; state is nil if there is none.
 type dropout struct {
 	state []int64
 	dropoutNumbers
 }
 
-// dropoutNumbers are what says which elements dropout leaves out, and what the others are multiplied by.
+// dropoutNumbers determines which elements are dropped, and the multiplier for the others.
 type dropoutNumbers struct {
 	seed                  uint64
 	step, site, threshold uint32
@@ -179,14 +180,14 @@ func dropoutOf(d backend.Dropout, errs *[]error) dropout {
 	return dropout{elementsOf[int64](d.State, errs), dropoutNumbers{seed: d.Seed, site: d.Site, threshold: fp32.Threshold(d.Rate), scale: 1 / (1 - d.Rate)}}
 }
 
-// begin reads the step.
+// begin reads the training step from the state.
 func (d *dropout) begin() {
 	if d.state != nil {
 		d.step = uint32(d.state[backend.StateStep])
 	}
 }
 
-// row leaves out elements of row m.
+// row applies dropout to row m.
 func (d *dropout) row(m int, v []float32) {
 	if d.state != nil {
 		fast.dropout(v, uint64(m)*uint64(len(v))/4, &d.dropoutNumbers)

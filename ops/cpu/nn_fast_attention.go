@@ -7,30 +7,30 @@ import (
 	"github.com/robocache/robocache/ops/backend"
 )
 
-// queries is how many queries of a head the fast way has at hand at a time.
+// queries is how many queries a worker processes together.
 const queries = 48
 
-// fastAttention is an Attention of float32, a head of a batch row at a time, and what its gradient has in common with it.
+// fastAttention is a float32 Attention, computed one head in a batch row at a time. fastAttentionBackward shares it.
 type fastAttention struct {
 	job        *backend.AttentionJob
 	q, k, v, o matrix[float32]
 	pad        matrix[uint8]
 	logSum     []float32
 	dropout    dropout
-	a          float32 // what scores are multiplied by to be exponents of 2
-	keys       int     // TK, up to a whole panel
+	a          float32 // factor that turns scores into exponents of 2
+	keys       int     // TK, rounded up to a whole panel
 	workers    []fastAttentionScratch
 }
 
-// fastAttentionScratch is what a worker needs. Rows of keys that nobody sees are zeros.
+// fastAttentionScratch is one worker's memory. Keys that no query sees have zero rows.
 type fastAttentionScratch struct {
 	k, v   []float32 // [keys,Width]
-	kt, vt []float32 // as panels of 16 keys; vt of the gradient alone, as what follows
+	kt, vt []float32 // panels of 16 keys; vt and the fields below are for the gradient only
 	p      []float32 // [queries,keys]: scores, then probabilities
-	d      []float32 // their gradients
+	d      []float32 // gradients of p
 	dk, dv []float32 // [keys,Width]
-	seen   []bool    // [keys]
-	kept   []float32 // what probabilities are multiplied by, from element skip on, TK a query
+	seen   []bool    // [keys]: whether a key is visible
+	kept   []float32 // dropout factors for probabilities, starting at element skip, TK per query
 	skip   int
 }
 
@@ -54,7 +54,7 @@ func (b *Backend) newFastAttention(job *backend.AttentionJob, backward bool) (*f
 	return p, errors.Join(errs...)
 }
 
-// plan makes a plan of a task for each head.
+// plan returns a plan with one piece for each head.
 func (p *fastAttention) plan(b *Backend, bound backend.Bound, do func(head, worker int)) backend.Plan {
 	j := p.job
 	work := j.B * j.Heads * j.TQ * p.keys * j.Width * 2
@@ -69,7 +69,7 @@ func (b *Backend) fastAttention(job *backend.AttentionJob) (backend.Plan, error)
 	return p.plan(b, job.Bound(), p.head), nil
 }
 
-// head computes a head of a batch row.
+// head computes one head in a batch row.
 func (p *fastAttention) head(head, worker int) {
 	j, w := p.job, &p.workers[worker]
 	row, column := head/j.Heads, head%j.Heads*j.Width
@@ -100,7 +100,7 @@ func (p *fastAttention) head(head, worker int) {
 	}
 }
 
-// upTo is how many keys query q sees, if none is padding.
+// upTo counts the keys that query q sees if none is padding.
 func (p *fastAttention) upTo(q int) int {
 	if p.job.Causal {
 		return min(q+1, p.job.TK)
@@ -108,7 +108,7 @@ func (p *fastAttention) upTo(q int) int {
 	return p.job.TK
 }
 
-// take takes the keys and the values of a head, and returns the first key that is not padding.
+// take copies a head's keys and values, and returns the first key that is not padding.
 func (p *fastAttention) take(w *fastAttentionScratch, row, column int) (first int) {
 	j := p.job
 	first = p.keys
@@ -128,14 +128,14 @@ func (p *fastAttention) take(w *fastAttentionScratch, row, column int) (first in
 	return first
 }
 
-// panels makes panels of 16 rows of a matrix.
+// panels copies a matrix to panels of 16 rows.
 func panels(to, from []float32, rows, width int) {
 	for r := 0; r < rows; r += panel {
 		fast.transpose(to[r*width:], from[r*width:], width, width)
 	}
 }
 
-// scores makes the scores of n queries from q on with so many keys, -Inf of those that they do not see.
+// scores computes the scores of n queries, starting at q, with the first keys keys. A key that a query does not see gets -Inf.
 func (p *fastAttention) scores(w *fastAttentionScratch, row, column, q, n, keys int) {
 	j := p.job
 	rows := p.q.data[(row*j.TQ+q)*p.q.stride+column:]
@@ -158,7 +158,7 @@ func (p *fastAttention) scores(w *fastAttentionScratch, row, column, q, n, keys 
 	}
 }
 
-// draw finds out what dropout leaves out of the probabilities of n queries from number at of all heads' on.
+// draw computes the dropout factors for n queries. at is the first query's number over all heads.
 func (p *fastAttention) draw(w *fastAttentionScratch, at, n int) {
 	if p.dropout.state == nil {
 		return
@@ -172,14 +172,14 @@ func (p *fastAttention) draw(w *fastAttentionScratch, at, n int) {
 	fast.dropout(kept, first/4, &p.dropout.dropoutNumbers)
 }
 
-// drop leaves out probabilities of query i of those that were drawn, or their gradients, and multiplies the others by dropout's factor.
+// drop multiplies query i's probabilities, or their gradients, by the dropout factors from draw.
 func (p *fastAttention) drop(w *fastAttentionScratch, s []float32, i int) {
 	if p.dropout.state != nil {
 		fast.mul(s, w.kept[w.skip+i*p.job.TK:])
 	}
 }
 
-// fastAttentionBackward is an AttentionBackward of float32.
+// fastAttentionBackward is a float32 AttentionBackward.
 type fastAttentionBackward struct {
 	*fastAttention
 	dO, dq, dk, dv matrix[float32]
@@ -227,8 +227,8 @@ func (p *fastAttentionBackward) head(head, worker int) {
 	}
 }
 
-// query makes the probabilities that dropout leaves, and the gradients of the products of queries and keys, of row i of those at hand, with so many keys; at is its
-// number among all heads'.
+// query computes, for row i in the current group of queries, the probabilities after dropout and the gradients of the query-key
+// products. at is the query's number over all heads.
 func (p *fastAttentionBackward) query(w *fastAttentionScratch, at, i, keys int, delta float32) {
 	s, d := w.p[i*p.keys:][:keys], w.d[i*p.keys:][:keys]
 	fast.exp2(s, p.a, p.logSum[at])

@@ -6,7 +6,7 @@ import (
 	"github.com/robocache/robocache/ops/backend"
 )
 
-// fastWeightGradient is a WeightGradient of float32.
+// fastWeightGradient is a float32 WeightGradient.
 type fastWeightGradient struct {
 	job      *backend.WeightGradientJob
 	gradient []float32
@@ -21,13 +21,14 @@ type fastProduct struct {
 	dy, x matrix[float32]
 }
 
-// fastGradientPiece is a part of an item: gradientColumns of DY from first on; or, without a product, a column sum.
+// fastGradientPiece is a piece of work: gradientColumns columns of DY from first on, or a column sum if product is nil.
 type fastGradientPiece struct {
 	product    *fastProduct
 	sum, first int
 }
 
-// fastGradientScratch has panels of gradientRows rows: of all columns of DY at hand, and of 16 of X.
+// fastGradientScratch is one worker's memory: panels with gradientRows rows, for the current columns of DY and for 16 columns of
+// X.
 type fastGradientScratch struct {
 	dy      [gradientColumns * gradientRows]float32
 	x       [panel * gradientRows]float32
@@ -67,7 +68,7 @@ func (p *fastWeightGradient) piece(i, worker int) {
 	}
 }
 
-// product makes the sums of a piece of a product, rows ascending.
+// product computes the sums for one piece of a product, rows ascending.
 func (p *fastWeightGradient) product(out []float32, piece *fastGradientPiece, w *fastGradientScratch) {
 	g := piece.product
 	columns := min(gradientColumns, g.N-piece.first)

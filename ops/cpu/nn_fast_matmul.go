@@ -6,26 +6,26 @@ import (
 	"github.com/robocache/robocache/ops/backend"
 )
 
-// The fast way makes products of panels: 16 columns of the second factor, one row of 16 after the other. A piece of work is some rows of the result,
-// whatever the number of threads, and an element's sum goes by k ascending whichever piece it is in: so the bits are always the same.
+// The float32 product packs the second factor into panels: 16 columns, stored row after row. A piece of work is some rows of the
+// result. Each element is summed by ascending k in any piece, so the bits do not depend on the thread count.
 const panel = 16
 
-// few is up to how many multiplications the calling goroutine does alone: others would take longer to wake up.
+// few is the multiplication count up to which the calling goroutine works alone. Waking other workers would take longer.
 const few = 1 << 17
 
-// fastMatMul is a MatMul of float32.
+// fastMatMul is a float32 MatMul.
 type fastMatMul struct {
 	*epilogue[float32]
 	a, b          matrix[float32]
-	panels        []float32 // of B: [N/16][K][16]
-	rows          int       // of a piece: a divisor of NormRows
-	dgamma, dbeta []float32 // of each block, for quarters
+	panels        []float32 // B as panels: [N/16][K][16]
+	rows          int       // rows per piece: a divisor of NormRows
+	dgamma, dbeta []float32 // per block, for quarters
 	workers       []fastMatMulScratch
 }
 
 type fastMatMulScratch struct {
 	epilogueScratch
-	rows []float32 // of the product, N apart
+	rows []float32 // rows of the product, N elements apart
 }
 
 func (b *Backend) fastMatMul(job *backend.MatMulJob) (backend.Plan, error) {
@@ -48,10 +48,10 @@ func (b *Backend) fastMatMul(job *backend.MatMulJob) (backend.Plan, error) {
 	return plan, nil
 }
 
-// pieces is how many pieces of n hold all.
+// pieces counts the pieces with n elements that cover all elements.
 func pieces(all, n int) int { return (all + n - 1) / n }
 
-// rowsOfPieces is how many of m rows make a piece, such that all threads have some.
+// rowsOfPieces returns the rows per piece for m rows, chosen so that all threads get work.
 func (b *Backend) rowsOfPieces(m int) int {
 	rows := backend.NormRows
 	for rows > backend.NormRows/4 && pieces(m, rows) < 4*b.workers {
@@ -60,7 +60,7 @@ func (b *Backend) rowsOfPieces(m int) int {
 	return rows
 }
 
-// unlessFew is a task for all threads, or one in a single piece if it is so little work that one thread does it sooner.
+// unlessFew returns a task for all threads, or for one thread if there is so little work that one thread is faster.
 func (b *Backend) unlessFew(work, pieces int, do func(piece, worker int)) *task {
 	if work > few || b.workers == 1 {
 		return &task{pieces: pieces, do: do}
@@ -72,7 +72,7 @@ func (b *Backend) unlessFew(work, pieces int, do func(piece, worker int)) *task 
 	}}
 }
 
-// pack makes panel n of B.
+// pack packs panel n of B.
 func (p *fastMatMul) pack(n, _ int) {
 	k := p.job.K
 	to := p.panels[n*panel*k:][:panel*k]
@@ -99,13 +99,13 @@ func (p *fastMatMul) piece(piece, worker int) {
 	}
 }
 
-// quarters are those of a block.
+// quarters returns the quarters for a block.
 func (p *fastMatMul) quarters(block int) (dgamma, dbeta quarters) {
 	n := p.job.N
 	return quarters{p.dgamma[block*4*n:][:4*n], n}, quarters{p.dbeta[block*4*n:][:4*n], n}
 }
 
-// end ends all blocks: a piece may be less than one.
+// end calls ended for all blocks, because a piece may be smaller than a block.
 func (p *fastMatMul) end() error {
 	var s epilogueScratch
 	for block := range pieces(p.job.M, backend.NormRows) {

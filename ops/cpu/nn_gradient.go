@@ -8,13 +8,13 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Of a product a piece has so many columns of DY, and takes so many rows apart at a time.
+// A piece of a product covers gradientColumns columns of DY, and decodes gradientRows rows at a time.
 const (
 	gradientColumns = 64
 	gradientRows    = 4 * backend.GradientRows
 )
 
-// weightGradient is a WeightGradient in the exact way.
+// weightGradient is an exact (bfloat16) WeightGradient.
 type weightGradient struct {
 	job      *backend.WeightGradientJob
 	gradient []float32
@@ -29,21 +29,22 @@ type productGradient struct {
 	dy, x matrix[tensor.BFloat16]
 }
 
-// gradientPiece is a part of an item: the columns of DY from first on, or all of a column sum.
+// gradientPiece is a piece of work: the columns of DY from first on, or a whole column sum.
 type gradientPiece struct {
-	product *productGradient // or nil, then
+	product *productGradient // nil for a column sum
 	sum     int
 	first   int
 }
 
-// gradientScratch has columns of DY, and panels of eight columns of all of X, taken apart, and the sums of splits.
+// gradientScratch is one worker's memory: decoded columns of DY, panels with eight decoded columns each for all of X, and the sums
+// for each split.
 type gradientScratch struct {
 	words   []uint16
 	apart   []tensorcore.Decoded
 	dy      []tensorcore.Decoded
 	x       [][8]tensorcore.Decoded
 	ones    []tensorcore.Decoded
-	sums    [][]float32 // of each split, of each column of DY those of X's columns and its own
+	sums    [][]float32 // for each split and each column of DY: the sums for X's columns, and the column's own sum
 	columns columnSums
 }
 
@@ -110,7 +111,7 @@ func (p *weightGradient) piece(i, worker int) {
 	sumColumns(p.gradient[sum.Offset:][:sum.N], p.sums[piece.sum], sum.R, &p.workers[worker].columns)
 }
 
-// split makes the sums of a split's rows, from first to end-1, of as many columns of DY.
+// split computes the sums over a split's rows, first to end-1, for some columns of DY.
 func (w *gradientScratch) split(g *productGradient, all []float32, column, columns, first, end int) {
 	clear(all)
 	for ; first < end; first += gradientRows {
@@ -135,7 +136,7 @@ func (w *gradientScratch) split(g *productGradient, all []float32, column, colum
 	}
 }
 
-// put writes the sums of as many columns of DY.
+// put writes the sums for some columns of DY.
 func (p *weightGradient) put(g *productGradient, column, columns int, sums []float32) {
 	for n := range columns {
 		own := sums[n*(g.K+1):][:g.K+1]
@@ -146,7 +147,7 @@ func (p *weightGradient) put(g *productGradient, column, columns int, sums []flo
 	}
 }
 
-// row takes n elements of a row apart, from a column on; those of a row from end on are zero.
+// row decodes n elements of a row, starting at a column. Rows from end on are zero.
 func (w *gradientScratch) row(m matrix[tensor.BFloat16], column, n, row, end int) []tensorcore.Decoded {
 	words, apart := w.words[:n], w.apart[:n]
 	clear(words)
@@ -159,10 +160,10 @@ func (w *gradientScratch) row(m matrix[tensor.BFloat16], column, n, row, end int
 	return apart
 }
 
-// columnSums are the four sums of some columns of a ColumnSum.
+// columnSums holds four partial sums for up to 256 columns of a ColumnSum.
 type columnSums [4][256]float32
 
-// sumColumns adds the r rows of a matrix, every fourth by itself first.
+// sumColumns adds the r rows of a matrix. It first adds every fourth row separately, and then the four sums.
 func sumColumns(out []float32, m matrix[float32], r int, sums *columnSums) {
 	for first := 0; first < len(out); first += len(sums[0]) {
 		n := min(len(sums[0]), len(out)-first)
@@ -178,7 +179,7 @@ func sumColumns(out []float32, m matrix[float32], r int, sums *columnSums) {
 	}
 }
 
-// addTo adds a row of any length to another.
+// addTo adds a row to another. The length need not be a multiple of 16.
 func addTo(out, x []float32) {
 	whole := len(out) / panel * panel
 	fast.add(out[:whole], x[:whole])

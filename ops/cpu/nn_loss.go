@@ -21,7 +21,7 @@ type loss[W working] struct {
 	losses     []float32
 	state      []int64
 	rows       [][]float32
-	n          float32 // how many count
+	n          float32 // the number of elements or rows that count
 	fault      atomic.Uint64
 }
 
@@ -46,7 +46,7 @@ func planLoss[W working](b *Backend, job *backend.LossJob) (backend.Plan, error)
 	return plan, nil
 }
 
-// begin counts what counts.
+// begin counts the elements or rows that count.
 func (p *loss[W]) begin() {
 	p.fault.Store(uint64(backend.NoFault))
 	switch {
@@ -65,7 +65,7 @@ func (p *loss[W]) begin() {
 	}
 }
 
-// counts reports whether row m of a cross-entropy does.
+// counts reports whether row m counts in a cross-entropy.
 func (p *loss[W]) counts(m int) bool {
 	c := int(p.class[m])
 	if c >= p.job.N {
@@ -74,7 +74,7 @@ func (p *loss[W]) counts(m int) bool {
 	return c >= 0 && c < p.job.N && (p.weights == nil || p.weights[m] != 0)
 }
 
-// block makes a partial sum.
+// block computes the partial sum for a block of rows.
 func (p *loss[W]) block(block, worker int) {
 	j := p.job
 	v, g := p.rows[worker][:j.N], p.rows[worker][j.N:]
@@ -95,7 +95,7 @@ func (p *loss[W]) block(block, worker int) {
 	p.partials[block] = sum
 }
 
-// distance makes the losses and gradients of row m.
+// distance computes the losses and gradients for row m.
 func (p *loss[W]) distance(m int, v, g []float32) {
 	j := p.job
 	x, t, each := p.prediction.row(m, j.N), p.target.row(m, j.N), j.N/j.RowsPerItem
@@ -120,7 +120,7 @@ func (p *loss[W]) distance(m int, v, g []float32) {
 	}
 }
 
-// entropy is the loss of row m of a cross-entropy, whose gradients it makes.
+// entropy computes row m's cross-entropy gradients and returns its loss.
 func (p *loss[W]) entropy(m int, e, g []float32) float32 {
 	clear(g)
 	if !p.counts(m) {
@@ -145,7 +145,7 @@ func (p *loss[W]) entropy(m int, e, g []float32) float32 {
 	return fp32.Log(s) - (x[class] - most)
 }
 
-// end makes the loss of the partial sums.
+// end adds the partial sums and writes the loss.
 func (p *loss[W]) end() error {
 	l := float32(0)
 	if p.n > 0 {

@@ -8,18 +8,18 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// matMul is a MatMul in the exact way: B is taken apart first, then blocks of NormRows rows are made.
+// matMul is an exact (bfloat16) MatMul. It decodes B first, and then computes blocks of NormRows rows.
 type matMul struct {
 	*epilogue[tensor.BFloat16]
 	a, b    matrix[tensor.BFloat16]
-	factors []tensorcore.Decoded // of B, [N,K]
+	factors []tensorcore.Decoded // B decoded, [N,K]
 	workers []matMulScratch
 }
 
-// matMulScratch is what a worker needs.
+// matMulScratch is one worker's memory.
 type matMulScratch struct {
 	epilogueScratch
-	words   []uint16 // a row
+	words   []uint16 // one row
 	factors []tensorcore.Decoded
 }
 
@@ -43,7 +43,7 @@ func (b *Backend) MatMul(job *backend.MatMulJob) (backend.Plan, error) {
 	return plan, nil
 }
 
-// decode takes row n of Bᵀ apart.
+// decode decodes row n of Bᵀ.
 func (p *matMul) decode(n, worker int) {
 	words := p.workers[worker].words
 	for k := range words {

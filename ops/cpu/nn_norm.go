@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// rowSum adds up a row in the order of every LayerNorm: see backend.NormStats.
+// rowSum adds a row in the order that all LayerNorms use: see backend.NormStats.
 func rowSum(v []float32) float32 {
 	if len(v)%panel != 0 {
 		return plainSum(v)
@@ -15,12 +15,12 @@ func rowSum(v []float32) float32 {
 	return fast.sum(v)
 }
 
-// normed is a row's norm.
+// normed writes a row's norm to out.
 func normed(out, z []float32, mean, rstd float32, gamma, beta []float32) {
 	fast.norm(out, z, gamma, beta, mean, rstd)
 }
 
-// statistics are the mean of a row and 1/sqrt(variance+eps); t is scratch.
+// statistics returns the mean of a row and 1/sqrt(variance+eps). t is scratch memory.
 func statistics(v, t []float32, eps float32) (mean, rstd float32) {
 	n := float32(len(v))
 	mean = rowSum(v) / n
@@ -29,8 +29,8 @@ func statistics(v, t []float32, eps float32) (mean, rstd float32) {
 	return mean, 1 / float32(math.Sqrt(float64(variance+eps)))
 }
 
-// normBack turns the gradient g of a row's norm into that of the row z, and adds what the row gives to the gradients of gamma and beta, if they are wanted.
-// s and t are scratch.
+// normBack replaces g, the gradient of a row's norm, by the gradient of the row z. If dgamma is not nil, it adds the row's contribution
+// to the gradients of gamma and beta. s and t are scratch memory.
 func normBack(g, z []float32, mean, rstd float32, gamma, dgamma, dbeta, s, t []float32) {
 	fast.normParts(s, t, g, z, gamma, mean, rstd)
 	if dgamma != nil {
@@ -40,7 +40,8 @@ func normBack(g, z []float32, mean, rstd float32, gamma, dgamma, dbeta, s, t []f
 	fast.normGrad(g, s, z, mean, rstd, rowSum(s)/n, rowSum(t)/n)
 }
 
-// quarters are the sums of the gradients of gamma or beta over a block of rows: those of each quarter of NormRows rows, width columns.
+// quarters holds partial sums of gamma's or beta's gradients over a block of rows: one sum of width columns for each quarter of
+// NormRows rows.
 type quarters struct {
 	sums  []float32
 	width int
@@ -48,13 +49,13 @@ type quarters struct {
 
 func newQuarters(width int) quarters { return quarters{make([]float32, 4*width), width} }
 
-// of is the sum that row m adds to.
+// of returns the partial sum for row m.
 func (q quarters) of(m int) []float32 {
 	i := m % backend.NormRows / (backend.NormRows / 4)
 	return q.sums[i*q.width : (i+1)*q.width]
 }
 
-// take adds the quarters up into out, and begins anew.
+// take adds the quarters to out and clears them.
 func (q quarters) take(out []float32) {
 	w := q.width
 	for i := range out {
@@ -63,13 +64,13 @@ func (q quarters) take(out []float32) {
 	clear(q.sums)
 }
 
-// matrix is a tensor of rows.
+// matrix is a 2-D tensor in host memory.
 type matrix[T tensor.Element] struct {
 	data   []T
 	stride int
 }
 
-// matrixOf takes a tensor of two dimensions; of nil it is empty.
+// matrixOf converts a 2-D tensor. For nil it returns an empty matrix.
 func matrixOf[T tensor.Element](t *tensor.Tensor, errs *[]error) (m matrix[T]) {
 	if t != nil {
 		m = matrix[T]{elementsOf[T](t, errs), t.Stride(0)}
@@ -79,16 +80,16 @@ func matrixOf[T tensor.Element](t *tensor.Tensor, errs *[]error) (m matrix[T]) {
 
 func (m matrix[T]) there() bool { return m.data != nil }
 
-// row is n elements of row i.
+// row returns the first n elements of row i.
 func (m matrix[T]) row(i, n int) []T { return m.data[i*m.stride:][:n] }
 
-// norm is a backend.NormStats.
+// norm is a backend.NormStats bound to host memory.
 type norm struct {
 	z                       matrix[float32]
 	mean, rstd, gamma, beta []float32
 }
 
-// normOf takes what is there; of nil it is nil.
+// normOf converts the statistics. For nil it returns nil.
 func normOf(s *backend.NormStats, errs *[]error) *norm {
 	if s == nil {
 		return nil

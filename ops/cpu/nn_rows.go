@@ -8,10 +8,10 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// blocksOf is how many blocks of each rows there are in m.
+// blocksOf counts the blocks for m rows, if a block has `each` rows.
 func blocksOf(m, each int) int { return (m + each - 1) / each }
 
-// scratch is memory for each worker.
+// scratch allocates n float32 values for each worker.
 func (b *Backend) scratch(n int) [][]float32 {
 	list := make([][]float32, b.workers)
 	for i := range list {
@@ -20,7 +20,7 @@ func (b *Backend) scratch(n int) [][]float32 {
 	return list
 }
 
-// plan makes a plan of a job of a network.
+// plan returns a plan for a network job.
 func (b *Backend) plan(bound backend.Bound, errs []error, tasks ...*task) (*nnPlan, error) {
 	return &nnPlan{boundPlan: boundPlan{bound: bound}, backend: b, tasks: tasks}, errors.Join(errs...)
 }

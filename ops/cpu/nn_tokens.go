@@ -20,20 +20,20 @@ type tokens[W working] struct {
 	targets   matrix[float32]
 	weights   []float32
 	state     []int64
-	rows      [][]float32 // a worker's
+	rows      [][]float32 // one row per worker
 	valid     atomic.Int64
 	fault     atomic.Uint64
 }
 
-// tokenSource is a backend.TokenSource.
+// tokenSource is a backend.TokenSource bound to host memory.
 type tokenSource struct {
 	*backend.TokenSource
-	class      backend.Fault // of its faults
+	class      backend.Fault // class of its faults
 	values     values
 	valid, pad []uint8
 }
 
-// affine is what makes an input or a target of values.
+// affine holds the scaling that converts values to inputs or targets.
 type affine struct {
 	scale, shift []float32
 	relative     []int32
@@ -90,18 +90,18 @@ func planTokens[W working](b *Backend, job *backend.TokensJob) (backend.Plan, er
 	return plan, nil
 }
 
-// counts reports whether a tick counts.
+// counts reports whether a tick is valid and not padding.
 func (s *tokenSource) counts(b, tick int) bool {
 	return (s.valid == nil || s.valid[b*s.Valid.Stride(0)+tick*s.Valid.Stride(1)] != 0) &&
 		(!s.SkipPad || s.pad == nil || s.pad[b*s.Pad.Stride(0)+tick*s.Pad.Stride(1)] == 0)
 }
 
-// tick is the values of a tick.
+// tick returns the values at a tick.
 func (s *tokenSource) tick(buf []float32, b, tick int) []float32 {
 	return s.values.narrow(buf, b*s.Values.Stride(0)+tick*s.Values.Stride(1), s.D)
 }
 
-// check returns a value, which is a fault if it is not finite.
+// check returns x, and records a fault if x is not finite.
 func (p *tokens[W]) check(s *tokenSource, b, tick, column int, x float32) float32 {
 	if math.Float32bits(x)&0x7f800000 == 0x7f800000 {
 		lower(&p.fault, s.class|backend.MakeFault(0, (b*s.Ticks+tick)*s.D+column, 0))
@@ -109,7 +109,7 @@ func (p *tokens[W]) check(s *tokenSource, b, tick, column int, x float32) float3
 	return x
 }
 
-// row makes row b of the batch.
+// row computes row b of the batch.
 func (p *tokens[W]) row(b, worker int) {
 	j := p.job
 	half := len(p.rows[worker]) / 2

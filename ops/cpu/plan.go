@@ -6,13 +6,13 @@ import (
 	"github.com/robocache/robocache/ops/backend"
 )
 
-// boundPlan is what a plan looks at before it runs.
+// boundPlan holds the data that a plan checks before each run.
 type boundPlan struct {
 	bound  backend.Bound
 	closed atomic.Bool
 }
 
-// run gives the plan's work to a queue, if the plan and its tensors are open.
+// run runs the plan's work on a queue if the plan and its tensors are open.
 func (p *boundPlan) run(s backend.Queue, work runnable) error {
 	st, err := p.usable(s)
 	if err != nil {
@@ -21,7 +21,7 @@ func (p *boundPlan) run(s backend.Queue, work runnable) error {
 	return st.give(work)
 }
 
-// usable returns the stream as one of this backend, if the plan and its tensors are open.
+// usable returns s as this backend's queue if the plan and its tensors are open.
 func (p *boundPlan) usable(s backend.Queue) (*queue, error) {
 	st, err := queueOf(s)
 	if err != nil {
@@ -30,7 +30,7 @@ func (p *boundPlan) usable(s backend.Queue) (*queue, error) {
 	return st, p.stillOpen("Run")
 }
 
-// stillOpen says why the plan cannot run, if it cannot.
+// stillOpen returns an error if the plan or a tensor is closed.
 func (p *boundPlan) stillOpen(op string) error {
 	if p.closed.Load() {
 		return &backend.ArgError{Op: op, Arg: "plan", Kind: backend.ErrClosed}
@@ -38,7 +38,7 @@ func (p *boundPlan) stillOpen(op string) error {
 	return p.bound.CheckOpen()
 }
 
-// Tensors are those of the plan.
+// Tensors returns the plan's tensors.
 func (p *boundPlan) Tensors() *backend.Bound { return &p.bound }
 
 func (p *boundPlan) Close() error {
@@ -46,12 +46,12 @@ func (p *boundPlan) Close() error {
 	return nil
 }
 
-// steppedPlan is a plan of checks and of work.
+// steppedPlan is a plan that runs checks before its work.
 type steppedPlan struct {
 	boundPlan
 	backend      *Backend
 	checks, work task
-	by           func(do func(*task)) error // does the work in tasks, which it gives to do
+	by           func(do func(*task)) error // runs the plan: calls do for each task in turn
 }
 
 func (p *steppedPlan) Run(s backend.Queue) error { return p.run(s, p) }

@@ -10,15 +10,15 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// resamplePlan is a Resample bound to host memory, for one type of clock; a stream of a Fuse too.
+// resamplePlan is a Resample bound to host memory, for one clock type. It is also one stream in a Fuse.
 type resamplePlan[C clock] struct {
 	steppedPlan
-	*backend.ResampleJob                      // as it is checked
-	given                *backend.ResampleJob // as errors name it
+	*backend.ResampleJob                      // the job in the form that is checked
+	given                *backend.ResampleJob // the original job, for the names in errors
 	limits               limits[C]
 	src, dst             values
 	times, targets       []C
-	anchors              []int64 // of an anchored clock
+	anchors              []int64 // for an anchored clock
 	deltas               []int64
 	valid, pad           []uint8
 	age                  []C
@@ -26,14 +26,14 @@ type resamplePlan[C clock] struct {
 	dstRows              rows
 	fused                fused[C]
 	fault                *atomic.Uint64
-	each                 int // targets a piece of work
-	rowsEach             int // rows a piece of checking
+	each                 int // targets per piece
+	rowsEach             int // rows per check piece
 	scratch              []*scratch
 }
 
 const (
-	checkTile     = 1 << 15 // timestamps, or rows, a piece of checking
-	selectedCheck = 64      // rows of a selection, whose timestamps are checked with them
+	checkTile     = 1 << 15 // timestamps, or rows, per check piece
+	selectedCheck = 64      // rows of a selection, checked together with their timestamps
 )
 
 // Resample plans the interpolation of one stream at new timestamps.
@@ -47,7 +47,7 @@ func (b *Backend) Resample(job *backend.ResampleJob) (backend.Plan, error) {
 	return newCPUResample[float32](b, job)
 }
 
-// clockElement is a clock's type as an element of tensors.
+// clockElement is a clock type that is also a tensor's element type.
 type clockElement interface {
 	clock
 	tensor.Element
@@ -59,7 +59,7 @@ func newCPUResample[C clockElement](b *Backend, job *backend.ResampleJob) (*resa
 	job = job.Checked()
 	p.ResampleJob = job
 	var errs [11]error
-	if job.Src != nil { // a stream of a Fuse may be missing
+	if job.Src != nil { // a Fuse stream may be missing
 		p.src, errs[0] = newValues(job.Src)
 		p.times, errs[2] = tensor.Elements[C](job.SrcTimes)
 	}
@@ -103,7 +103,7 @@ func newCPUResample[C clockElement](b *Backend, job *backend.ResampleJob) (*resa
 	return p, nil
 }
 
-// steps does the work: it splits it into tasks and gives each to do.
+// steps runs the checks and then, if they find no fault, the work. It passes each task to do.
 func (p *resamplePlan[C]) steps(do func(*task)) error {
 	if p.Idle() {
 		return nil
@@ -122,12 +122,12 @@ func (p *resamplePlan[C]) report(class backend.Fault, position int, reason backe
 	lower(p.fault, backend.MakeFault(class, position, reason).InStream(p.fused.stream))
 }
 
-// rows says where each row of a padded or packed tensor begins and how long it is.
+// rows holds the start and length of each row in a padded or packed tensor.
 type rows struct {
-	n, all  int // rows; the padded length, or of all packed rows together
+	n, all  int // number of rows; padded length, or total length if packed
 	lengths []int64
 	offsets []int64
-	starts  []int64 // with lengths, of a selection from a packed tensor
+	starts  []int64 // with lengths: for a selection from a packed tensor
 }
 
 func newRows(b, n int, lengths, offsets *tensor.Tensor) (rows, error) {
@@ -141,8 +141,7 @@ func newRows(b, n int, lengths, offsets *tensor.Tensor) (rows, error) {
 	return r, err
 }
 
-// row returns the start of row b in a packed tensor, 0 in a padded one, and its length. Values that do not fit the tensor are cut so
-// that they do.
+// row returns row b's start in a packed tensor (0 in a padded one) and its length. Values that do not fit the tensor are clamped.
 func (r *rows) row(b int) (start, n int) {
 	switch {
 	case r.offsets != nil:
@@ -158,7 +157,7 @@ func (r *rows) row(b int) (start, n int) {
 	return 0, r.all
 }
 
-// fits reports whether row b's length or offsets are in range, in order, and cover the whole of a packed tensor.
+// fits reports whether row b's length or offsets are in range and in order, and cover a packed tensor completely.
 func (r *rows) fits(b int) bool {
 	switch {
 	case r.offsets != nil:
@@ -173,12 +172,12 @@ func (r *rows) fits(b int) bool {
 	return true
 }
 
-// find returns the row of target i and its index there; -1 if no row holds it.
+// find returns the row of target i and the index in that row; -1 if no row holds it.
 func (r *rows) find(i int) (b, index int) {
 	if r.offsets == nil {
 		return i / r.all, i % r.all
 	}
-	lo, hi := -1, r.n // offsets[lo] <= i
+	lo, hi := -1, r.n // invariant: offsets[lo] <= i
 	for hi-lo > 1 {
 		if mid := (lo + hi) / 2; r.offsets[mid] <= int64(i) {
 			lo = mid
@@ -196,7 +195,7 @@ func (r *rows) find(i int) (b, index int) {
 	return lo, i - start
 }
 
-// check looks at one piece of the rows' lengths and of the source timestamps.
+// check checks one piece's row lengths and the source timestamps.
 func (p *resamplePlan[C]) check(piece, _ int) {
 	first := piece * p.rowsEach
 	for b := first; b < min(first+p.rowsEach, p.B); b++ {
@@ -221,7 +220,7 @@ func (p *resamplePlan[C]) check(piece, _ int) {
 	p.checkTimestamps(piece*checkTile, min((piece+1)*checkTile, p.Timestamps()))
 }
 
-// checkTimestamp looks at timestamp i, which lies at `at`, and at the one before it, unless it is its row's first.
+// checkTimestamp checks timestamp i, stored at index `at`. Unless it is the first in its row, it must not be less than the one before.
 func (p *resamplePlan[C]) checkTimestamp(i, at int, first bool) {
 	t := p.times[at]
 	switch reason := badTime(t); {
@@ -232,7 +231,7 @@ func (p *resamplePlan[C]) checkTimestamp(i, at int, first bool) {
 	}
 }
 
-// rowStart reports whether timestamp i begins a packed row.
+// rowStart reports whether timestamp i is the first in a packed row.
 func (p *resamplePlan[C]) rowStart(i int) bool {
 	if p.SrcOffsets == nil {
 		return false
@@ -241,7 +240,7 @@ func (p *resamplePlan[C]) rowStart(i int) bool {
 	return k == 0
 }
 
-// badTime returns why t cannot be a time, or 0.
+// badTime returns the reason why t is not a valid time, or 0.
 func badTime[C clock](t C) backend.Fault {
 	switch x := any(t).(type) {
 	case int64:
@@ -256,7 +255,7 @@ func badTime[C clock](t C) backend.Fault {
 	return 0
 }
 
-// target makes all features of target i, counted over all rows, and returns the sample it found.
+// target computes all features of target i, counted over all rows. It returns the sample that it found.
 func (p *resamplePlan[C]) target(i, guess int, s *scratch) int {
 	b, t := p.dstRows.find(i)
 	outRow, outIndex := b, t
@@ -264,7 +263,7 @@ func (p *resamplePlan[C]) target(i, guess int, s *scratch) int {
 		outRow, outIndex = 0, i
 	}
 	out := outRow*p.DstBatch + outIndex*p.DstStep
-	start, n, targets := 0, 0, 0 // of a packed target that is in no row: there may be none
+	start, n, targets := 0, 0, 0 // for a packed target that is in no row
 	if b >= 0 {
 		start, n = p.srcRows.row(b)
 		_, targets = p.dstRows.row(b)
@@ -320,7 +319,7 @@ func (p *resamplePlan[C]) target(i, guess int, s *scratch) int {
 	return l.k
 }
 
-// outside reports whether a target is outside the samples, where Edge says what it gets.
+// outside reports whether a target is outside the samples, so that Edge decides its value.
 func (p *resamplePlan[C]) outside(l *located) bool {
 	return l.place == below || l.place == above && p.Edge != backend.EdgeHold
 }
@@ -331,7 +330,8 @@ func (p *resamplePlan[C]) filled(l *located) bool {
 	return fills && (p.outside(l) || l.place == nowhere) || l.gap && p.FillGaps
 }
 
-// timeOf returns the time of target t of its row, which a tensor has at index of row outRow, and whether what it is made of is out of range.
+// timeOf returns target t's time in its row. The tensor holds it at index in row outRow. far reports whether an anchor and a delta
+// give a time outside the range.
 func (p *resamplePlan[C]) timeOf(t, outRow, index int) (x C, far bool) {
 	switch {
 	case p.targets != nil:
@@ -344,7 +344,7 @@ func (p *resamplePlan[C]) timeOf(t, outRow, index int) (x C, far bool) {
 	return tick[C](&p.Targets, t), false
 }
 
-// mark writes what is known of a target without looking at its features.
+// mark writes a target's outputs other than features: pad, valid and age.
 func (p *resamplePlan[C]) mark(row, index int, ok uint8, age C, past uint8) {
 	if p.pad != nil {
 		p.pad[row*p.PadBatch+index*p.PadStep] = past

@@ -27,7 +27,7 @@ func (b *Backend) OpenShared(handle []byte, dtype tensor.DType, shape []int) (*t
 	return b.tensor("OpenShared", dtype, shape, func(n int64) (mapped.Shared, error) { return mapped.OpenShared(string(handle), n) })
 }
 
-// tensor makes one of memory that processes share.
+// tensor returns a tensor in memory that processes share.
 func (b *Backend) tensor(op string, dtype tensor.DType, shape []int, open func(n int64) (mapped.Shared, error)) (*tensor.Tensor, error) {
 	n, err := tensor.NumElements(shape...)
 	if err != nil {
@@ -47,7 +47,7 @@ func (b *Backend) tensor(op string, dtype tensor.DType, shape []int, open func(n
 	return t, nil
 }
 
-// meeting is a plan of a MeetJob.
+// meeting is the plan of a MeetJob.
 type meeting struct {
 	nnPlan
 	left atomic.Bool

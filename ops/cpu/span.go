@@ -2,16 +2,15 @@ package cpu
 
 import "github.com/robocache/robocache/ops/backend"
 
-// The parts of a Resample that take its time: the check of the timestamps, and the targets of a row in order.
-
+// The two parts of a Resample that take most time: checking the timestamps, and computing the targets of a row in order.
 const (
-	pieceCost = 1 << 16 // a piece of work, in features copied: some 20 us
-	batchMost = 64      // targets whose features are made in one call
+	pieceCost = 1 << 16 // cost of a piece, in copied features: about 20 us
+	batchMost = 64      // targets interpolated in one call
 )
 
-// targetsAPiece returns how many targets make a piece of work.
+// targetsAPiece counts the targets per piece.
 func targetsAPiece(channels []backend.Channel, d int) int {
-	cost := 64 + d // finding the target, and its features
+	cost := 64 + d // finding the target, and copying its features
 	for _, c := range channels {
 		if c.Interp > backend.InterpNearest {
 			cost += 31 * (c.Hi - c.Lo)
@@ -20,7 +19,7 @@ func targetsAPiece(channels []backend.Channel, d int) int {
 	return max(pieceCost/cost, 1)
 }
 
-// checkTimestamps looks at the timestamps lo to hi-1 of all rows.
+// checkTimestamps checks timestamps lo to hi-1, counted over all rows.
 func (p *resamplePlan[C]) checkTimestamps(lo, hi int) {
 	for lo < hi {
 		b, k := 0, lo
@@ -37,10 +36,11 @@ func (p *resamplePlan[C]) checkTimestamps(lo, hi int) {
 	}
 }
 
-// checkRuns looks at timestamps t, of which the first is timestamp i, lies at `at`, and is its row's first or not.
+// checkRuns checks timestamps t. The first one is timestamp i, stored at `at`; first reports whether it begins a row.
 func (p *resamplePlan[C]) checkRuns(i, at int, t []C, first bool) {
 	for k := 0; k < len(t); {
-		// A timestamp after a run that ascends, and both ends of the run: what is between them is as good as they are.
+		// Check the timestamp after each ascending run, and both ends of the run. If the ends are valid times, so are the timestamps
+		// between them.
 		end := k + ascending(t[k:])
 		p.checkTimestamp(i+k, at+k, first && k == 0)
 		if end-1 > k && (badTime(t[k]) != 0 || badTime(t[end-1]) != 0) {
@@ -52,7 +52,7 @@ func (p *resamplePlan[C]) checkRuns(i, at int, t []C, first bool) {
 	}
 }
 
-// ascending returns how many of the first timestamps do not decrease, at least 1. A NaN ends them.
+// ascending counts the timestamps at the start that do not decrease, at least 1. A NaN ends them.
 func ascending[C clock](t []C) int {
 	last := t[0]
 	for i, x := range t[1:] {
@@ -64,7 +64,7 @@ func ascending[C clock](t []C) int {
 	return len(t)
 }
 
-// tile makes one piece of the targets.
+// tile computes one piece's targets.
 func (p *resamplePlan[C]) tile(piece, worker int) {
 	s, guess := p.scratch[worker], 0
 	i, end := piece*p.each, min((piece+1)*p.each, p.Rows())
@@ -72,14 +72,14 @@ func (p *resamplePlan[C]) tile(piece, worker int) {
 		p.span(i, end, s)
 		return
 	}
-	s.cubic.from = -1 // another run's values may have been there
+	s.cubic.from = -1 // the cache may hold values from another run
 	for ; i < end; i++ {
 		guess = p.target(i, guess, s)
 	}
 }
 
-// plain reports whether all features are of one kind that takes or mixes two samples, as they are, and no sample can be out of
-// tolerance.
+// plain reports whether all features share one interpolation that copies or blends two samples without conversion, and no sample can be
+// outside the tolerance.
 func (p *resamplePlan[C]) plain() bool {
 	if len(p.Channels) != 1 || p.fused.affine() {
 		return false
@@ -88,8 +88,8 @@ func (p *resamplePlan[C]) plain() bool {
 	return kind == backend.InterpLinear || kind <= backend.InterpNearest && !p.limits.hasTolerance
 }
 
-// span makes targets lo to hi-1 of a plain job, counted over all rows. It does what target does for those that lie in a bracket,
-// and leaves the others to it.
+// span computes targets lo to hi-1 of a plain job, counted over all rows. It handles targets inside a bracket itself, and calls target
+// for the others.
 func (p *resamplePlan[C]) span(lo, hi int, s *scratch) {
 	for lo < hi {
 		b, t := p.dstRows.find(lo)
@@ -111,7 +111,8 @@ func (p *resamplePlan[C]) span(lo, hi int, s *scratch) {
 	}
 }
 
-// rowSpan makes count targets of row b from its target t, which is target i of all rows. The row has n samples, 2 or more.
+// rowSpan computes count targets of row b, starting with the row's target t, which is target i over all rows. The row has n >= 2
+// samples.
 func (p *resamplePlan[C]) rowSpan(i, b, t, count, start, n int, s *scratch) {
 	outRow, outIndex := b, t
 	if p.DstOffsets != nil {
@@ -123,7 +124,7 @@ func (p *resamplePlan[C]) rowSpan(i, b, t, count, start, n int, s *scratch) {
 	out := outRow*p.DstBatch + outIndex*p.DstStep
 	kind, marked := p.Channels[0].Interp, p.valid != nil || p.age != nil || p.pad != nil
 	offset := p.fused.offset
-	k, step := 0, 0 // the sample that was found last, and how far from the one before
+	k, step := 0, 0 // the last sample found, and its distance from the one before
 	for j := range count {
 		x, far := p.timeOf(t+j, outRow, outIndex+j)
 		if offset != 0 || far {
@@ -137,7 +138,8 @@ func (p *resamplePlan[C]) rowSpan(i, b, t, count, start, n int, s *scratch) {
 			p.target(i+j, k, s)
 			continue
 		}
-		// Targets mostly move on evenly. The bounds hold for timestamps out of order too.
+		// Targets are usually evenly spaced, so the last step predicts the next sample. The bounds also hold if timestamps are out of
+		// order.
 		guess := min(max(k+step, 0), n-2)
 		if !(times[guess] <= x && x < times[guess+1]) {
 			guess = min(lastAtOrBefore(times, x, guess), n-2)
@@ -145,7 +147,7 @@ func (p *resamplePlan[C]) rowSpan(i, b, t, count, start, n int, s *scratch) {
 		step, k = guess-k, guess
 		dx, h := x-times[k], times[k+1]-times[k]
 		near := p.limits.hasSnap && dx != 0 && min(dx, times[k+1]-x) <= p.limits.snap
-		if h < dx || near || p.limits.hasGap && h > p.limits.gap { // h < dx: int64, of 2^63
+		if h < dx || near || p.limits.hasGap && h > p.limits.gap { // h < dx: an int64 difference of at least 2^63 overflows
 			p.target(i+j, k, s)
 			continue
 		}
@@ -168,7 +170,7 @@ func (p *resamplePlan[C]) rowSpan(i, b, t, count, start, n int, s *scratch) {
 	p.flush(s)
 }
 
-// flush makes the features of the targets that were put off.
+// flush computes the features of the deferred targets.
 func (p *resamplePlan[C]) flush(s *scratch) {
 	p.dst.lerpRows(p.src, s.items, p.SrcStep, p.D, s)
 	s.items = s.items[:0]

@@ -8,12 +8,12 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// tallyPlan is a Tally bound to host memory. A piece of its work is a column.
+// tallyPlan is a Tally bound to host memory. A piece of work is one column.
 type tallyPlan struct {
 	steppedPlan
 	*backend.TallyJob
 	counts, sums, prefixes []int64
-	value                  func(at int) uint32 // the bits of an element of Src, as f32
+	value                  func(at int) uint32 // the bits of an element of Src, as float32
 }
 
 // Tally plans the counts and sums per column for the exact statistics in package stats.
@@ -43,7 +43,7 @@ func (b *Backend) Tally(job *backend.TallyJob) (backend.Plan, error) {
 	return p, nil
 }
 
-// column tallies a column.
+// column tallies column d.
 func (p *tallyPlan) column(d, _ int) {
 	step := p.Src.Stride(0)
 	counts := p.counts[d*p.P*backend.TallyDigits : (d+1)*p.P*backend.TallyDigits]

@@ -50,7 +50,7 @@ func usedSamples[C clockElement](job *backend.ResampleJob, times, targets *tenso
 	return used, nil
 }
 
-// sources returns the range lo to hi-1 of the samples that channel reads for a target.
+// sources returns the range lo to hi-1 of the samples that a channel reads for a target.
 func (p *resamplePlan[C]) sources(c *backend.Channel, l *located, x C) (lo, hi int) {
 	switch {
 	case c.Interp.Windowed() && (l.place == inside || l.place == exact):

@@ -5,7 +5,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// values is the memory of a value tensor: a typed slice, and whether it is computed in float64.
+// values is the memory of a value tensor: a typed slice. wide reports whether computations use float64.
 type values struct {
 	data any
 	wide bool
@@ -27,7 +27,7 @@ func newValues(t *tensor.Tensor) (values, error) {
 	return values{data, t.DType() == tensor.F64}, err
 }
 
-// len is the number of elements that the memory holds.
+// len returns the element count.
 func (v values) len() int {
 	switch d := v.data.(type) {
 	case []float32:
@@ -41,7 +41,7 @@ func (v values) len() int {
 	}
 }
 
-// narrow returns n values as float32, in buf or in place. The dtype is not f64.
+// narrow returns n values as float32, in place if possible, or in buf. The dtype must not be float64.
 func (v values) narrow(buf []float32, at, n int) []float32 {
 	buf = buf[:n]
 	switch d := v.data.(type) {
@@ -77,7 +77,7 @@ func (v values) float(at int) float64 {
 	}
 }
 
-// floats reads values as float64.
+// floats reads len(out) values as float64.
 func (v values) floats(out []float64, at int) {
 	switch d := v.data.(type) {
 	case []float32:
@@ -97,7 +97,7 @@ func (v values) floats(out []float64, at int) {
 	}
 }
 
-// add adds values to float64 sums.
+// add adds len(sum) values to float64 sums.
 func (v values) add(sum []float64, at int) {
 	switch d := v.data.(type) {
 	case []float32:
@@ -119,7 +119,7 @@ func (v values) add(sum []float64, at int) {
 	}
 }
 
-// put32 rounds float32 values once to the dtype.
+// put32 writes float32 values, rounded once to the dtype.
 func (v values) put32(at int, in []float32) {
 	switch d := v.data.(type) {
 	case []float32:
@@ -143,7 +143,7 @@ func (v values) put32(at int, in []float32) {
 	}
 }
 
-// put64 rounds float64 values once to the dtype.
+// put64 writes float64 values, rounded once to the dtype.
 func (v values) put64(at int, in []float64) {
 	switch d := v.data.(type) {
 	case []float32:
@@ -163,7 +163,7 @@ func (v values) put64(at int, in []float64) {
 	}
 }
 
-// copyFrom takes n values of src. Values of one dtype keep their bits.
+// copyFrom copies n values from src. If both have the same dtype, the bits stay the same.
 func (v values) copyFrom(at int, src values, from, n int, buf []float32) {
 	switch d := v.data.(type) {
 	case []float32:
@@ -194,13 +194,13 @@ func (v values) copyFrom(at int, src values, from, n int, buf []float32) {
 	}
 }
 
-// lerp makes one item of lerpRows: n features between those at from and those at to.
+// lerp interpolates n features between positions from and to, as one item of lerpRows.
 func (v values) lerp(at int, src values, from, to, n int, a float64, s *scratch) {
 	item := [1]lerpItem{{from, at, a}}
 	v.lerpRows(src, item[:], to-from, n, s)
 }
 
-// fill writes one value, rounded once, n times.
+// fill writes x n times, rounded once to the dtype.
 func (v values) fill(at, n int, x float64, s *scratch) {
 	for i := range s.wide[:n] {
 		s.wide[i] = x
@@ -208,12 +208,12 @@ func (v values) fill(at, n int, x float64, s *scratch) {
 	v.put64(at, s.wide[:n])
 }
 
-// scratch is a worker's memory for one row of features, and for the targets that are made together.
+// scratch is a worker's memory for one row of features, and for targets that are computed together.
 type scratch struct {
 	a, b, out []float32
 	wide      []float64
 	items     []lerpItem
-	row       values // of f32
+	row       values // float32
 	cubic     cubic
 }
 

@@ -9,41 +9,41 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// voxelizePlan is a Voxelize bound to host memory. Points are sorted by cell and then by number, so that a voxel is a range of
-// them, or for counts and occupancy brought to a few ranges of cells; all memory is made with the plan.
+// voxelizePlan is a Voxelize bound to host memory. Points are sorted by cell and then by index, so that each voxel is a range of
+// points. For counts and occupancy they are only grouped by ranges of cells. All memory is allocated with the plan.
 type voxelizePlan struct {
 	boundPlan
 	*backend.VoxelizeJob
 	backend  *Backend
 	points   values
-	poses    values // of the points' type
-	narrow   values // poses of f32, if they are to be widened
+	poses    values // poses in the points' dtype
+	narrow   values // float32 poses, if they must be widened
 	features values
-	step     int  // of features
-	double   bool // as job.Double
+	step     int  // elements between features of consecutive points
+	double   bool // job.Double()
 	labels   []int32
 	rows     rows
 
-	grid     values // outputs of features
+	grid     values // output for features
 	grid8    []uint8
 	grid32   []int32
 	coords   []int32
 	counts   []int32
 	splits   []int64
 	inverse  []int32
-	keys     []int64 // of each point, or negative
+	keys     []int64 // a key per point; negative if the point is not counted
 	sort     pointSort
-	order    []uint64 // points in range, sorted: entries of sort
-	cells    int      // that hold points, if not dense
-	starts   []int32  // of each cell's points in order, and the end of the last
-	firsts   []int32  // hard voxels: the cell of which each point is the first, or -1
+	order    []uint64 // points in range, sorted: entries of pointSort
+	cells    int      // number of cells with points, if not dense
+	starts   []int32  // start of each cell's points in order, and the end of the last
+	firsts   []int32  // hard voxels: the cell for which a point is the first, or -1
 	ranked   []int32  // each voxel's cell
-	strides  [3]int64 // of a key, by x, y and z
+	strides  [3]int64 // key strides by x, y and z
 	binning  task
 	filling  task
 	reducing task
-	scratch  []voxelScratch  // of the backend, of which one task runs at a time
-	majority [][]int32       // each worker's labels
+	scratch  []voxelScratch  // the backend's memory, shared because only one task runs at a time
+	majority [][]int32       // labels for each worker
 	counters [4]atomic.Int64 // in range, out of range, not finite, kept by voxels
 	last     backend.VoxelCounts
 }
@@ -51,9 +51,9 @@ type voxelizePlan struct {
 const (
 	keyOutOfRange = -1
 	keyNotFinite  = -2
-	voxelTile     = 256     // voxels a piece of work
-	runTile       = 2048    // points a piece of work, of which the cells are made that begin among them
-	fillTile      = 1 << 17 // elements of a grid a piece of work
+	voxelTile     = 256     // voxels per piece
+	runTile       = 2048    // points per piece; it computes the cells that begin among them
+	fillTile      = 1 << 17 // grid elements per piece
 )
 
 // Voxelize plans the voxels for a point cloud.
@@ -82,7 +82,7 @@ func (b *Backend) Voxelize(job *backend.VoxelizeJob) (backend.VoxelizePlan, erro
 	}
 	var err error
 	p.rows, err = newRows(job.B, job.N, nil, job.Offsets)
-	if job.B == 0 { // its one offset is checked as the length of a row
+	if job.B == 0 { // the only offset is checked like a row's length
 		p.rows, err = newRows(1, job.N, job.Offsets, nil)
 	}
 	if err = errors.Join(append(errs, err)...); err != nil {
@@ -129,11 +129,11 @@ func (b *Backend) Voxelize(job *backend.VoxelizeJob) (backend.VoxelizePlan, erro
 	return p, nil
 }
 
-// roomForScratch returns an error if there is not the memory that a plan keeps: points without strides may be many and take little.
+// roomForScratch returns an error if memory for the plan would not fit. A strided tensor may have many points in little memory.
 func (p *voxelizePlan) roomForScratch() error {
 	each := 8 + 8 // a key and an entry
 	if p.sorts() {
-		each += 8 // and another
+		each += 8 // a second entry for sorting
 	}
 	if p.Mode != backend.VoxelDense {
 		each += 8
@@ -151,7 +151,7 @@ func (p *voxelizePlan) roomForScratch() error {
 	return &backend.MemoryError{Device: "host", What: fmt.Sprintf("a plan's scratch memory for %d points", p.N), Bytes: bytes, Err: tensor.ErrOutOfMemory}
 }
 
-// sorts reports whether the result needs the points of each cell together.
+// sorts reports whether the result needs each cell's points together.
 func (p *voxelizePlan) sorts() bool {
 	return p.Mode != backend.VoxelDense || p.Reduce.OfFeatures() || p.Reduce == backend.ReduceMajority
 }
@@ -217,7 +217,7 @@ func (p *voxelizePlan) execute() error {
 	return nil
 }
 
-// findCells finds where the points of each cell begin.
+// findCells finds the start of each cell's points.
 func (p *voxelizePlan) findCells() {
 	p.cells = 0
 	last := int64(-1)
@@ -230,9 +230,9 @@ func (p *voxelizePlan) findCells() {
 	p.starts[p.cells] = int32(len(p.order))
 }
 
-// enumerate gives cells their voxels, in the order of the keys or of the first points.
+// enumerate assigns voxels to cells, in key order or in the order of the cells' first points.
 func (p *voxelizePlan) enumerate() {
-	// Rows follow one another in both orders.
+	// Batch rows are consecutive in both orders.
 	voxel, row, inRow := 0, 0, 0
 	rowBegin, rowCells := int64(0), int64(p.CellsARow())
 	if p.splits != nil {

@@ -6,7 +6,7 @@ import (
 	"sort"
 )
 
-// bin finds the keys of a piece of the points, and counts their digits for the first pass of the sort.
+// bin computes the keys for a piece of the points, and counts their digits for the sort's first pass.
 func (p *voxelizePlan) bin(piece, _ int) {
 	lo, hi := p.sort.piece(piece, p.N)
 	row := 0
@@ -34,8 +34,8 @@ func (p *voxelizePlan) bin(piece, _ int) {
 	}
 }
 
-// binRow does so for points lo to end, of one row. A quotient is in a grid of n cells if it is at least 0 and below n, and its index is
-// then its whole part: its floor decides no differently.
+// binRow does this for points lo to end-1 in one batch row. A coordinate divided by the cell size is inside a grid with n cells if it
+// is at least 0 and below n. Truncation then gives the cell index, like floor.
 func binRow[T float32 | float64](p *voxelizePlan, lo, end, row, piece int, found *[3]int64) {
 	var from, size [3]T
 	var n [3]float64
@@ -68,7 +68,7 @@ func binRow[T float32 | float64](p *voxelizePlan, lo, end, row, piece int, found
 	}
 }
 
-// poseOf returns a row's pose, nil if there is none.
+// poseOf returns a batch row's pose, nil if there is none.
 func poseOf[T float32 | float64](p *voxelizePlan, row int) *[16]T {
 	if p.Poses == nil {
 		return nil
@@ -76,7 +76,7 @@ func poseOf[T float32 | float64](p *voxelizePlan, row int) *[16]T {
 	return (*[16]T)(p.poses.data.([]T)[row*p.PoseBatch:])
 }
 
-// posed is a position after a pose. Each step rounds on its own.
+// posed applies a pose to a position. Each step rounds separately.
 func posed[T float32 | float64](m *[16]T, p [3]T) (pos [3]T) {
 	for a := range pos {
 		r := m[4*a:][:4]
@@ -85,7 +85,7 @@ func posed[T float32 | float64](m *[16]T, p [3]T) (pos [3]T) {
 	return pos
 }
 
-// position returns a point of type T after its row's pose.
+// position returns a point in type T with its row's pose applied.
 func position[T float32 | float64](p *voxelizePlan, i, row int) [3]T {
 	pos := [3]T(p.points.data.([]T)[i*p.PointStep:])
 	if m := poseOf[T](p, row); m != nil {
@@ -94,7 +94,7 @@ func position[T float32 | float64](p *voxelizePlan, i, row int) [3]T {
 	return pos
 }
 
-// fillCounts makes a range of the cells of a dense grid of occupancy or counts.
+// fillCounts writes a range of cells in a dense grid of occupancy or counts.
 func (p *voxelizePlan) fillCounts(bucket, _ int) {
 	lo, hi, points := p.sort.bucket(bucket, p.Keys())
 	if lo >= hi {
@@ -122,7 +122,7 @@ func (p *voxelizePlan) fillCounts(bucket, _ int) {
 	}
 }
 
-// fillEmpty gives a piece of a dense grid the value of empty cells.
+// fillEmpty writes the value of empty cells to a piece of a dense grid.
 func (p *voxelizePlan) fillEmpty(piece, _ int) {
 	switch d := p.grid.data.(type) {
 	case nil:
@@ -135,7 +135,7 @@ func (p *voxelizePlan) fillEmpty(piece, _ int) {
 }
 
 func empty[T uint8 | int32 | float32 | float64](p *voxelizePlan, cells []T) {
-	if math.Float64bits(p.Empty) == 0 { // and not -0
+	if math.Float64bits(p.Empty) == 0 { // excludes -0
 		clear(cells)
 		return
 	}
@@ -147,7 +147,7 @@ func pieceOf[T any](s []T, piece int) []T {
 	return s[lo:min(lo+fillTile, len(s))]
 }
 
-// fill copies some of the first over the rest, which is faster than one by one.
+// fill sets all elements to x. It copies an initial block over the rest, which is faster than one element at a time.
 func fill[T any](s []T, x T) {
 	first := s[:min(len(s), 1024)]
 	for i := range first {

@@ -7,31 +7,31 @@ import (
 )
 
 const (
-	together  = 64   // features of a cell that are made at once
-	lotValues = 8192 // features of points next to each other that are brought together, so that most of the waiting for memory is done at once
+	together  = 64   // cell features that are reduced together
+	lotValues = 8192 // feature values gathered together from sorted points, so that most memory waits overlap
 )
 
 // voxelScratch is a worker's memory.
 type voxelScratch struct {
 	narrow  lots[float32]
 	wide    lots[float64]
-	made    [together]float64 // what wide features of a cell make, to be rounded
+	made    [together]float64 // results for a cell, before rounding
 	top     [together]uint32  // the greatest magnitudes
-	scale   [together]float64 // what makes a value a number of units
+	scale   [together]float64 // factors that convert values to integer units
 	sum     [together]int64
-	hi, low [together]int64 // of the sums, hi * 2^32 + low
+	hi, low [together]int64 // the sums, hi * 2^32 + low
 	tops    [together]uint64
 	sums    [together]wideSum
 }
 
-// lots are features of the sorted points from begin to end, brought together.
+// lots holds gathered features of the sorted points begin to end-1.
 type lots[T float32 | float64] struct {
 	begin, end int
 	lot        [lotValues]T
 }
 
-// cellRun is sorted points lo to hi, which are those of a cell, and where their features from f on go. Of points up to `limit` the features
-// are wanted soon.
+// cellRun is a cell's range lo to hi of sorted points, for features from f on. The features of later points up to limit will be needed
+// soon.
 type cellRun[T float32 | float64] struct {
 	p             *voxelizePlan
 	lots          *lots[T]
@@ -40,7 +40,7 @@ type cellRun[T float32 | float64] struct {
 	out           []T
 }
 
-// reduceRuns makes the cells of a dense grid of which the first point is in a piece of the sorted ones.
+// reduceRuns reduces each cell of a dense grid that has its first point in a piece of the sorted points.
 func (p *voxelizePlan) reduceRuns(piece, worker int) {
 	begin, end := piece*runTile, min((piece+1)*runTile, len(p.order))
 	for begin > 0 && begin < end && p.sort.key(p.order[begin]) == p.sort.key(p.order[begin-1]) {
@@ -72,7 +72,7 @@ func (p *voxelizePlan) reduceVoxels(piece, worker int) {
 	})
 }
 
-// eachFeatures gives do the features that are reduced, some at once; those of a majority are its labels.
+// eachFeatures calls do for groups of features that are reduced together. For a majority, the only feature is the label.
 func (p *voxelizePlan) eachFeatures(worker int, do func(f, n int)) {
 	switch {
 	case p.Reduce == backend.ReduceMajority:
@@ -86,8 +86,8 @@ func (p *voxelizePlan) eachFeatures(worker int, do func(f, n int)) {
 	}
 }
 
-// reduce makes features f to f+n of a cell, of sorted points lo to hi. They go to cell or voxel number `at`. Features of points up to limit are
-// wanted soon.
+// reduce reduces features f to f+n-1 of a cell with sorted points lo to hi-1, and writes them to cell or voxel number `at`. The
+// features of later points up to limit will be needed soon.
 func (p *voxelizePlan) reduce(lo, hi, limit, f, n, at, worker int) {
 	if p.Reduce == backend.ReduceMajority {
 		p.grid32[at] = p.commonest(p.order[lo:hi], p.majority[worker])
@@ -108,7 +108,7 @@ func (p *voxelizePlan) reduce(lo, hi, limit, f, n, at, worker int) {
 	}
 }
 
-// simple makes what needs no sum, and reports whether it did.
+// simple handles reductions that need no sum, and reports whether it did.
 func (r *cellRun[T]) simple() bool {
 	switch {
 	case r.hi-r.lo == 1:
@@ -121,7 +121,8 @@ func (r *cellRun[T]) simple() bool {
 	return true
 }
 
-// describe writes a voxel's coordinates and count, its number at its points, and the points of a hard one. It returns how many points it keeps.
+// describe writes a voxel's coordinates and count, the voxel's number for each of its points, and the points in a hard voxel. It
+// returns how many points the voxel keeps.
 func (p *voxelizePlan) describe(c, voxel int) int {
 	points := p.order[p.starts[c]:p.starts[c+1]]
 	axes, key := p.Axes(), p.sort.key(points[0])
@@ -151,7 +152,7 @@ func (p *voxelizePlan) describe(c, voxel int) int {
 	return len(points)
 }
 
-// keep writes the points of a hard voxel.
+// keep writes the points in a hard voxel.
 func (p *voxelizePlan) keep(points []uint64, voxel, row int) {
 	width := 3 + p.F
 	from, to := voxel*p.P*width, (voxel+1)*p.P*width
@@ -183,7 +184,7 @@ func (p *voxelizePlan) keep(points []uint64, voxel, row int) {
 	}
 }
 
-// coordinates are those of a point from one on, after its row's pose.
+// coordinates writes a posed point's coordinates, starting with axis from.
 func coordinates[T float32 | float64](p *voxelizePlan, out []T, i, row, from int) {
 	if p.Wide() {
 		pos := position[float64](p, i, row)
@@ -198,7 +199,7 @@ func coordinates[T float32 | float64](p *voxelizePlan, out []T, i, row, from int
 	}
 }
 
-// rowOf is the row of a cell.
+// rowOf returns a cell's batch row.
 func (p *voxelizePlan) rowOf(key int64) int {
 	if p.B == 1 {
 		return 0
@@ -206,7 +207,7 @@ func (p *voxelizePlan) rowOf(key int64) int {
 	return int(key / int64(p.CellsARow()))
 }
 
-// each gives do the run's features, as many points at once as a lot has, one after the other.
+// each calls do with the run's features in order, as many points at once as fit in a lot.
 func (r *cellRun[T]) each(do func(rows []T)) {
 	most := lotValues / len(r.out)
 	for lo := r.lo; lo < r.hi; lo += most {
@@ -214,7 +215,7 @@ func (r *cellRun[T]) each(do func(rows []T)) {
 	}
 }
 
-// lot returns the features of sorted points lo to hi of the run.
+// lot returns the features of sorted points lo to hi-1.
 func (r *cellRun[T]) lot(lo, hi int) []T {
 	n, s := len(r.out), r.lots
 	if lo < s.begin || hi > s.end {
@@ -223,7 +224,7 @@ func (r *cellRun[T]) lot(lo, hi int) []T {
 	return s.lot[(lo-s.begin)*n : (hi-s.begin)*n]
 }
 
-// gather brings the features of sorted points lo to hi together, or their coordinates where there are no features.
+// gather copies the features of sorted points lo to hi-1 to the lot, or their coordinates if there are no features.
 func (r *cellRun[T]) gather(lo, hi int) {
 	p, s, n := r.p, r.lots, len(r.out)
 	s.begin, s.end = lo, hi
@@ -258,7 +259,7 @@ func (r *cellRun[T]) gather(lo, hi int) {
 	}
 }
 
-// commonest returns the commonest label of points, the smallest of several. It uses memory for as many labels.
+// commonest returns the most frequent label of the points, the smallest if several tie. labels is scratch memory for as many labels.
 func (p *voxelizePlan) commonest(points []uint64, labels []int32) int32 {
 	labels = labels[:len(points)]
 	for k, e := range points {
@@ -279,7 +280,7 @@ func (p *voxelizePlan) commonest(points []uint64, labels []int32) int32 {
 	return best
 }
 
-// single makes features of a cell of one point.
+// single computes the features of a cell with one point.
 func (r *cellRun[T]) single() {
 	row := r.lot(r.lo, r.hi)
 	out := r.out[:len(row)]
@@ -300,7 +301,7 @@ func (r *cellRun[T]) single() {
 	}
 }
 
-// extreme makes the greatest or smallest features of a cell.
+// extreme computes the greatest or smallest features of a cell.
 func (r *cellRun[T]) extreme() {
 	best, down := r.out, r.p.Reduce == backend.ReduceMin
 	copy(best, r.lot(r.lo, r.lo+1))
@@ -309,7 +310,7 @@ func (r *cellRun[T]) extreme() {
 			row := rows[:len(best)]
 			if down {
 				for k, x := range row {
-					best[k] = min(best[k], x) // which know of NaN and -0
+					best[k] = min(best[k], x) // min and max handle NaN and -0
 				}
 				continue
 			}
@@ -325,15 +326,15 @@ func (r *cellRun[T]) extreme() {
 	}
 }
 
-// Sums are made of integers: a value x is cut to a multiple of 2^(e-40), toward zero, where 2^e is the power of two at or
-// below the greatest finite |x| of the cell and not below 2^-126. What is cut off is below 2^-40 of that value. The integers are
-// below 2^41: those of a lot are added in 64 bits, and what lots make in 128, as two sums of its halves.
+// Sums use integers. A value x is truncated toward zero to a multiple of 2^(e-40), where 2^e is the power of two at or below the cell's
+// greatest finite |x|, and at least 2^-126. The truncated part is below 2^-40 of that value. The integers are below 2^41. A lot is
+// added in 64 bits, and lots in 128 bits, as two sums of halves.
 const (
 	sumBits  = 40
 	infinite = 0x7f800000 // the bits of +Inf
 )
 
-// add makes the sums or means of features of a cell.
+// add computes the sums or means of a cell's features.
 func add(r *cellRun[float32], s *voxelScratch) {
 	w := len(r.out)
 	top, scale, sum, hi, low := s.top[:w], s.scale[:w], s.sum[:w], s.hi[:w], s.low[:w]
@@ -378,12 +379,13 @@ func add(r *cellRun[float32], s *voxelScratch) {
 	}
 }
 
-// exponentOf is that of the power of two at or below a finite magnitude, of which these are the bits, and at least -126.
+// exponentOf returns the exponent of the power of two at or below a finite magnitude, at least -126. magnitude is given by its float32
+// bits.
 func exponentOf(magnitude uint32) int { return int(max(magnitude>>23, 1)) - 127 }
 
 func powerOf2(e int) float64 { return math.Float64frombits(uint64(e+1023) << 52) }
 
-// beyond is the sum of a feature of a cell of which not all values are finite.
+// beyond returns the sum for feature k of a cell if some values are not finite.
 func (r *cellRun[T]) beyond(k int) T {
 	total := T(0)
 	r.each(func(rows []T) {

@@ -5,40 +5,40 @@ import (
 	"slices"
 )
 
-// pointSort brings points into the order of their keys, those of one key in their own, by a few bits of the key a pass: each pass counts
-// how many points a piece of them has of each digit, and then moves every piece's points to their places. The pieces are shared out
-// among the threads. An entry is 32 bits of a key over the number of the point. Keys of more bits are sorted by the lower ones, then
-// their entries get the upper ones.
+// pointSort sorts points by key; points with equal keys keep their order. Each pass sorts by a few key bits: it counts the digits in
+// each piece of the points, and then moves each piece's points to their places. Threads share the pieces. An entry is 32 key bits above
+// the point's index. Longer keys are sorted by the lower 32 bits first, and then the entries get the upper bits.
 type pointSort struct {
 	backend  *Backend
-	keys     []int64 // of each point; negative ones are left out
+	keys     []int64 // a key per point; negative keys are left out
 	passes   []sortPass
-	size     int // points a piece
+	size     int // points per piece
 	pass     sortPass
 	from, to []uint64
-	counts   []uint32 // by piece and digit: how many points, then where the next goes
-	begins   []uint32 // where a digit's points of the piece in question go; after the last piece, where they end
-	first    task     // moves points to entries
+	counts   []uint32 // by piece and digit: first the number of points, then the next point's place
+	begins   []uint32 // the place of the current piece's next point for each digit; after the last piece, the ends
+	first    task     // converts points to entries
 	counting task
 	moving   task
 }
 
-// sortPass is width bits of the key, from bit shift on. Entries have its bits from `base` on.
+// sortPass sorts by width key bits from bit shift on. Entries hold the key bits from base on.
 type sortPass struct{ shift, width, base int }
 
 const (
 	sortPiece = 1 << 13 // points: fewer are not worth a piece
-	sortBits  = 12      // of a digit, at most
-	countLot  = 1 << 18 // bytes of a grid of counts that a thread fills at once
+	sortBits  = 12      // maximum bits per digit
+	countLot  = 1 << 18 // bytes of a count grid that a thread fills together
 )
 
-// pointsAPiece is how many of n points make a piece.
+// pointsAPiece returns the points per piece for n points.
 func pointsAPiece(n, workers int) int {
 	pieces := max(min(n/sortPiece, 4*workers), 1)
 	return max((n+pieces-1)/pieces, 1)
 }
 
-// sortPasses sorts points with keys below the given. A piece has more points than there are digits, whose places are not shared out.
+// sortPasses returns the passes for keys below the given number. A digit has fewer values than a piece has points, because one thread
+// computes the places for all digits.
 func sortPasses(keys, piece int) (passes []sortPass) {
 	most := min(max(bits.Len(uint(piece))-3, 6), sortBits)
 	all := bits.Len64(uint64(max(keys-1, 0)))
@@ -53,7 +53,7 @@ func sortPasses(keys, piece int) (passes []sortPass) {
 	return passes
 }
 
-// countPass brings the points together that share a range of the cells: some for each worker, and small enough for its cache.
+// countPass returns the pass that groups points by ranges of cells. Each worker gets several ranges, and a range fits in its cache.
 func countPass(keys, size, workers int) sortPass {
 	all := bits.Len64(uint64(max(keys-1, 0)))
 	width := min(max(bits.Len(uint(keys*size/countLot)), bits.Len(uint(16*workers))), sortBits, all)
@@ -76,19 +76,19 @@ func (s *pointSort) init(b *Backend, keys []int64, passes []sortPass) {
 	s.first.do, s.counting.do, s.moving.do = s.enter, s.count, s.move
 }
 
-// pieces is how many pieces n points make.
+// pieces counts the pieces for n points.
 func (s *pointSort) pieces(n int) int { return (n + s.size - 1) / s.size }
 
-// piece is where one of n points begins and ends.
+// piece returns the range of points in piece i.
 func (s *pointSort) piece(i, n int) (lo, hi int) { return i * s.size, min((i+1)*s.size, n) }
 
-// begin comes before digits of the first pass are counted.
+// begin prepares for counting the first pass's digits.
 func (s *pointSort) begin() {
 	s.pass = s.passes[0]
 	clear(s.counts)
 }
 
-// digits returns where the caller counts a piece's digits of the first pass: of a key, key>>shift & mask.
+// digits returns the counters in which the caller counts a piece's digits for the first pass. A key's digit is key>>shift & mask.
 func (s *pointSort) digits(piece int) (counts []uint32, shift int, mask uint64) {
 	return s.counted(piece), s.pass.shift, 1<<s.pass.width - 1
 }
@@ -97,7 +97,7 @@ func (s *pointSort) counted(piece int) []uint32 {
 	return s.counts[piece<<s.pass.width:][:1<<s.pass.width]
 }
 
-// places makes the counts of pieces the places where their points go.
+// places converts the pieces' counts to the places where their points go.
 func (s *pointSort) places(pieces int) {
 	begins := s.begins[:1<<s.pass.width]
 	clear(begins)
@@ -120,7 +120,7 @@ func (s *pointSort) places(pieces int) {
 	}
 }
 
-// rest sorts the points, n of which have a key, after the digits of the first pass are counted. It returns their entries.
+// rest finishes the sort after the first pass's digits are counted. n is the number of points with a key. It returns their entries.
 func (s *pointSort) rest(n int) []uint64 {
 	s.first.pieces = s.pieces(len(s.keys))
 	s.places(s.first.pieces)
@@ -140,7 +140,7 @@ func (s *pointSort) rest(n int) []uint64 {
 	return full[:n]
 }
 
-// enter makes entries of a piece of the points.
+// enter creates the entries for a piece of the points.
 func (s *pointSort) enter(piece, _ int) {
 	lo, hi := s.piece(piece, len(s.keys))
 	at, shift, mask := s.digits(piece)
@@ -153,7 +153,7 @@ func (s *pointSort) enter(piece, _ int) {
 	}
 }
 
-// count counts the digits of a piece of the entries, which get the bits of the key that the pass wants.
+// count counts the digits for a piece of the entries. If the pass needs the upper key bits, it loads them into the entries first.
 func (s *pointSort) count(piece, _ int) {
 	lo, hi := s.piece(piece, len(s.from))
 	counts, shift, mask := s.digits(piece)
@@ -180,10 +180,10 @@ func (s *pointSort) move(piece, _ int) {
 	}
 }
 
-// pointOf is the point of an entry.
+// pointOf returns an entry's point.
 func pointOf(e uint64) int { return int(uint32(e)) }
 
-// key is the key of an entry that is sorted.
+// key returns the key of a sorted entry.
 func (s *pointSort) key(e uint64) int64 {
 	if s.pass.base > 0 {
 		return s.keys[pointOf(e)]
@@ -191,8 +191,8 @@ func (s *pointSort) key(e uint64) int64 {
 	return int64(e >> 32)
 }
 
-// bucket returns range number i of the cells, lo to hi, and the entries of its points, after the only pass of a countPass. Entries have
-// the lower bits of the keys.
+// bucket returns range i of the cells, lo to hi-1, and the entries of its points, after the single pass of a countPass. Entries hold
+// the lower key bits.
 func (s *pointSort) bucket(i, keys int) (lo, hi int, points []uint64) {
 	begin := uint32(0)
 	if i > 0 {
@@ -201,7 +201,7 @@ func (s *pointSort) bucket(i, keys int) (lo, hi int, points []uint64) {
 	return min(i<<s.pass.shift, keys), min((i+1)<<s.pass.shift, keys), s.from[begin:s.begins[i]]
 }
 
-// sameKey returns how many of the first entries have the key of the first.
+// sameKey counts the entries at the start that have the first entry's key.
 func (s *pointSort) sameKey(entries []uint64) int {
 	key := s.key(entries[0])
 	if n := slices.IndexFunc(entries, func(e uint64) bool { return s.key(e) != key }); n > 0 {

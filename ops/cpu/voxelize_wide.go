@@ -6,25 +6,26 @@ import (
 	"math/bits"
 )
 
-// In float64 a value is cut to a multiple of 2^(e-90), where 2^e is the power of two at or below the greatest finite |x| of the cell and not
-// below 2^-1022. The integers are below 2^91, and there are fewer than 2^31: so 128 bits hold their sum.
+// In float64 a value is truncated to a multiple of 2^(e-90), where 2^e is the power of two at or below the cell's greatest finite |x|,
+// and at least 2^-1022. The integers are below 2^91 and there are fewer than 2^31, so that 128 bits hold their sum.
 const (
 	wideBits     = 90
-	wideFraction = 52 // bits of a float64
+	wideFraction = 52 // fraction bits in a float64
 	wideInfinite = 0x7ff << wideFraction
 )
 
-// wideSum is an integer of 128 bits, in two's complement.
+// wideSum is a 128-bit integer in two's complement.
 type wideSum struct{ hi, lo uint64 }
 
-// wideExponent is the biased exponent of a finite magnitude, of which these are the bits, and at least 1, which denormal numbers have.
+// wideExponent returns the biased exponent of a finite magnitude, at least 1, which denormal numbers have. magnitude is given by its
+// float64 bits.
 func wideExponent(magnitude uint64) int { return int(max(magnitude>>wideFraction, 1)) }
 
-// add adds a value, cut as the greatest of the biased exponent top asks for.
+// add adds a value, truncated for top, the greatest biased exponent in the cell.
 func (s *wideSum) add(x float64, top int) {
 	b := math.Float64bits(x) &^ (1 << 63)
 	e := wideExponent(b)
-	m := b - uint64(e-1)<<wideFraction // with the bit that is not written
+	m := b - uint64(e-1)<<wideFraction // with the implicit leading bit
 	var hi, lo uint64
 	if up := wideBits - wideFraction - (top - e); up >= 0 {
 		hi, lo = m>>(64-up), m<<up
@@ -41,7 +42,7 @@ func (s *wideSum) add(x float64, top int) {
 	s.hi, _ = bits.Add64(s.hi, hi, carry)
 }
 
-// over is the sum divided by n, below 2^32, rounded once.
+// over returns the sum divided by n, below 2^32, rounded once.
 func (s wideSum) over(n uint64, top int) float64 {
 	sign := s.hi & (1 << 63)
 	if sign != 0 {
@@ -52,15 +53,15 @@ func (s wideSum) over(n uint64, top int) float64 {
 	if s.hi|s.lo == 0 {
 		return 0
 	}
-	// Bit 0 is worth 2^(e - bias). The sum goes up until its first bit is bit 127, so that the quotient has no fewer than 97 bits, and that
-	// once more. Then hi has the bits that count, and what is below tells only whether it is 0.
+	// Bit 0 is worth 2^(e - bias). The sum is shifted up until bit 127 is set, so that the quotient has at least 97 bits. The quotient
+	// is shifted up too. Then hi holds the significant bits, and the lower bits only matter by whether they are 0.
 	e := top - wideBits
 	e -= s.up()
 	var rest uint64
 	q := wideSum{hi: s.hi / n}
 	q.lo, rest = bits.Div64(s.hi%n, s.lo, n)
 	e += 127 - q.up()
-	down := 64 - 1 - wideFraction + max(1-e, 0) // bits of hi that a float64 has no room for, of a denormal one more
+	down := 64 - 1 - wideFraction + max(1-e, 0) // bits of hi that do not fit in a float64, more if it is denormal
 	if down > 64 {
 		return math.Float64frombits(sign)
 	}
@@ -71,12 +72,12 @@ func (s wideSum) over(n uint64, top int) float64 {
 	if e >= wideInfinite>>wideFraction {
 		m = wideInfinite
 	} else if e >= 1 {
-		m += uint64(e-1) << wideFraction // a carry goes on to the exponent
+		m += uint64(e-1) << wideFraction // a carry increments the exponent
 	}
 	return math.Float64frombits(sign | m)
 }
 
-// up shifts until bit 127 is set, and returns how far.
+// up shifts left until bit 127 is set, and returns the distance.
 func (s *wideSum) up() int {
 	if s.hi == 0 {
 		n := bits.LeadingZeros64(s.lo)
@@ -88,7 +89,7 @@ func (s *wideSum) up() int {
 	return n
 }
 
-// addWide makes the sums or means of features of a cell in float64.
+// addWide computes the sums or means of a cell's features in float64.
 func addWide(r *cellRun[float64], s *voxelScratch) {
 	w := len(r.out)
 	top, sum := s.tops[:w], s.sums[:w]

@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/ops/backend"
 )
 
-// poolKeep is how much freed memory the device's pool holds on to.
+// poolKeep is how many freed bytes the device's memory pool keeps.
 const poolKeep = 256 << 20
 
 func init() {
@@ -79,7 +79,7 @@ func NewAs(name string, drv *cudadrv.Driver, ordinal int) (backend.Backend, erro
 	return b, nil
 }
 
-// prepare loads the kernels that most programs need, so that a device on which they do not load is refused at once.
+// prepare configures the memory pool and loads the resample kernels. New fails early on a device that cannot load them.
 func (b *gpu) prepare() error {
 	if err := b.Ctx.SetPoolThreshold(poolKeep); err != nil && !errors.Is(err, cudadrv.ErrUnsupported) {
 		return err
@@ -98,7 +98,7 @@ func (b *gpu) Describe() backend.Info {
 	return backend.Info{Backend: b.kind, Name: b.Name(), Product: product, Driver: fmt.Sprintf("CUDA %s, %s", cudadrv.FormatVersion(v), b.dev.Driver().Path()), Kernels: b.reason, Shapes: b.shapes}
 }
 
-// queue is a queue whose device can be tuned.
+// queue is a queue on a device with a tuned table.
 type queue struct {
 	*device.Queue
 	b *gpu

@@ -11,11 +11,12 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Gradients are made by the samples (fuse_backward.cuh): a thread sums for up to samplesPerThread consecutive ones, which about targetsPerThread targets contribute to.
+// Each thread of fuse_backward.cuh sums the gradients for up to samplesPerThread consecutive samples. About targetsPerThread targets
+// contribute to them.
 const (
 	samplesPerThread = 64
 	targetsPerThread = 128
-	minCheckPerBlock = 256 // timestamps or targets that a block checks, if there are blocks to spare
+	minCheckPerBlock = 256 // timestamps or targets per block, if blocks can be added
 )
 
 func (b *gpu) Backward(job *backend.BackwardJob) (backend.Plan, error) {
@@ -35,18 +36,18 @@ func (b *gpu) Backward(job *backend.BackwardJob) (backend.Plan, error) {
 	})
 }
 
-// slope is how a stream's gradient is made.
+// gradientShape is the launch configuration for one stream's gradient.
 type gradientShape struct {
-	number         int // of the stream
+	number         int // the stream's index in the job
 	vector, chunks int
-	groups, parts  int // groups of samples of a block, and blocks that have the same samples
-	tile, tiles    int // samples of a block, and blocks of a padded row or of a packed stream
+	groups, parts  int // sample groups in a block, and blocks that share the same samples
+	tile, tiles    int // samples per block, and blocks per padded row or packed stream
 	blocks         int
-	kinds, scale   int // where they begin in the plan's table
+	kinds, scale   int // byte offsets into the plan's table
 }
 
-// bindBackward makes a launch of fuse_backward for the streams whose gradients are summed in float32, and one of fuse_backward_f64 for the others.
-// Streams that are missing are in the first of them: their rows are checked.
+// bindBackward adds one launch of fuse_backward for all streams with gradients summed in float32, and one of fuse_backward_f64 for the
+// others. Missing streams go to the first of these launches, because their rows are checked.
 func (p *plan) bindBackward(job *backend.BackwardJob) error {
 	var lists [2][]gradientShape
 	var missing []gradientShape
@@ -87,7 +88,8 @@ func (p *plan) bindBackward(job *backend.BackwardJob) error {
 	return nil
 }
 
-// gradientShapeOf divides stream m's samples into blocks, and adds blocks that only check where samples are few and timestamps or targets many.
+// gradientShapeOf divides stream m's samples into blocks. If there are few samples and many timestamps or targets, it adds blocks that
+// only check.
 func (b *gpu) gradientShapeOf(job *backend.BackwardJob, m int) gradientShape {
 	j := job.Forward.Parts[m].ResampleJob
 	s := gradientShape{number: m, chunks: 1, groups: ptx.BackwardThreads, parts: 1, tile: 1, tiles: 1}
@@ -110,8 +112,9 @@ func (b *gpu) gradientShapeOf(job *backend.BackwardJob, m int) gradientShape {
 	return s
 }
 
-// inWaves divides each of so many rows of n samples into tiles of at least `least`, if there are as many, and at most `most`, so many that the device holds all blocks at once, or twice as many, and so on: the
-// blocks that a last wave would lack leave it partly idle. 64 x 1000 x 512 took 48.4 us by tiles of 64, in one and a half waves.
+// inWaves divides each row of n samples into tiles between `least` and `most` samples. It chooses the tile size so that the blocks fill
+// the device a whole number of times, because a partial last wave leaves multiprocessors idle. Example: 64 x 1000 x 512 took 48.4 us
+// with tiles of 64 samples, which made one and a half waves.
 func (b *gpu) inWaves(n, rows, least, most int) (tile, tiles int) {
 	for waves := 1; ; waves++ {
 		tiles = max(waves*ptx.BackwardBlocks*b.sms/rows, 1)
@@ -121,7 +124,7 @@ func (b *gpu) inWaves(n, rows, least, most int) (tile, tiles int) {
 	}
 }
 
-// backwardVector is the log2 of the features that a thread takes at once, which have one interpolation.
+// backwardVector is the log2 of the number of features that a thread computes together. All of them have the same interpolation.
 func backwardVector(j *backend.ResampleJob) int {
 	v := vectorOf(j, side{j.Dst, j.Dst.DType(), j.DstBatch, j.DstStep}, side{j.Src, j.Src.DType(), j.SrcBatch, j.SrcStep})
 	if j.Src.DType() == tensor.F64 {
@@ -138,7 +141,8 @@ func backwardVector(j *backend.ResampleJob) int {
 	return v
 }
 
-// backwardTable is what the kernels read of all streams from device memory: the interpolation of each chunk, where there are several, and the scales.
+// backwardTable encodes the part of the streams that the kernels read from device memory: the interpolation of each chunk if a stream
+// has several, and the scales. It sets the offsets kinds and scale in the lists.
 func backwardTable(job *backend.BackwardJob, lists ...[]gradientShape) []byte {
 	var data bytes.Buffer
 	for _, list := range lists {
@@ -161,7 +165,7 @@ func backwardTable(job *backend.BackwardJob, lists ...[]gradientShape) []byte {
 	return data.Bytes()
 }
 
-// backwardParams fills in the parameter of fuse_backward.cuh for some of the streams.
+// backwardParams returns the parameter for fuse_backward.cuh for the streams in list.
 func (p *plan) backwardParams(job *backend.BackwardJob, list []gradientShape) *ptx.BackwardParams {
 	f := job.Forward
 	lead := first(f)
@@ -203,7 +207,7 @@ func (p *plan) backwardParams(job *backend.BackwardJob, list []gradientShape) *p
 	return out
 }
 
-// columnOf is where a stream's features begin in dst.
+// columnOf returns the first column of a stream's features in dst.
 func columnOf(f *backend.FuseJob, number int) (column int) {
 	for _, part := range f.Parts[:number] {
 		column += part.D

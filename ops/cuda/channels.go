@@ -7,9 +7,9 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Rows whose channels have interpolations of their own are computed item by item (channels.cuh). resample_channels handles quaternions, angles and the
-// interpolations that look at no value; resample_curves all of them, which takes more memory and code: 64 x 1000 onto 500 x 40 with a quaternion and 6 angles 12.8 us,
-// and 14.5 by resample_curves.
+// The channels kernels (channels.cuh) compute rows item by item if channels have different interpolations. resample_channels handles
+// quaternions, angles, and interpolations that only copy or blend samples. resample_curves handles every interpolation but needs more
+// memory and code. Example: 64 x 1000 onto 500 x 40 with a quaternion and 6 angles took 12.8 us, and 14.5 us by resample_curves.
 var (
 	resampleChannels    = channelsVariant("resample_channels", false, false)
 	resampleChannelsF64 = channelsVariant("resample_channels_f64", false, true)

@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/ops/backend"
 )
 
-// whyNot says why a variant is not launched by the heuristic for a job; "" if it can be.
+// whyNot returns the reason why the heuristic does not launch a variant for a job; "" if it can launch it.
 func (v *variant) whyNot(b *gpu, j *backend.FuseJob) string {
 	why := v.supports(b, j)
 	if why == "" && v.prefers != nil {
@@ -17,7 +17,8 @@ func (v *variant) whyNot(b *gpu, j *backend.FuseJob) string {
 	return why
 }
 
-// choose decides on a job: by the tuned table if it has the key, else by the list. It is the one place where that is done.
+// choose returns the variant and launch shapes for a job. They come from the tuned table if it has the job's key, or else from the
+// first accepting variant's heuristic. No other function decides this.
 func (p *plan) choose(list []*variant, j *backend.FuseJob) (*variant, []shape) {
 	v := list[slices.IndexFunc(list, func(v *variant) bool { return v.whyNot(p.b, j) == "" })]
 	d := &decision{list: list, job: j, heuristic: v.heuristic(p.b, j)}
@@ -35,7 +36,7 @@ func (p *plan) choose(list []*variant, j *backend.FuseJob) (*variant, []shape) {
 	return v, shapes
 }
 
-// apply is a policy's variant and what it makes of the job; nil if it cannot be.
+// apply returns a policy's variant and the shapes that it gives for the job. It returns nil if the policy does not fit the job.
 func (d *decision) apply(b *gpu, c tuned.Policy) (*variant, []shape) {
 	i := slices.IndexFunc(d.list, func(v *variant) bool { return v.name == c.Variant })
 	if i < 0 || d.list[i].supports(b, d.job) != "" || c != d.heuristic && !d.list[i].tunable.Allows(c) {
@@ -48,7 +49,7 @@ func (d *decision) apply(b *gpu, c tuned.Policy) (*variant, []shape) {
 	return d.list[i], shapes
 }
 
-// candidates are the heuristic's policy, and then those that give other launches than it and each other.
+// candidates returns the heuristic's policy, followed by every policy with a launch unlike the earlier ones in the list.
 func (d *decision) candidates(b *gpu) []tuned.Policy {
 	_, shapes := d.apply(b, d.heuristic)
 	list, seen := []tuned.Policy{d.heuristic}, map[string][][]shape{d.heuristic.Variant: {shapes}}

@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/ptx"
 )
 
-// drawChecks is how many blocks of a multiprocessor check tables at most: an episode of a table a thread until the device is full of them.
+// drawChecks limits the blocks per multiprocessor that check tables. Until that limit, each thread checks one episode in one table.
 const drawChecks = 8
 
 func (b *gpu) Draw(job *backend.DrawJob) (backend.Plan, error) {
@@ -25,7 +25,8 @@ func (b *gpu) Draw(job *backend.DrawJob) (backend.Plan, error) {
 	})
 }
 
-// drawTicket is the first part of the plan's table; the streams' sides follow, and the sources.
+// drawTicket is the counter's size at the start of the plan's table. After it come the lookups of the streams, and the mixture's
+// sources.
 const drawTicket = 16 // bytes
 
 func drawLookups(job *backend.DrawJob) (list []ptx.DrawLookup) {
@@ -43,7 +44,7 @@ func drawSources(job *backend.DrawJob) (list []ptx.DrawSource) {
 	return list
 }
 
-// drawParams fills in the parameter of draw.cu.
+// drawParams returns the parameter for draw.cu.
 func (p *plan) drawParams(job *backend.DrawJob, blocks int) *ptx.DrawParams {
 	key, half := job.Feistel()
 	var shards backend.Sharding

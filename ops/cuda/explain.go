@@ -85,7 +85,7 @@ func explain(p backend.Plan) ([]Launch, error) {
 	return out, nil
 }
 
-// considered says of each variant why it was not launched by the heuristic.
+// considered lists the variants, each with the reason why the heuristic did not launch it.
 func (d *decision) considered(b *gpu) (list []Considered) {
 	if d == nil {
 		return nil

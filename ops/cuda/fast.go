@@ -11,8 +11,9 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// notRegular says why fast.cuh does not take a stream, whatever its interpolation: it takes targets that count where they are, on no anchored clock and without a mask of padding, rows of one length, ends clamped or filled, values of 16 or
-// 32 bits that keep their dtype, timestamps without gaps between the rows, and numbers of targets and timestamps that fit 32 bits.
+// notRegular returns the reason why fast.cuh cannot handle a stream with any interpolation; "" if it can. The kernels require rows of
+// equal length, values with 16 or 32 bits that keep their dtype, ends that are clamped or filled, and timestamps without gaps between
+// rows. They support no snapping, anchored clock, row selection or padding mask, and number targets and timestamps by 32 bits.
 func notRegular(j *backend.ResampleJob) string {
 	_, snap := j.Snap.Get()
 	switch {
@@ -42,8 +43,8 @@ func notRegular(j *backend.ResampleJob) string {
 	return ""
 }
 
-// notFast says why fast.cuh does not take a job: its streams are regular, of one interpolation that looks at no value, and not normalised, and outputs
-// have no gaps between the rows of the batch.
+// notFast returns the reason why fast.cuh cannot handle a job; "" if it can. Its streams must be regular, without normalisation, and
+// with one interpolation per stream that copies or blends samples. Outputs must have no gaps between batch rows.
 func notFast(_ *gpu, j *backend.FuseJob) string {
 	for _, p := range j.Parts {
 		if why := notRegular(p.ResampleJob); why != "" {
@@ -63,11 +64,11 @@ func notFast(_ *gpu, j *backend.FuseJob) string {
 	return ""
 }
 
-// layout is how a fast-path stream's rows lie in the source and in dst.
+// layout describes the rows in a fast-path stream in the source and in dst.
 type layout struct {
-	unit, store int // log2 of the bytes, up to 16, of which every place in the source is a multiple, and of those in dst
-	units       int // of the former, that a target has
-	column      int // bytes of a row of dst before the stream's
+	unit, store int // log2 of the bytes, up to 16, that divide all row addresses in the source, and in dst
+	units       int // units per target in the source
+	column      int // bytes in a dst row before the stream
 	fits        bool
 }
 
@@ -87,14 +88,14 @@ func layoutsOf(j *backend.FuseJob) (list []layout) {
 	return list
 }
 
-// unitsFit reports whether the units of a source, of so many bytes, can be numbered by 32 bits.
+// unitsFit reports whether 32 bits can number the units in a source, if a unit has the given number of bytes.
 func unitsFit(j *backend.ResampleJob, unit int) bool {
 	last := (j.B-1)*j.SrcBatch + (j.S-1)*j.SrcStep + j.D
 	return last*j.Src.DType().Size()/unit <= math.MaxUint32
 }
 
-// notAligned says why rows are not made of whole units, at most MaxUnitsPerThread per thread: of 16 bytes onto an output without gaps for a Resample, of
-// at least 4 for a Fuse.
+// notAligned returns the reason why rows do not consist of whole units; "" if they do. A Resample (single) requires units of 16 bytes
+// and an output without gaps, a Fuse units of at least 4 bytes. A thread moves at most MaxUnitsPerThread units.
 func notAligned(b *gpu, j *backend.FuseJob, single bool) string {
 	if why := notFast(b, j); why != "" {
 		return why
@@ -113,17 +114,18 @@ func notAligned(b *gpu, j *backend.FuseJob, single bool) string {
 }
 
 const (
-	// A row of fewer targets a block is asked for again by the next block.
+	// A block with fewer targets does not prefetch, because the next block would request the same rows again.
 	minPrefetchTargets = 4
-	// Samples that a target moves on where rows are prefetched: with more, prefetching was slower, though all were needed (bench/README, Rows brought in early).
+	// Samples per target up to which rows are prefetched. Prefetching was slower with more samples, even if all were needed
+	// (bench/README, Rows brought in early).
 	maxPrefetchStride = 1.4
-	// Bytes that are fetched at once: where targets skip fewer, a fused stream's rows are all fetched all the same.
+	// Bytes in a memory fetch. If targets skip fewer bytes, a fused stream reads every row anyway.
 	sector = 32
 )
 
 var fastTunable = tuned.SearchSpace{ItemsPerThread: []int{1, 2, ptx.MaxUnitsPerThread}, Prefetch: true}
 
-// resampleFast makes rows of whole 16 bytes onto an output without gaps (resample_fast).
+// resampleFast handles rows that consist of whole 16-byte units, if the output has no gaps (resample_fast).
 var resampleFast = &variant{
 	name:     "resample_fast",
 	supports: func(b *gpu, j *backend.FuseJob) string { return notAligned(b, j, true) },
@@ -143,8 +145,9 @@ func alignedParams(p *plan, j *backend.FuseJob, s []shape) (parameters, error) {
 	return &params, nil
 }
 
-// fuseFast makes streams of whole units of 16, 8 or 4 bytes (fuse_fast), and fuseFastFew up to four of them with a smaller parameter: launches whose
-// inputs are ready follow each other closely then, 4 rows of three streams 0.88 us for 1.10. A Resample of units is a Fuse of one stream.
+// fuseFast handles streams that consist of 16-, 8- or 4-byte units (fuse_fast). fuseFastFew handles up to four such streams with a
+// smaller parameter, so that launches with ready inputs follow each other faster: 4 rows of three streams took 0.88 us instead of 1.10.
+// A Resample is a Fuse with one stream.
 var (
 	fuseFast    = fuseFastVariant("fuse_fast", ptx.MaxStreams)
 	fuseFastFew = fuseFastVariant("fuse_fast_few", ptx.FewStreams)
@@ -154,8 +157,9 @@ func fuseFastVariant(name string, most int) *variant {
 	return &variant{
 		name:     name,
 		supports: upTo(most, func(b *gpu, j *backend.FuseJob) string { return notAligned(b, j, false) }),
-		// A thread has MaxUnitsPerThread units at most, so a block of many small ones has few targets, of which each costs a search: three streams of 317, 1
-		// and 201 features of f32 took 32.1 us, and 16.8 by fuse_unaligned (bench/history/unaligned-rows.md).
+		// A thread has at most MaxUnitsPerThread units. With many small units, a block therefore has few targets, and each target costs
+		// a search. Example: three streams with 317, 1 and 201 float32 features took 32.1 us, and 16.8 by fuse_unaligned
+		// (bench/history/unaligned-rows.md).
 		prefers: func(b *gpu, j *backend.FuseJob) string {
 			for _, l := range layoutsOf(j) {
 				if l.unit < 4 && len(j.Parts) == 1 && inputsReady(j) {
@@ -169,8 +173,8 @@ func fuseFastVariant(name string, most int) *variant {
 		},
 		tunable: fastTunable,
 		heuristic: func(b *gpu, j *backend.FuseJob) tuned.Policy {
-			// Streams with many timestamps and narrow rows have few blocks of their own. Where the device holds all blocks at once those that check
-			// are the last to end (bench/history/fuse.md).
+			// Streams with many timestamps and narrow rows have few blocks. If the device holds all blocks at once, the blocks that
+			// check timestamps end last (bench/history/fuse.md).
 			c := tuned.Policy{ItemsPerThread: b.unitsPerThreadFor(j.Rows()*unitsOf(j), inputsReady(j)), Check: checkPerBlock / 2, Prefetch: true}
 			if c.ItemsPerThread < pieces {
 				c.ItemsPerThread, c.Check = 2, checkPerBlock/4
@@ -184,7 +188,8 @@ func fuseFastVariant(name string, most int) *variant {
 			}
 			for m, p := range j.Parts {
 				policy, units := c, layouts[m].units
-				for units < widest && policy.ItemsPerThread > 1 && 2*p.Rows()*units < policy.ItemsPerThread*threads*b.sms { // a narrow one would have few blocks
+				// A narrow stream would have few blocks.
+				for units < widest && policy.ItemsPerThread > 1 && 2*p.Rows()*units < policy.ItemsPerThread*threads*b.sms {
 					policy.ItemsPerThread /= 2
 				}
 				list = append(list, b.configureAligned(p.ResampleJob, policy, units, (samplesPerTarget(p.ResampleJob)-2)*float32(p.D*p.Src.DType().Size()) < sector))
@@ -201,7 +206,7 @@ func fuseFastVariant(name string, most int) *variant {
 	}
 }
 
-// fewOf is the smaller parameter, of up to four streams.
+// fewOf copies the parameter for up to four streams to the smaller type.
 func fewOf(all *ptx.FastStreams) *ptx.FewFastStreams {
 	few := &ptx.FewFastStreams{Head: all.Head, Rest: all.Rest}
 	copy(few.FirstBlock[:], all.FirstBlock[:])
@@ -215,10 +220,10 @@ func alignedStreams(p *plan, j *backend.FuseJob, s []shape) *ptx.FastStreams {
 	})
 }
 
-// maxSmallUnits is of less than 16 bytes, of a target of fuse_fast.
+// maxSmallUnits limits the units per target for fuse_fast if units have less than 16 bytes.
 const maxSmallUnits = 32
 
-// unitsOf is how many units a target has in all streams.
+// unitsOf returns the units per target, summed over all streams.
 func unitsOf(j *backend.FuseJob) (n int) {
 	for _, l := range layoutsOf(j) {
 		n += l.units
@@ -226,7 +231,8 @@ func unitsOf(j *backend.FuseJob) (n int) {
 	return n
 }
 
-// configureAligned divides a stream of whole units: a thread moves more of them than the policy says where a block would not hold a target.
+// configureAligned divides a stream of whole units into blocks. If a block would not hold one target, each thread moves more units than
+// the policy requests.
 func (b *gpu) configureAligned(j *backend.ResampleJob, c tuned.Policy, units int, near bool) shape {
 	s := shape{threads: threads, chunks: units, unitsPerThread: c.ItemsPerThread}
 	for s.unitsPerThread < ptx.MaxUnitsPerThread && units > s.unitsPerThread*threads {
@@ -237,12 +243,12 @@ func (b *gpu) configureAligned(j *backend.ResampleJob, c tuned.Policy, units int
 	return b.grid(j, c.Check, s)
 }
 
-// sideBySide reports whether a stream's source has no gaps, and rows of samples enough to guess among.
+// sideBySide reports whether a stream's source has no gaps and enough samples to predict which of them a target needs.
 func sideBySide(j *backend.ResampleJob) bool {
 	return j.S > 1 && j.T > 1 && j.D == j.SrcStep && (j.B == 1 || j.SrcBatch == j.S*j.SrcStep)
 }
 
-// fastFlags are the switches of a fast-path stream, as fast.cuh reads them.
+// fastFlags returns the flags for a fast-path stream, in the encoding that fast.cuh reads.
 func fastFlags(j *backend.ResampleJob, s shape) ptx.FastJobFlags {
 	kind, _ := uniform(j.Channels)
 	_, gap := j.MaxGap.Get()
@@ -255,7 +261,7 @@ func fastFlags(j *backend.ResampleJob, s shape) ptx.FastJobFlags {
 	}
 }
 
-// fastParams fills in the parameter of the kernels of resample_fast.cu, for source places that are counted by units of 1 << unit bytes.
+// fastParams returns the parameter for the kernels in resample_fast.cu. Source positions are in units of 1 << unit bytes.
 func (p *plan) fastParams(j *backend.FuseJob, s shape, unit, chunks int, chunkMagic uint32) ptx.FastParams {
 	r := first(j)
 	size := r.Src.DType().Size()
@@ -272,7 +278,8 @@ func (p *plan) fastParams(j *backend.FuseJob, s shape, unit, chunks int, chunkMa
 	}
 }
 
-// fastStreams fills in the parameter of the kernels of fuse_fast.cu. own fills in what is a kernel's own.
+// fastStreams returns the parameter for the kernels in fuse_fast.cu. It calls own for each stream to fill in the fields that differ
+// between the kernels.
 func (p *plan) fastStreams(j *backend.FuseJob, shapes []shape, own func(m int, l layout, f *ptx.FastJobFlags, out *ptx.FastStream)) *ptx.FastStreams {
 	r := first(j)
 	size := j.Dst.DType().Size()
@@ -301,7 +308,7 @@ func (p *plan) fastStreams(j *backend.FuseJob, shapes []shape, own func(m int, l
 	return out
 }
 
-// timestampsPerBlock is how many timestamps each of the blocks checks: whole 16 bytes.
+// timestampsPerBlock counts the timestamps that each block checks, a multiple of 4.
 func timestampsPerBlock(j *backend.ResampleJob, blocks int) uint32 {
 	if !j.Check {
 		return 0
@@ -309,7 +316,7 @@ func timestampsPerBlock(j *backend.ResampleJob, blocks int) uint32 {
 	return uint32((j.Timestamps()+blocks-1)/blocks+3) &^ 3
 }
 
-// gapBits are the bits of the longest bracket in the clock's own type: of the longest there is where none is set.
+// gapBits returns the longest allowed bracket as bits in the clock's own type. Without a limit it is the type's maximum.
 func gapBits(j *backend.ResampleJob) uint64 {
 	clock := j.ClockType()
 	_, set := j.MaxGap.Get()
@@ -324,7 +331,7 @@ func gapBits(j *backend.ResampleJob) uint64 {
 	return uint64(math.Float32bits(float32(math.Inf(1))))
 }
 
-// fillWord is a word of the fill value.
+// fillWord returns the fill value as a 32-bit word. A 16-bit value appears twice.
 func fillWord(j *backend.ResampleJob) uint32 {
 	word := uint32(valueBits(j.Fill, j.Dst.DType()))
 	if j.Dst.DType().Size() == 2 {

@@ -12,13 +12,14 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// dtypeCode numbers the value dtypes, and clockCode the clocks' dtypes, as the kernels do. Interpolations and edges have one order in ops and there.
+// dtypeCode and clockCode map the dtypes of values and clocks to the kernels' numbers. Interpolations and edges need no map, because
+// their order is the same in ops and in the kernels.
 var (
 	dtypeCode = map[tensor.DType]uint32{tensor.F32: ptx.DtF32, tensor.F64: ptx.DtF64, tensor.F16: ptx.DtF16, tensor.BF16: ptx.DtBf16}
 	clockCode = map[tensor.DType]uint32{tensor.I64: ptx.ClockI64, tensor.F64: ptx.ClockF64, tensor.F32: ptx.ClockF32}
 )
 
-// pointer is a tensor's address, 0 for one that is not there.
+// pointer returns a tensor's device address, 0 if the tensor is nil.
 func pointer(t *tensor.Tensor) cudadrv.DevicePtr {
 	if t == nil {
 		return 0
@@ -27,10 +28,10 @@ func pointer(t *tensor.Tensor) cudadrv.DevicePtr {
 	return cudadrv.DevicePtr(addr)
 }
 
-// address is pointer, as a kernel's parameter has it.
+// address returns a tensor's device address as a kernel parameter, 0 if the tensor is nil.
 func address(t *tensor.Tensor) uint64 { return uint64(pointer(t)) }
 
-// rows is the address of the rows' lengths or offsets, 0 for none.
+// rows returns the address of the row lengths or the row offsets, 0 if there are neither.
 func rows(lengths, offsets *tensor.Tensor) uint64 {
 	if lengths != nil {
 		return address(lengths)
@@ -38,7 +39,7 @@ func rows(lengths, offsets *tensor.Tensor) uint64 {
 	return address(offsets)
 }
 
-// targetsOf is the address of the targets' times, or of an anchored clock's deltas; 0 for a uniform one.
+// targetsOf returns the address of the target times, or of an anchored clock's deltas; 0 for a uniform clock.
 func targetsOf(c backend.Clock) uint64 {
 	if c.Deltas != nil {
 		return address(c.Deltas)
@@ -46,11 +47,11 @@ func targetsOf(c backend.Clock) uint64 {
 	return address(c.Times)
 }
 
-// chunkMagic is the factor with which chunk_of of resample.cuh divides.
+// chunkMagic returns the factor by which chunk_of in resample.cuh divides.
 func chunkMagic(chunks int) uint32 { return uint32((1<<20 + chunks - 1) / chunks) }
 
-// divider returns the factor and shift with which resample.cuh divides numbers below n by t, 0 where it has to divide. Where there are
-// no numbers t may be 0.
+// divider returns a factor and a shift with which resample.cuh divides numbers below n by t. A factor of 0 makes the kernel use an
+// ordinary division. If n is 0, t may be 0.
 func divider(t, n int) (magic, shift uint32) {
 	if n == 0 {
 		return 1, 0
@@ -62,7 +63,8 @@ func divider(t, n int) (magic, shift uint32) {
 	return uint32((1<<(31+l) + uint64(t) - 1) / uint64(t)), uint32(l - 1)
 }
 
-// samplesPerTarget is how many samples lie from one target to the next, if both are evenly spaced from one end of a row to the other; 0 if unknown.
+// samplesPerTarget counts the samples between consecutive targets if both are evenly spaced over the whole row; 0 if this is
+// unknown.
 func samplesPerTarget(j *backend.ResampleJob) float32 {
 	if j.SrcOffsets != nil || j.SrcStarts != nil || j.DstOffsets != nil || j.T < 2 || j.S == 0 {
 		return 0
@@ -70,7 +72,7 @@ func samplesPerTarget(j *backend.ResampleJob) float32 {
 	return float32(j.S-1) / float32(j.T-1)
 }
 
-// valueBits are the bits of x rounded to a dtype.
+// valueBits returns x, rounded to a dtype, as bits.
 func valueBits(x float64, dtype tensor.DType) uint64 {
 	switch dtype {
 	case tensor.F32:
@@ -83,13 +85,13 @@ func valueBits(x float64, dtype tensor.DType) uint64 {
 	return uint64(tensor.BF16FromF64(x))
 }
 
-// limitBits are the bits of a limit in the clock's own type.
+// limitBits returns a limit as bits in the clock's own type.
 func limitBits(l backend.Limit, clock tensor.DType) uint64 {
 	d, _ := l.Get()
 	return lengthBits(d, clock)
 }
 
-// lengthBits are the bits of a length of time in the clock's own type.
+// lengthBits returns a duration as bits in the clock's own type.
 func lengthBits(d time.Duration, clock tensor.DType) uint64 {
 	seconds := float64(int64(d)) / 1e9
 	switch clock {
@@ -101,7 +103,7 @@ func lengthBits(d time.Duration, clock tensor.DType) uint64 {
 	return uint64(math.Float32bits(float32(seconds)))
 }
 
-// startBits is where a uniform clock begins, as tick of resample.cuh takes it: nanoseconds, or the bits of seconds.
+// startBits returns a uniform clock's start in the form that tick in resample.cuh reads: nanoseconds, or the bits of float64 seconds.
 func startBits(c backend.Clock, clock tensor.DType) int64 {
 	if clock == tensor.I64 {
 		return c.Start
@@ -109,7 +111,7 @@ func startBits(c backend.Clock, clock tensor.DType) int64 {
 	return int64(lengthBits(time.Duration(c.Start), tensor.F64))
 }
 
-// uniform returns the interpolation that all features have, if it is one that looks at no value.
+// uniform returns the interpolation shared by all features, if they share one and it is linear, previous, next or nearest.
 func uniform(channels []backend.Channel) (backend.Interp, bool) {
 	kind := channels[0].Interp
 	for _, c := range channels {
@@ -120,18 +122,18 @@ func uniform(channels []backend.Channel) (backend.Interp, bool) {
 	return kind, true
 }
 
-// dense reports whether the rows of a tensor that is there follow each other from one row of the batch to the next.
+// dense reports whether a tensor has no gaps between its batch rows. A nil tensor has none.
 func dense(x *tensor.Tensor, batch, row, b int) bool { return x == nil || batch == row || b == 1 }
 
 func denseOutputs(j *backend.ResampleJob) bool {
 	return dense(j.Dst, j.DstBatch, j.T*j.DstStep, j.B) && dense(j.Valid, j.ValidBatch, j.T*j.ValidStep, j.B) && dense(j.Age, j.AgeBatch, j.T*j.AgeStep, j.B)
 }
 
-// packed is a list of structs, as kernels read it from device memory.
+// packed encodes a list of structs as the kernels read it from device memory.
 func packed(list any) []byte {
 	out, err := binary.Append(nil, binary.LittleEndian, list)
 	if err != nil {
-		panic(err) // a type without a size: a mistake in this package
+		panic(err) // only a type without a fixed size fails, which is a mistake in this package
 	}
 	return out
 }

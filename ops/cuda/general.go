@@ -9,8 +9,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// resampleGeneral and resampleF64 handle rows of one interpolation that looks at no value, with all that a job may have: other dtypes than the source's, rows of
-// lengths of their own, any strides, edges and limits (resample.cu).
+// resampleGeneral and resampleF64 handle any job with one interpolation that copies or blends samples: dtype conversions, row lengths,
+// any strides, edges and limits (resample.cu).
 var (
 	resampleGeneral = generalVariant("resample", false)
 	resampleF64     = generalVariant("resample_f64", true)
@@ -44,12 +44,13 @@ func generalVariant(name string, wide bool) *variant {
 	}
 }
 
-// configureChunks divides a stream whose features are moved by chunks of 1 << vector elements, each of so many targets together.
+// configureChunks divides a stream into blocks. Threads move chunks of 1 << vector elements, each for `together` consecutive targets.
 func (b *gpu) configureChunks(j *backend.ResampleJob, c tuned.Policy, vector, together int) shape {
 	s := shape{threads: threads, vector: vector, chunks: j.D >> vector}
 	most := min(ptx.ChunkTile, ptx.FuseChunkTile)
 	s.tile = min(max(c.ItemsPerThread*s.threads/s.chunks, 1), most)
-	// Finding a window's targets takes longer than moving them: every thread finds one, or almost every, so that each iteration of moving has something for all.
+	// Finding a window's targets takes longer than moving them. Therefore almost every thread finds one target, and each iteration of
+	// the copy has work for all threads.
 	if j.SrcStarts != nil && j.Rows() >= s.threads*b.sms {
 		turns := max(1, s.chunks/together)
 		s.tile = max(s.tile, min(turns*s.threads/s.chunks*together, most))
@@ -62,15 +63,15 @@ func (b *gpu) configureChunks(j *backend.ResampleJob, c tuned.Policy, vector, to
 	return b.grid(j, c.Check, s)
 }
 
-// side is a tensor that features are read from or written to, and its strides.
+// side describes a tensor that features are read from or written to.
 type side struct {
 	at          *tensor.Tensor
 	dtype       tensor.DType
 	batch, step int
 }
 
-// vectorOf is the log2 of the most elements, up to 16 bytes of the first side, the source, that can be moved at once: features, strides and addresses are
-// multiples of them on all sides.
+// vectorOf is the log2 of the most elements that can be moved together, at most 16 bytes in the first side (the source). The number of
+// features, strides and addresses must be multiples of it on every side.
 func vectorOf(j *backend.ResampleJob, sides ...side) int {
 	for v := 3; v > 0; v-- {
 		n := 1 << v
@@ -85,12 +86,12 @@ func vectorOf(j *backend.ResampleJob, sides ...side) int {
 	return 0
 }
 
-// bothWays is vectorOf from the source to the output.
+// bothWays returns vectorOf for the source and the output.
 func bothWays(j *backend.ResampleJob) int {
 	return vectorOf(j, side{j.Src, j.Src.DType(), j.SrcBatch, j.SrcStep}, side{j.Dst, j.Dst.DType(), j.DstBatch, j.DstStep})
 }
 
-// resampleJob fills in the parameter of the kernels of resample.cu, for so many targets.
+// resampleJob returns the parameter for the kernels in resample.cu.
 func (p *plan) resampleJob(j *backend.ResampleJob, kind backend.Interp, s shape, targets int) ptx.ResampleJob {
 	magic, shift := divider(j.T, targets)
 	clock := j.ClockType()
@@ -108,13 +109,13 @@ func (p *plan) resampleJob(j *backend.ResampleJob, kind backend.Interp, s shape,
 	}
 }
 
-// jobMore is the rest of the switches, for values of a dtype.
+// jobMore returns the remaining flags, for source values of dtype in.
 func jobMore(j *backend.ResampleJob, in tensor.DType) ptx.ResampleJobMore {
 	_, snap := j.Snap.Get()
 	return ptx.ResampleJobMore{In: dtypeCode[in], Edge: uint32(j.Edge), HasSnap: snap}
 }
 
-// jobFlags are the switches of a stream, as resample_job.cuh reads them.
+// jobFlags returns the flags for a stream in the encoding that resample_job.cuh reads.
 func jobFlags(j *backend.ResampleJob, clock tensor.DType, kind backend.Interp, s shape) ptx.ResampleJobFlags {
 	_, gap := j.MaxGap.Get()
 	_, tolerance := j.Tolerance.Get()
@@ -133,10 +134,10 @@ func jobFlags(j *backend.ResampleJob, clock tensor.DType, kind backend.Interp, s
 	return f
 }
 
-// checkKernel checks rows and timestamps as all do, whatever the values are.
+// checkKernel is the kernel for jobs that only check rows and timestamps. Those checks do not depend on the values.
 const checkKernel = "resample"
 
-// bindCheck makes a launch that only checks a job's rows and timestamps.
+// bindCheck adds a launch that only checks a job's rows and timestamps.
 func (p *plan) bindCheck(j *backend.ResampleJob) error {
 	j = j.Checked()
 	s := shape{threads: threads, tile: 1, chunks: 1, blocks: min(p.b.checkers(j, checkPerBlock), math.MaxInt32)}

@@ -10,7 +10,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// The categories of items, in the order in which a warp takes them.
+// An item is a group of features that are interpolated together, such as a quaternion. A warp computes items in this order of
+// categories.
 const (
 	slerps = iota
 	moved  // linear, previous, next and nearest
@@ -20,10 +21,10 @@ const (
 	numCategories
 )
 
-// itemCategories is how many items of each category a target has.
+// itemCategories counts the items per target in each category.
 type itemCategories struct {
 	of     [numCategories]int
-	beside bool // whether an item looks at the brackets beside a target's
+	beside bool // whether an item also reads the brackets next to a target's bracket
 }
 
 func categoryOf(kind backend.Interp) int {
@@ -48,7 +49,7 @@ func countItems(channels []backend.Channel) (s itemCategories) {
 	return s
 }
 
-// items is how many a target has.
+// items counts the items per target.
 func (s *itemCategories) items() (n int) {
 	for _, k := range s.of {
 		n += k
@@ -56,7 +57,8 @@ func (s *itemCategories) items() (n int) {
 	return n
 }
 
-// categories are the numbers as channels.cuh reads them, with what divides by them; cubicTargets is how many consecutive targets of a cubic a thread computes.
+// categories returns the counts in the form that channels.cuh reads, with factors for dividing by them. cubicTargets is the number of
+// consecutive targets of one cubic that a thread computes.
 func (s *itemCategories) categories(cubicTargets int) ptx.ItemCategories {
 	magic := func(n int) (uint32, uint32) {
 		magic, shift := divider(n, math.MaxInt32)
@@ -75,16 +77,16 @@ func (s *itemCategories) categories(cubicTargets int) ptx.ItemCategories {
 	return out
 }
 
-// What a thread takes to make cubics, in what it takes to find one's value between samples that it has worked on: to begin a run of
-// targets, and to load a bracket's samples and work out the slopes there.
+// Costs of cubics for a thread, relative to one interpolated value in a bracket that is already loaded: starting a range of targets,
+// and loading a bracket with its slopes.
 const (
 	rangeCost       = 0.5
 	bracketCost     = 4
 	maxCubicTargets = 16
 )
 
-// cubicTargets is how many consecutive targets of a cubic a thread of a block of so many targets computes, where each is so many samples on: more have
-// a bracket's slopes in common, fewer keep all threads busy.
+// cubicTargets returns how many consecutive targets of one cubic a thread computes. More targets share a bracket's slopes;
+// fewer keep all threads busy.
 func (s *itemCategories) cubicTargets(threads, tile int, samplesPerTarget float64) int {
 	best, least := 1, math.Inf(1)
 	for n := 1; n <= min(tile, maxCubicTargets); n++ {
@@ -101,7 +103,7 @@ func (s *itemCategories) cubicTargets(threads, tile int, samplesPerTarget float6
 	return best
 }
 
-// sortedChannels are the channels in the order of their categories, and of their interpolations.
+// sortedChannels returns the channels ordered by category, then by interpolation.
 func sortedChannels(channels []backend.Channel) []backend.Channel {
 	list := slices.Clone(channels)
 	slices.SortStableFunc(list, func(a, b backend.Channel) int {
@@ -110,12 +112,12 @@ func sortedChannels(channels []backend.Channel) []backend.Channel {
 	return list
 }
 
-// itemTable is the items of a job's channels as channels.cuh reads them, sorted.
+// itemTable encodes the items of a job's channels, sorted, as channels.cuh reads them.
 func itemTable(j *backend.ResampleJob, channels []backend.Channel, clock tensor.DType) []byte {
 	var list []ptx.Item
 	for _, c := range sortedChannels(channels) {
 		number := math.Float64bits(c.Period)
-		// An item's features are neighbours, but for a value and its velocity.
+		// An item has consecutive features, except that Hermite pairs a value with its velocity.
 		end, step := c.Hi, c.Interp.Width()
 		switch {
 		case c.Interp.Windowed():
@@ -133,15 +135,15 @@ func itemTable(j *backend.ResampleJob, channels []backend.Channel, clock tensor.
 
 // Measured in bench/history/thread-per-row.md.
 const (
-	minStagedTargets   = 8  // targets of a block for which rows are made short enough to be put together in shared memory
-	maxItemsPerThread  = 8  // items that a thread makes
-	maxCubicsPerThread = 64 // where some are cubics
-	maxItemTile        = 64 // targets of a block by the heuristic there
+	minStagedTargets   = 8  // rows are staged in shared memory if at least this many targets of a block fit there
+	maxItemsPerThread  = 8  // items per thread
+	maxCubicsPerThread = 64 // items per thread if some are cubics
+	maxItemTile        = 64 // most targets per block by the heuristic without cubics
 	itemBlocks         = 8  // blocks that a multiprocessor holds
-	fuseItemsPerThread = 4  // items that a thread of fuse makes, whose rows are not put together
+	fuseItemsPerThread = 4  // items per thread in fuse, which does not stage rows
 )
 
-// configureItems divides a stream whose features are computed item by item: blocks of a power of two of targets, no more than `most`.
+// configureItems divides a stream that is computed item by item. The number of targets per block is a power of two, at most `most`.
 func (b *gpu) configureItems(j *backend.ResampleJob, channels []backend.Channel, share, most int, fused bool) shape {
 	categories := countItems(channels)
 	s := shape{threads: threads, chunks: categories.items()}
@@ -166,12 +168,12 @@ func (b *gpu) configureItems(j *backend.ResampleJob, channels []backend.Channel,
 	return b.grid(j, share, s)
 }
 
-// itemTile is how many targets a block has by the heuristic: the fewest for which the device holds all blocks at once. Where all is moved
-// or turned, which takes each target by itself, they are no fewer than a warp if each multiprocessor has a block.
+// itemTile returns the targets per block by the heuristic: the fewest for which the device holds all blocks at once. Without cubics and
+// window items it is at least a warp, if each multiprocessor still gets a block.
 func (b *gpu) itemTile(rows, threads int, categories itemCategories) int {
 	tile, most := minStagedTargets, maxItemTile
 	if categories.of[cubics] > 0 {
-		most = ptx.ItemTile // they have a bracket's slopes in common
+		most = ptx.ItemTile // because their targets share a bracket's slopes
 		if categories.items()*tile/2 >= threads {
 			tile /= 2
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/ptx"
 )
 
-// meeting is a plan of one launch, with the word by which the host ends its waits.
+// meeting is a plan with one launch, and a word in host memory with which the host ends the kernel's waits.
 type meeting struct {
 	*plan
 	left *cudadrv.HostMem

@@ -2,5 +2,5 @@ package cuda
 
 import "github.com/robocache/robocache/tensor"
 
-// Working is what the tensor cores take.
+// Working returns BF16, the input dtype for the tensor cores.
 func (b *gpu) Working() tensor.DType { return tensor.BF16 }

@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/ptx"
 )
 
-// attentionParams fills in attention.cuh's parameter.
+// attentionParams returns the parameter for attention.cuh.
 func attentionParams(j *backend.AttentionJob) ptx.AttentionParams {
 	p := ptx.AttentionParams{
 		Q: address(j.Q), K: address(j.K), V: address(j.V), O: address(j.O), LogSum: address(j.LogSum),
@@ -29,8 +29,8 @@ func attentionParams(j *backend.AttentionJob) ptx.AttentionParams {
 	return p
 }
 
-// attentionWarps is how many warps a block has that goes over n rows, and how many rows those have: tiles of 16, and 32 or a multiple in all, since the
-// block copies 8 rows at once.
+// attentionWarps returns the warps per block and the rows that they cover, if a block goes over n rows. Rows come in tiles of 16, and
+// in multiples of 32 per block because a block copies 8 rows at once.
 func attentionWarps(n, width int) (warps, rows int) {
 	tiles := ptx.AttentionTiles32
 	if width == 64 {
@@ -54,7 +54,7 @@ func (b *gpu) Attention(job *backend.AttentionJob) (backend.Plan, error) {
 	p := b.plan(job.Bound(), nil)
 	n := job.TQ
 	warps, rows := attentionWarps(n, job.Width)
-	for n > 32 && 2*job.B*job.Heads*((job.TQ+rows-1)/rows) <= b.sms { // half of the device would have nothing to do: smaller blocks
+	for n > 32 && 2*job.B*job.Heads*((job.TQ+rows-1)/rows) <= b.sms { // smaller blocks, because half of the device would be idle
 		n = (min(n, rows) + 1) / 2
 		warps, rows = attentionWarps(n, job.Width)
 	}
@@ -68,7 +68,7 @@ func (b *gpu) AttentionBackward(job *backend.AttentionBackwardJob) (backend.Plan
 	p := b.plan(job.Bound(), nil)
 	warps, rows := attentionWarps(job.TK, job.Width)
 	shared := backwardShared(rows, job.Width)
-	for n := rows / 2; shared > b.shared && n >= 32; n /= 2 { // fewer keys at once
+	for n := rows / 2; shared > b.shared && n >= 32; n /= 2 { // fewer keys at once, until they fit in shared memory
 		warps, rows = attentionWarps(n, job.Width)
 		shared = backwardShared(rows, job.Width)
 	}
@@ -84,11 +84,11 @@ func (b *gpu) AttentionBackward(job *backend.AttentionBackwardJob) (backend.Plan
 		}
 		params.DqSum = uint64(p.table.Ptr())
 	}
-	blocks := min(heads, b.sms*max(1, b.shared/(shared+1024))) // those that a device has at once; a block goes from head to head
+	blocks := min(heads, b.sms*max(1, b.shared/(shared+1024))) // blocks that fit the device at once; a block goes from head to head
 	return p.checked(p.Add(b.bindAttention("attention_backward", &job.AttentionJob, [3]uint32{uint32(blocks)}, warps, shared, &params)))
 }
 
-// backwardShared is how many bytes of shared memory a block of attention_backward has that goes over so many keys at once.
+// backwardShared returns the shared memory in bytes of an attention_backward block that goes over the given number of keys at once.
 func backwardShared(rows, width int) int {
 	return 2*4*ptx.AttentionBatch + 2*width*(2*rows+4*ptx.AttentionStage) + 4*ptx.AttentionStage*rows
 }

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	largeGain   = 2 // a product is made in large tiles unless they have so many times the area of small ones
-	adamWBlocks = 4 // of a multiprocessor; with 8 an H100 is no faster
+	largeGain   = 2 // large tiles are used if their total area is less than this many times the area of small tiles
+	adamWBlocks = 4 // blocks per multiprocessor; 8 were no faster on an H100
 
 	f32, u32, bf16 = 4, 4, 2 // bytes
 )
@@ -24,7 +24,7 @@ func (b *gpu) WeightGradient(job *backend.WeightGradientJob) (backend.Plan, erro
 	})
 }
 
-// launched gives the plan its launch, if it has its table.
+// launched calls bind to add the plan's launch, unless err is already set. It closes the plan on an error.
 func (p *plan) launched(err error, bind func() error) (backend.Plan, error) {
 	if err == nil {
 		err = bind()
@@ -32,15 +32,15 @@ func (p *plan) launched(err error, bind func() error) (backend.Plan, error) {
 	return p.checked(err)
 }
 
-// gradientTiles are the tiles of a WeightGradient, with the shared memory that one needs. Of those that have several splits, tickets and scratch
-// memory are counted from 0 until they are placed.
+// gradientTiles holds the tiles for a WeightGradient and the shared memory in bytes that a tile needs. In tiles with several splits, the
+// ticket and scratch positions are offsets from 0 until placeGradient adds addresses.
 type gradientTiles struct {
 	tiles           []ptx.GradientTile
 	shared          int
 	tickets, memory int
 }
 
-// placeGradient puts the tiles into device memory, with the tickets, which are 0, and scratch memory behind them.
+// placeGradient copies the tiles to device memory, followed by zeroed tickets and scratch memory.
 func (p *plan) placeGradient(g *gradientTiles) (err error) {
 	size := len(packed(g.tiles))
 	head := (size + u32*g.tickets + chunk - 1) / chunk * chunk
@@ -71,7 +71,7 @@ func gradientTilesOf(job *backend.WeightGradientJob) *gradientTiles {
 	return g
 }
 
-// product adds the tiles of a product. Those of a split read the same, and come together.
+// product adds the tiles for a product. Splits of one tile read the same columns and are consecutive.
 func (g *gradientTiles) product(job *backend.WeightGradientJob, p *backend.ProductGradient) {
 	per := backend.SplitRows(p.M, job.Splits)
 	splits := (p.M + per - 1) / per
@@ -107,12 +107,12 @@ func (g *gradientTiles) product(job *backend.WeightGradientJob, p *backend.Produ
 	}
 }
 
-// area is that of all tiles of a weight, if they have such a height and width.
+// area returns the total area of the tiles that cover a weight matrix, if a tile has the given height and width.
 func area(g *backend.ProductGradient, height, width int) int {
 	return (g.N + height - 1) / height * height * ((g.K + width - 1) / width * width)
 }
 
-// at is the address of an element of a matrix.
+// at returns the address of a matrix element.
 func at(t *tensor.Tensor, size, row, column int) uint64 {
 	return address(t) + uint64((row*t.Stride(0)+column)*size)
 }
@@ -126,7 +126,7 @@ func (b *gpu) GradientNorm(job *backend.GradientNormJob) (backend.Plan, error) {
 	})
 }
 
-// gradients are those of all ranks, with whose addresses the plan's table begins.
+// gradients returns the list of all ranks' gradients. Their addresses are at the start of the plan's table.
 func (p *plan) gradients(list []*tensor.Tensor, scale float32) ptx.RankGradients {
 	return ptx.RankGradients{Ranks: uint64(p.table.Ptr()), Count: uint32(len(list)), Scale: scale}
 }

@@ -8,11 +8,12 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// manyTiles is from how many tiles of 128 x 128 elements on a product is made of these: fewer would leave much of a GPU idle.
+// manyTiles is the number of 128 x 128 tiles from which a product uses that tile size. Fewer tiles would leave much of a GPU idle.
 const manyTiles = 128
 
-// fewRows is up to how many rows blocks of 64 whole ones leave most of a GPU idle. A norm of so few is made apart from how many products a row has on, and its
-// gradient: with fewer a launch more costs more.
+// fewRows is the row count up to which blocks of 64 whole rows leave most of a GPU idle. For so few rows, a norm (or its gradient)
+// becomes a separate launch if N x K is at least normApart (or normBackApart). For smaller products the extra launch costs more than it
+// saves.
 const fewRows, normApart, normBackApart = 2048, 256 * 256, 512 * 512
 
 func (b *gpu) MatMul(job *backend.MatMulJob) (backend.Plan, error) {
@@ -22,7 +23,7 @@ func (b *gpu) MatMul(job *backend.MatMulJob) (backend.Plan, error) {
 	return b.matMulWhole(job)
 }
 
-// apart chooses by the job's shape alone, as matMulKernel does.
+// apart reports whether the norm gets its own launch. It depends only on the job's shape, like matMulKernel.
 func apart(job *backend.MatMulJob) bool {
 	products := normApart
 	if job.NormBack != nil {
@@ -31,17 +32,17 @@ func apart(job *backend.MatMulJob) bool {
 	return job.M <= fewRows && job.N > 128 && job.N*job.K >= products
 }
 
-// normed reports whether a norm follows, or the gradient of one.
+// normed reports whether the product is followed by a norm or a norm's gradient.
 func normed(job *backend.MatMulJob) bool { return job.Norm != nil || job.NormBack != nil }
 
-// matMulWhole is one launch: a norm's blocks have whole rows.
+// matMulWhole computes the job in one launch. If there is a norm, blocks have whole rows.
 func (b *gpu) matMulWhole(job *backend.MatMulJob) (backend.Plan, error) {
 	p := b.plan(job.Bound(), nil)
 	return p, p.product(job, matMulKernel(job))
 }
 
-// matMulApart makes the product in tiles, as float32 in Sum, and then the norm of it there, with the same bits: many blocks have few rows, and a tile needs
-// less shared memory than a row.
+// matMulApart computes the product in tiles, as float32 in Sum, and then the norm in place with the same bits. This allows many blocks
+// with few rows, and a tile needs less shared memory than a row.
 func (b *gpu) matMulApart(job *backend.MatMulJob) (backend.Plan, error) {
 	p := b.plan(job.Bound(), nil)
 	product := *job
@@ -58,7 +59,7 @@ func (b *gpu) matMulApart(job *backend.MatMulJob) (backend.Plan, error) {
 		Sum: job.Sum, Out: job.Out, OutDropout: job.OutDropout})
 }
 
-// product adds the launch of a job by a kernel.
+// product adds the launch of kernel k for a job.
 func (p *plan) product(job *backend.MatMulJob, k tileKernel) error {
 	room := normed(job) && k.shared+4*k.rows*k.columns <= p.b.shared
 	if room {
@@ -68,14 +69,15 @@ func (p *plan) product(job *backend.MatMulJob, k tileKernel) error {
 	return p.Add(p.b.bind(k.name, backend.LaunchDependent, blocksOfRows(job.M, k.rows)*columns, k.threads, k.shared, matMulParams(job, columns, room)))
 }
 
-// tileKernel is a kernel of products whose blocks make tiles of rows x columns elements.
+// tileKernel is a matrix product kernel. Each block computes a tile of rows x columns elements.
 type tileKernel struct {
 	name                   string
 	rows, columns, threads int
 	shared                 int // bytes
 }
 
-// matMulKernel chooses by the job's shape alone, so that a job is computed the same way everywhere; the bits are the same anyway.
+// matMulKernel chooses the kernel by the job's shape alone, so that a job uses the same kernel on every device. All kernels give the
+// same bits.
 func matMulKernel(job *backend.MatMulJob) tileKernel {
 	form := "nt"
 	switch {
@@ -107,7 +109,7 @@ func tileOf(form string, rows, columns, threads, stages int) tileKernel {
 	return tileKernel{fmt.Sprintf("matmul_%s_%d", form, columns), rows, columns, threads, max(stages*(rows+columns)*128, rows*(columns+8)*4)}
 }
 
-// rowStep is how many bytes lie from a row to the next; 0 of nil.
+// rowStep returns the bytes between a tensor's rows; 0 for nil.
 func rowStep(t *tensor.Tensor) uint32 {
 	if t == nil {
 		return 0
@@ -115,7 +117,7 @@ func rowStep(t *tensor.Tensor) uint32 {
 	return uint32(t.Stride(0) * t.DType().Size())
 }
 
-// matMulParams fills in the parameter of matmul.cuh. With room, a norm's block has a float32 of shared memory for each element.
+// matMulParams returns the parameter for matmul.cuh. If room is true, a norm's block has a float32 in shared memory for each element.
 func matMulParams(job *backend.MatMulJob, columns int, room bool) *ptx.MatmulParams {
 	p := &ptx.MatmulParams{
 		A: address(job.A), B: address(job.B), AStep: rowStep(job.A), BStep: rowStep(job.B), M: uint32(job.M), N: uint32(job.N), K: uint32(job.K), Columns: uint32(columns),

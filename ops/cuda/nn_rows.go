@@ -7,12 +7,12 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-const warpsOfRows = ptx.NormThreads / ptx.WarpSize // rows of a block whose warps have a row each
+const warpsOfRows = ptx.NormThreads / ptx.WarpSize // rows per block if each warp computes one row
 
-// blocksOfRows is how many blocks of so many rows each there are of n.
+// blocksOfRows counts the blocks for n rows, if a block has `each` rows.
 func blocksOfRows(n, each int) int { return (n + each - 1) / each }
 
-// elementStep is how many elements lie from a row of a matrix to the next; 0 of nil.
+// elementStep returns the elements between a matrix's rows; 0 for nil.
 func elementStep(t *tensor.Tensor) uint64 {
 	if t == nil {
 		return 0
@@ -20,7 +20,7 @@ func elementStep(t *tensor.Tensor) uint64 {
 	return uint64(t.Stride(0))
 }
 
-// normOf and dropoutOf are parts of parameters.
+// normOf and dropoutOf convert a job's norm and dropout for a kernel's parameter.
 func normOf(n *backend.NormStats) ptx.NnNorm {
 	return ptx.NnNorm{Z: address(n.Z), ZStep: elementStep(n.Z), Mean: address(n.Mean), Rstd: address(n.Rstd), Gamma: address(n.Gamma), Beta: address(n.Beta)}
 }
@@ -37,7 +37,7 @@ func (b *gpu) Norm(job *backend.NormJob) (backend.Plan, error) {
 	return p, p.norm(job)
 }
 
-// norm adds the launch of a job, normBackward that of one.
+// norm adds the launch of a norm, normBackward the launch of its gradient.
 func (p *plan) norm(job *backend.NormJob) error {
 	return p.Add(p.b.bind("norm", backend.LaunchDependent, blocksOfRows(job.M, warpsOfRows), ptx.NormThreads, 0, &ptx.NormParams{
 		Norm: normOf(&job.Norm), Sum: address(job.Sum), SumStep: elementStep(job.Sum), Out: address(job.Out), OutStep: elementStep(job.Out), M: uint32(job.M), N: uint32(job.N), Eps: job.Eps,
@@ -119,8 +119,8 @@ func (b *gpu) Tokens(job *backend.TokensJob) (backend.Plan, error) {
 	})
 }
 
-// wideTokens reports whether threads can take chunks of TokensWide columns: whether each chunk has one source, or none, and lies in it, and in what goes
-// with columns, at 16 bytes.
+// wideTokens reports whether each thread can copy TokensWide columns at once. Each chunk of that width must come from one source or
+// none, and all addresses must be aligned to 16 bytes.
 func wideTokens(job *backend.TokensJob) bool {
 	const wide = ptx.TokensWide
 	for _, t := range []*tensor.Tensor{job.Scale, job.Shift, job.Relative} {
@@ -137,7 +137,7 @@ func wideTokens(job *backend.TokensJob) bool {
 	return true
 }
 
-// tokenAffine deals columns and rows to threads.
+// tokenAffine divides columns and rows among threads and blocks.
 func tokenAffine(columns, rows int, scale, shift, relative *tensor.Tensor) ptx.TokenAffine {
 	beside := min(columns, ptx.TokensThreads)
 	atOnce := ptx.TokensThreads / beside

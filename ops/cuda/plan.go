@@ -29,7 +29,7 @@ func (p *plan) Fault() error {
 	return p.explain(f)
 }
 
-// prepare gives the plan its fault cell and its launch.
+// prepare gives the plan its fault cell and calls bind to add the launch. It closes the plan on an error.
 func (p *plan) prepare(bind func() error) (backend.Plan, error) {
 	if err := p.TakeCell(); err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (p *plan) checked(err error) (backend.Plan, error) {
 	return p, nil
 }
 
-// bind chooses a variant of the list for a job of an operation, and makes its launch.
+// bind chooses a variant from the list for a job and adds its launch. op names the operation in errors.
 func (p *plan) bind(op string, list []*variant, j *backend.FuseJob) error {
 	v, shapes := p.choose(list, j)
 	blocks := blocksOf(shapes)
@@ -59,7 +59,7 @@ func (p *plan) bind(op string, list []*variant, j *backend.FuseJob) error {
 	return p.Add(p.b.bind(v.name, j.Launch, blocks, shapes[0].threads, shapes[0].shared, params))
 }
 
-// upload makes the plan's table, which the kernel reads from device memory.
+// upload copies data to device memory as the plan's table, which kernels read.
 func (p *plan) upload(data []byte) (err error) {
 	if len(data) == 0 {
 		return nil
@@ -70,7 +70,7 @@ func (p *plan) upload(data []byte) (err error) {
 	return p.b.Ctx.CopyToDevice(context.Background(), p.table.Ptr(), data)
 }
 
-// Candidates are the plan's key and the policies that it can be made with, for robocache tune.
+// Candidates returns the plan's key and the launch policies that fit it, for robocache tune.
 func (p *plan) Candidates() (tuned.Key, []tuned.Policy, error) {
 	if err := p.Usable("Candidates"); err != nil || p.chosen == nil {
 		return tuned.Key{}, nil, err

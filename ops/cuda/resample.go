@@ -4,12 +4,12 @@ import (
 	"github.com/robocache/robocache/ops/backend"
 )
 
-// resampleVariants are the variants of Resample in the order in which they are tried: the first that takes a job and is preferred for it is launched. Explain, and robocache bench
-// --explain, say of each why it was not.
+// resampleVariants lists the variants of Resample in the order in which they are tried. The first variant that supports a job and is
+// preferred for it is launched. Explain, and robocache bench --explain, report why the others were not.
 var resampleVariants = []*variant{
 	resampleSmall, resampleFast, resampleThreadPerRow, resampleUnaligned, fuseSmall, fuseFastFew, fuseUnalignedFew, // the fast path
-	resampleChannels, resampleChannelsF64, resampleCurves, resampleCurvesF64, // channels with interpolations of their own
-	resampleGeneral, resampleF64, // all others
+	resampleChannels, resampleChannelsF64, resampleCurves, resampleCurvesF64, // channels with different interpolations
+	resampleGeneral, resampleF64, // all other jobs
 }
 
 func (b *gpu) Resample(job *backend.ResampleJob) (backend.Plan, error) {

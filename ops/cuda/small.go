@@ -6,10 +6,11 @@ import (
 	"github.com/robocache/robocache/ptx"
 )
 
-// The kernels for small launches take rows of whole units; each thread computes one unit and locates its target for itself, without a barrier (small.cuh). A
-// launch that the device does not hold at once loses where the guess is wrong, and so does one whose inputs are ready, where the work in all
-// counts: 4 x 100 onto 50 x 32 took 2.83 us by resample_fast, and 1.80; 128 x 250 onto 128 x 128 4.93, and 5.28 (bench/history/small-launches.md).
-const minSamples = 4 // samples of a row
+// In kernels for small launches each thread computes one unit and finds its target itself, without a barrier (small.cuh). They lose if
+// the device cannot hold the launch at once and the predicted sample is wrong. They also lose if inputs are ready, because only total
+// work counts then. Examples: 4 x 100 onto 50 x 32 took 2.83 us by resample_fast and 1.80 here; 128 x 250 onto 128 x 128 took 4.93 and
+// 5.28 (bench/history/small-launches.md).
+const minSamples = 4 // samples per row
 
 var resampleSmall = &variant{
 	name:     "resample_small",
@@ -68,7 +69,8 @@ func configureSmall(b *gpu, j *backend.FuseJob, c tuned.Policy) (list []shape) {
 	return list
 }
 
-// smallCheckBlocks is how many blocks of a small launch it takes to check a stream's timestamps, 16 bytes for each thread of one warp.
+// smallCheckBlocks returns the blocks that a small launch needs to check a stream's timestamps. In each block one warp checks 16 bytes
+// per thread.
 func smallCheckBlocks(j *backend.ResampleJob) int {
 	if !j.Check {
 		return 0

@@ -6,7 +6,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// tallyBlocks is how many blocks of a multiprocessor there are at most: as many as run at once.
+// tallyBlocks limits the blocks per multiprocessor. That many run at once.
 const tallyBlocks = 2
 
 func (b *gpu) Tally(job *backend.TallyJob) (backend.Plan, error) {
@@ -22,7 +22,7 @@ func (b *gpu) Tally(job *backend.TallyJob) (backend.Plan, error) {
 	return p.checked(p.Add(b.bind(kernel, backend.LaunchDependent, int(params.Groups*params.Blocks), ptx.TallyThreads, shared, params)))
 }
 
-// tallyParams shares the rows between blocks: as many of a thread as there can be, with blocks for the whole device.
+// tallyParams divides the rows among blocks. Each thread gets as many rows as possible while the blocks still fill the device.
 func tallyParams(job *backend.TallyJob, sms int) *ptx.TallyParams {
 	groups := blocksOfRows(job.D, ptx.TallyColumns)
 	blocks := max(tallyBlocks*sms/max(groups, 1), 1)

@@ -10,20 +10,21 @@ import (
 	"github.com/robocache/robocache/ptx"
 )
 
-// The most that thread_per_row.cuh takes of a row, and has a warp copy; measured in bench/history/thread-per-row.md.
+// Limits for a row in thread_per_row.cuh, and for the rows that one warp copies. They were measured in bench/history/thread-per-row.md.
 const (
-	maxRowBytes    = 124      // bytes: a multiple of 128 would have all lanes in one bank of shared memory
-	maxCopyBytes   = 6144     // for 32 targets of up to narrowRowBytes bytes
-	narrowRowBytes = 64       // and twice as many for wider ones
-	maxSharedBytes = 48 << 10 // of a block
+	maxRowBytes    = 124      // bytes: rows of 128 bytes would put all lanes in one bank of shared memory
+	maxCopyBytes   = 6144     // bytes for 32 targets in rows of up to narrowRowBytes
+	narrowRowBytes = 64       // wider rows may copy twice maxCopyBytes
+	maxSharedBytes = 48 << 10 // per block
 
 	twoWarpBlocks    = 8            // blocks of two warps that a multiprocessor holds
-	maxNarrowTargets = 5 * 4 * warp // targets for each multiprocessor, of one interpolation: blocks of four warps
-	maxNarrowStride  = 4            // samples that such a target moves on: all are copied to shared memory
+	maxNarrowTargets = 5 * 4 * warp // targets per multiprocessor in blocks of four warps, for rows with one interpolation
+	maxNarrowStride  = 4            // samples per target for such rows, because all samples are copied to shared memory
 )
 
-// resampleThreadPerRow makes short rows without gaps, of pieces of several interpolations, one row per lane (thread_per_row.cuh): 256 x 500 onto 250 x 22 with a quaternion took 14.9 us by
-// resample_channels, and takes 8.1. Few narrow rows of one interpolation, too: 256 x 500 onto 250 x 3 3.4 by fuse_unaligned, and 3.0.
+// resampleThreadPerRow handles short rows without gaps, one row per lane (thread_per_row.cuh). A row consists of pieces with different
+// interpolations: 256 x 500 onto 250 x 22 with a quaternion took 14.9 us by resample_channels and takes 8.1. It also handles a few
+// narrow rows with one interpolation: 256 x 500 onto 250 x 3 took 3.4 by fuse_unaligned and takes 3.0.
 var resampleThreadPerRow = &variant{
 	name:     "resample_thread_per_row",
 	supports: perStream(notThreadPerRow),
@@ -40,7 +41,7 @@ var resampleThreadPerRow = &variant{
 		}
 		return ""
 	},
-	// Tile is the targets of a block: 32, which all warps then have, or as many as threads.
+	// Tile is the target count per block: 32, shared by all warps in the block, or one target per thread.
 	tunable: tuned.SearchSpace{Tile: []int{warp, 2 * warp, 4 * warp}},
 	heuristic: func(b *gpu, j *backend.FuseJob) tuned.Policy {
 		c := tuned.Policy{Tile: b.threadPerRowTile(j), Check: checkPerBlock}
@@ -54,7 +55,7 @@ var resampleThreadPerRow = &variant{
 			s.tile /= 2
 		}
 		if s.threads = s.tile; s.tile == warp && needsDoubleWeights(rowPieces(r)) && len(rowPieces(r)) > 1 {
-			s.threads = 2 * warp // a second warp for the same targets, where some piece takes long
+			s.threads = 2 * warp // a second warp for the same targets if a piece is slow
 		}
 		s.shared = s.tile / warp * bytes
 		return []shape{b.grid(r, c.Check, s)}
@@ -64,8 +65,9 @@ var resampleThreadPerRow = &variant{
 	},
 }
 
-// threadPerRowTile is how many targets a block has by the device's size: those of one warp where a second one helps it and the device holds all such blocks at
-// once; else four warps have their own, and fewer where blocks would be fewer than two for each multiprocessor, or than one where inputs are ready.
+// threadPerRowTile returns the targets per block for the device's size. It is one warp of targets if a second warp speeds them up and
+// the device holds all such blocks at once. Otherwise it is up to four warps of targets, reduced until each multiprocessor has two
+// blocks, or one if inputs are ready.
 func (b *gpu) threadPerRowTile(j *backend.FuseJob) int {
 	list := rowPieces(first(j))
 	if !inputsReady(j) && len(list) > 1 && needsDoubleWeights(list) && j.Rows() <= warp*twoWarpBlocks*b.sms {
@@ -78,8 +80,8 @@ func (b *gpu) threadPerRowTile(j *backend.FuseJob) int {
 	return tile
 }
 
-// notThreadPerRow says why thread_per_row.cuh does not take a stream: its source, targets and outputs have no gaps, its rows are short, and a warp can copy those that
-// evenly spaced targets need.
+// notThreadPerRow returns the reason why thread_per_row.cuh cannot handle a stream; "" if it can. The source, targets and outputs must
+// have no gaps, rows must be short, and a warp must be able to copy the rows that evenly spaced targets need.
 func notThreadPerRow(j *backend.ResampleJob) string {
 	_, gap := j.MaxGap.Get()
 	_, tolerance := j.Tolerance.Get()
@@ -104,7 +106,8 @@ func notThreadPerRow(j *backend.ResampleJob) string {
 	return ""
 }
 
-// rowPieces are the pieces of a stream's rows, those that take longest first; nil if there is an interpolation that thread_per_row.cuh does not have, or too many pieces.
+// rowPieces returns the pieces of a stream's rows, slowest first. It returns nil if thread_per_row.cuh lacks an interpolation or there
+// are too many pieces.
 func rowPieces(j *backend.ResampleJob) []ptx.Piece {
 	size := j.Src.DType().Size()
 	var list []ptx.Piece
@@ -131,13 +134,13 @@ func rowPieces(j *backend.ResampleJob) []ptx.Piece {
 	return list
 }
 
-// copiedRows is how many samples the targets of a warp need, three tenths more than of evenly spaced ones, with those around them and where a row ends and
-// another begins.
+// copiedRows counts the samples that a warp's targets need: 1.3 times the number for even spacing, plus neighbours, plus
+// extra samples at the ends of rows.
 func copiedRows(j *backend.ResampleJob) int {
 	return int(1.3*(warp-1)*samplesPerTarget(j)) + 6 + 4*((warp-1)/j.T+1)
 }
 
-// pieceCost orders the interpolations by what a piece of them takes; it is below 0 of those that thread_per_row.cuh does not have.
+// pieceCost ranks interpolations by the time that a piece takes. It is negative if thread_per_row.cuh lacks the interpolation.
 func pieceCost(kind uint16) int {
 	switch kind {
 	case ptx.InterpolationSlerp:
@@ -150,13 +153,13 @@ func pieceCost(kind uint16) int {
 	return -1
 }
 
-// precise reports whether some piece has its weights in float64.
+// needsDoubleWeights reports whether a piece computes its weights in float64. The list is sorted slowest first.
 func needsDoubleWeights(list []ptx.Piece) bool { return pieceCost(list[0].Interpolation) > 0 }
 
-// sharedLayout is the shared memory of 32 targets.
+// sharedLayout is the shared memory for 32 targets.
 type sharedLayout struct {
 	rows       int // samples that are copied
-	out, bytes int // where the targets' rows begin; of all
+	out, bytes int // byte offset of the output rows, and total bytes
 }
 
 func sharedLayoutOf(j *backend.ResampleJob) sharedLayout {

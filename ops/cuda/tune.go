@@ -12,7 +12,7 @@ var (
 	_ tuned.Plan   = (*plan)(nil)
 )
 
-// identity is the device's.
+// identity returns the device's name, compute capability and kernel hash, the key for tuned tables.
 func (b *gpu) identity() tuned.Identity {
 	name, err := b.dev.Name()
 	if err != nil {
@@ -22,10 +22,11 @@ func (b *gpu) identity() tuned.Identity {
 	return tuned.Identity{Device: name, Capability: fmt.Sprintf("%d.%d", major, minor), Kernels: kernels.Hash()}
 }
 
-// real reports whether the device is a real one, or stands for it in what package ops/record plans; only those look for a table in the user's cache.
+// real reports whether the device is a real GPU, or a device that package ops/record plans for. Only these use the table in the user's
+// cache.
 func (b *gpu) real() bool { return b.kind == "cuda" || b.kind == "record" }
 
-// loadTable reads the table, if there is one for this device and these kernels.
+// loadTable loads the tuned table for this device and these kernels, if one exists.
 func (b *gpu) loadTable() {
 	table, how := tuned.Find(b.identity(), b.real())
 	b.table.Store(table)

@@ -10,15 +10,16 @@ import (
 
 // Measured in bench/history/unaligned-rows.md.
 const (
-	minWideRow            = 32 // elements of a row from which on it is made by 16 bytes of dst
-	maxUnalignedChunks    = 16 // chunks of an unaligned row that a thread moves at most
-	unalignedUnitsPerTurn = 4  // units that it moves at once: a block of more makes them in turns
-	smallTileBlocks       = 24 // blocks a multiprocessor, from which on a block makes no more than that of units of rows that are far apart
-	smallTileStride       = 3  // samples that a target moves on there
+	minWideRow            = 32 // elements per row from which dst is written in 16-byte chunks
+	maxUnalignedChunks    = 16 // maximum chunks per thread in an unaligned row
+	unalignedUnitsPerTurn = 4  // units that a thread moves per turn; larger blocks take several turns
+	smallTileBlocks       = 24 // blocks per multiprocessor from which a block takes only one turn, if rows are far apart
+	smallTileStride       = 3  // samples per target that make rows far apart
 )
 
-// fuseUnaligned makes streams whose rows are of any width, at any place: of units of 8 or 4 bytes, or of elements of 2 (unaligned.cuh), and fuseUnalignedFew up to
-// four of them with a smaller parameter: with inputs ready 256 x 500 onto 250 x 3 took 1.11 to 1.26 us, and 1.40 by fuse_unaligned. A Resample of such rows is a Fuse of one stream.
+// fuseUnaligned handles streams with rows of any width at any address. It moves units of 8 or 4 bytes, or 2-byte elements
+// (unaligned.cuh). fuseUnalignedFew handles up to four such streams with a smaller parameter: with ready inputs, 256 x 500 onto 250 x 3
+// took 1.11 to 1.26 us, and 1.40 by fuse_unaligned. A Resample is a Fuse with one stream.
 var (
 	fuseUnaligned    = fuseUnalignedVariant("fuse_unaligned", ptx.MaxStreams)
 	fuseUnalignedFew = fuseUnalignedVariant("fuse_unaligned_few", ptx.FewStreams)
@@ -52,7 +53,7 @@ func fuseUnalignedVariant(name string, most int) *variant {
 				f.Unit, f.Contiguous = uint32(unit), len(j.Parts) == 1 && first(j).DstStep == j.D
 				out.D[m], out.Form[m] = uint32(j.Parts[m].D), form
 				if s[m].tile == 1 {
-					stream.ChunkMagic = 0 // a block of one target divides by none
+					stream.ChunkMagic = 0 // a block with one target does not divide
 				}
 			})
 			if most > ptx.FewStreams {
@@ -66,7 +67,7 @@ func fuseUnalignedVariant(name string, most int) *variant {
 	}
 }
 
-// notUnaligned says why rows cannot be numbered by the kernels of unaligned rows.
+// notUnaligned returns the reason why the kernels for unaligned rows cannot number a job's elements; "" if they can.
 func notUnaligned(b *gpu, j *backend.FuseJob) string {
 	if why := notFast(b, j); why != "" {
 		return why
@@ -79,7 +80,7 @@ func notUnaligned(b *gpu, j *backend.FuseJob) string {
 	return ""
 }
 
-// unalignedForm is how rows of d elements are made, and the log2 of the bytes that their source's places are counted by.
+// unalignedForm returns the method for rows of d elements, and the log2 of the bytes in a unit of source positions.
 func unalignedForm(d int, l layout) (form uint32, unit int) {
 	switch unit = min(l.store, 3); {
 	case unit >= 2:
@@ -92,8 +93,8 @@ func unalignedForm(d int, l layout) (form uint32, unit int) {
 	return ptx.UnalignedNarrow, 1
 }
 
-// configureUnaligned divides a stream of unaligned rows: blocks of up to MaxTile targets and maxUnalignedChunks chunks a thread, of fewer targets where that would not fill the device as
-// often as they should, but of a warp of them if they are not too wide.
+// configureUnaligned divides a stream of unaligned rows into blocks of up to MaxTile targets and maxUnalignedChunks chunks per thread.
+// If such blocks would not fill the device often enough, they get fewer targets, but at least a warp unless rows are too wide.
 func (b *gpu) configureUnaligned(j *backend.FuseJob, r *backend.ResampleJob, l layout) shape {
 	form, unit := unalignedForm(r.D, l)
 	full, rows := targetWaves(inputsReady(j))*b.sms, j.Rows()*len(j.Parts)
@@ -107,17 +108,17 @@ func (b *gpu) configureUnaligned(j *backend.FuseJob, r *backend.ResampleJob, l l
 		s.chunks = r.D/2 + 1
 	}
 	s.tile = min(ptx.MaxTile, max(1, maxUnalignedChunks*threads/s.chunks))
-	// bench/history/unaligned-rows.md has the measurements.
+	// The measurements are in bench/history/unaligned-rows.md.
 	if once := unalignedUnitsPerTurn * threads / s.chunks; form == ptx.UnalignedUnits && samplesPerTarget(r) >= smallTileStride && once >= warp && rows >= once*b.sms*smallTileBlocks {
 		s.tile = min(ptx.MaxTile, once)
 	}
-	if form == ptx.UnalignedShort && r.D > ptx.MaxShortRow/2 { // what a block keeps of them in shared memory; whole 16 bytes of dst
+	if form == ptx.UnalignedShort && r.D > ptx.MaxShortRow/2 { // because such a block keeps dst in shared memory, in whole 16-byte chunks
 		s.tile = ptx.MaxTile / 2
 	}
 	for s.tile > warp && rows < s.tile*full {
 		s.tile /= 2
 	}
-	// A block divides by chunks exactly for numbers below 2^20 by chunks.
+	// A block divides by the number of chunks, which is exact only for numbers below 2^20 / chunks.
 	for s.tile > 1 && (s.tile*s.chunks > threads && rows < s.tile*full || s.tile*s.chunks*s.chunks >= 1<<20) {
 		s.tile = (s.tile + 1) / 2
 	}

@@ -10,21 +10,21 @@ import (
 
 // Measured in bench/history/unaligned-rows.md.
 const (
-	minContiguousRow         = 17      // elements of a row: of shorter ones most chunks would cross, 9 took 5.4 us for 3.7 by fuse_unaligned
-	minUnalignedRow          = 9       // that unaligned_contiguous.cuh takes
-	maxUnalignedRow          = 1 << 14 // a block divides by them exactly
-	maxChunksPerThread       = 8       // chunks that a thread moves at most
-	maxChunksPerThreadSparse = 5       // and in a launch by itself where no targets share samples: smaller blocks wait for memory at different times
-	sparseStride             = 0.9     // samples that a target moves on there
-	tileStep                 = 8       // targets of a block, or a multiple
-	residentBlocks           = 9       // fast.cuh: resident
-	busyBlocks               = 8       // of those, as many as keep a multiprocessor busy
+	minContiguousRow         = 17      // elements per row; most chunks of shorter rows cross a border: with 9, 5.4 us, and 3.7 by fuse_unaligned
+	minUnalignedRow          = 9       // fewest elements per row in unaligned_contiguous.cuh
+	maxUnalignedRow          = 1 << 14 // most elements per row for which a block's division is exact
+	maxChunksPerThread       = 8       // maximum chunks per thread
+	maxChunksPerThreadSparse = 5       // the same if targets share no samples and inputs are not ready: small blocks overlap their waits for memory
+	sparseStride             = 0.9     // samples per target that make targets sparse
+	tileStep                 = 8       // targets per block are a multiple of this
+	residentBlocks           = 9       // resident blocks per multiprocessor, as in fast.cuh
+	busyBlocks               = 8       // blocks that keep a multiprocessor busy
 )
 
 var tiles = []int{8, 16, warp, 64, 128, 256, ptx.MaxTile}
 
-// resampleUnaligned handles unaligned rows of 2-byte elements, onto an output without gaps, as one contiguous run of elements (unaligned_contiguous.cuh): 256 x 500 onto
-// 250 x 75 took 15.0 us by single elements, and takes 11.1.
+// resampleUnaligned handles unaligned rows of 2-byte elements if the output has no gaps. It writes dst as one contiguous run of
+// elements (unaligned_contiguous.cuh). Example: 256 x 500 onto 250 x 75 took 15.0 us by single elements and takes 11.1.
 var resampleUnaligned = &variant{
 	name: "resample_unaligned",
 	supports: func(b *gpu, j *backend.FuseJob) string {
@@ -55,8 +55,9 @@ var resampleUnaligned = &variant{
 	},
 }
 
-// configureContiguous divides rows for unaligned_contiguous.cuh: of blocks of eights of targets, which begin at whole chunks if dst does, those for which the multiprocessor that has
-// most of them is done first. A thread finds the place of one target, and moves maxChunksPerThread chunks at most, or maxChunksPerThreadSparse.
+// configureContiguous divides rows for unaligned_contiguous.cuh. The number of targets per block is a multiple of 8, so that blocks
+// start at whole chunks if dst does. It takes the number with the lowest estimated time. A thread finds one target's position and moves
+// at most maxChunksPerThread chunks, or maxChunksPerThreadSparse if targets are sparse.
 func (b *gpu) configureContiguous(j *backend.ResampleJob, c tuned.Policy) shape {
 	s := shape{threads: threads, chunks: (2*j.D + chunk - 1) / chunk}
 	chunksPerThread := maxChunksPerThread
@@ -75,8 +76,9 @@ func (b *gpu) configureContiguous(j *backend.ResampleJob, c tuned.Policy) shape 
 	return b.grid(j, c.Check, s)
 }
 
-// estimatedTime is about how long blocks of so many targets take, in instructions of a multiprocessor's warps. A few blocks take as long as busyBlocks, since a warp waits for
-// its own instructions. In launches by themselves memory is waited for each time that the device is full of blocks.
+// estimatedTime estimates the run time for blocks with tile targets, in warp instructions per multiprocessor. Fewer than busyBlocks
+// blocks take as long as busyBlocks, because a warp waits for its own instructions. If inputs are not ready, each wave of blocks also
+// waits for memory.
 func (b *gpu) estimatedTime(j *backend.ResampleJob, tile int) int {
 	times := func(n, of int) int { return (n + of - 1) / of }
 	warps := func(n int) int { return times(n, warp) }

@@ -14,42 +14,44 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// variant is one implementation of Resample or Fuse: a kernel, the jobs that it takes, and how a job becomes a launch of it. An operation
-// has a list of them, and the first that takes a job and is preferred for it is launched. A Resample is the Fuse of one stream here.
+// variant is one implementation of Resample or Fuse: a kernel, the jobs that it supports, and the conversion from a job to a launch.
+// Each operation has a list of variants. The first variant that supports a job and is preferred for it is launched. A Resample is
+// handled as a Fuse with one stream.
 type variant struct {
-	name      string                                           // of the kernel
-	supports  func(b *gpu, j *backend.FuseJob) (whyNot string) // what the kernel cannot do; "" where it is right to launch it
-	prefers   func(b *gpu, j *backend.FuseJob) (whyNot string) // where one further down the list is faster; nil is nowhere
+	name      string                                           // the kernel's name
+	supports  func(b *gpu, j *backend.FuseJob) (whyNot string) // a reason if the kernel cannot run the job; "" if it can
+	prefers   func(b *gpu, j *backend.FuseJob) (whyNot string) // a reason if a later variant in the list is faster; nil if none ever is
 	tunable   tuned.SearchSpace
-	heuristic func(b *gpu, j *backend.FuseJob) tuned.Policy                    // the default policy, by the device's size
+	heuristic func(b *gpu, j *backend.FuseJob) tuned.Policy                    // the default policy for the device's size
 	configure func(b *gpu, j *backend.FuseJob, c tuned.Policy) []shape         // divides each stream into blocks
-	params    func(p *plan, j *backend.FuseJob, s []shape) (parameters, error) // the kernel's parameter
+	params    func(p *plan, j *backend.FuseJob, s []shape) (parameters, error) // returns the kernel's parameter
 }
 
-// parameters is a kernel's parameter, as package ptx generates it.
+// parameters is a kernel's parameter struct, generated in package ptx.
 type parameters interface{ Bytes() []byte }
 
-// shape is the grid configuration of a stream: how it is divided into blocks.
+// shape is a stream's grid configuration.
 type shape struct {
 	threads, tile, blocks int
-	chunks                int  // pieces that a target's features are made in
-	unitsPerThread        int  // of fuse_fast and resample_fast: chunks that a thread is compiled to move
-	vector                int  // of general kernels: log2 of the elements a thread moves at once
-	shared                int  // bytes of dynamic shared memory
-	prefetch              bool // rows are brought to the L2 cache before the timestamps are known: see fast.cuh
-	dense                 bool // of channels: the rows of all targets follow each other in dst
+	chunks                int  // pieces in which a target's features are computed
+	unitsPerThread        int  // for fuse_fast and resample_fast: chunks per thread that the kernel is compiled for
+	vector                int  // for general kernels: log2 of the elements that a thread moves together
+	shared                int  // dynamic shared memory bytes
+	prefetch              bool // rows are fetched to the L2 cache before the timestamps are known: see fast.cuh
+	dense                 bool // for channels: all targets' rows are contiguous in dst
 }
 
 const (
-	threads = ptx.FastThreads // of a block
+	threads = ptx.FastThreads // threads per block
 	warp    = ptx.WarpSize
 	chunk   = 16 // bytes that a thread moves at once
-	pieces  = 4  // chunks that a thread moves, if there are enough
-	// Timestamps that a block checks, where there are blocks to spare: robocache tune found less for streams of many timestamps and narrow rows.
+	pieces  = 4  // chunks per thread, if there are enough chunks
+	// Timestamps that a block checks if blocks can be added. robocache tune chose fewer for streams with many timestamps and narrow
+	// rows.
 	checkPerBlock = 1024
 )
 
-// singleStream is a Resample as the Fuse of one stream.
+// singleStream converts a Resample to a Fuse with one stream.
 func singleStream(j *backend.ResampleJob) *backend.FuseJob {
 	r := *j
 	r.ValidStep, r.AgeStep, r.PadStep = 1, 1, 1
@@ -58,10 +60,10 @@ func singleStream(j *backend.ResampleJob) *backend.FuseJob {
 	return f
 }
 
-// first is the job's first stream, the only one of a Resample.
+// first returns the job's first stream, the only one in a Resample.
 func first(j *backend.FuseJob) *backend.ResampleJob { return j.Parts[0].ResampleJob }
 
-// perStream makes a test of a stream one of a job.
+// perStream converts a check of one stream to a check of every stream in a job.
 func perStream(why func(j *backend.ResampleJob) string) func(*gpu, *backend.FuseJob) string {
 	return func(_ *gpu, j *backend.FuseJob) string {
 		for _, p := range j.Parts {
@@ -73,7 +75,7 @@ func perStream(why func(j *backend.ResampleJob) string) func(*gpu, *backend.Fuse
 	}
 }
 
-// upTo adds to what a variant takes that there are no more than so many streams.
+// upTo restricts a variant to jobs with at most `most` streams.
 func upTo(most int, supports func(*gpu, *backend.FuseJob) string) func(*gpu, *backend.FuseJob) string {
 	return func(b *gpu, j *backend.FuseJob) string {
 		if len(j.Parts) > most {
@@ -87,8 +89,8 @@ func log2(n int) int { return bits.Len(uint(n)) - 1 }
 
 func inputsReady(j *backend.FuseJob) bool { return j.Launch == backend.LaunchInputsReady }
 
-// targetWaves is how often a launch must fill the device for its blocks to stay as large as they can be. A launch by itself ends sooner if its
-// work lies in many small blocks. Those whose inputs are ready overlap, so that what counts is the work in all: less in few large blocks.
+// targetWaves returns how often a launch must fill the device before blocks get their full size. A single launch ends sooner with many
+// small blocks. Launches with ready inputs overlap, so that only total work counts, which is less in a few large blocks.
 func targetWaves(ready bool) int {
 	if ready {
 		return 1
@@ -96,7 +98,7 @@ func targetWaves(ready bool) int {
 	return 4
 }
 
-// unitsPerThreadFor is how many of so many chunks a thread moves: four, and fewer where the device would otherwise stand partly idle.
+// unitsPerThreadFor returns the chunks that each thread moves: four, or fewer if the device would otherwise be partly idle.
 func (b *gpu) unitsPerThreadFor(chunks int, ready bool) int {
 	unitsPerThread := pieces
 	for unitsPerThread > 1 && chunks < unitsPerThread*threads*b.sms*targetWaves(ready) {
@@ -105,8 +107,8 @@ func (b *gpu) unitsPerThreadFor(chunks int, ready bool) int {
 	return unitsPerThread
 }
 
-// checkPerTurn is the least number of timestamps per block for which each thread of a block has 16 bytes of timestamps to check: blocks to spare are better than threads that
-// wait for one read after the other.
+// checkPerTurn returns the minimum timestamps per block so that each thread checks 16 bytes. Extra blocks cost less than threads that
+// wait for several reads in sequence.
 func checkPerTurn(threads int, clock tensor.DType) int {
 	if threads*chunk/clock.Size() <= 256 {
 		return 256
@@ -125,7 +127,8 @@ func prefetches(shapes []shape) bool {
 	return slices.ContainsFunc(shapes, func(s shape) bool { return s.prefetch })
 }
 
-// grid gives a stream's shape its blocks, and more that only check timestamps where the targets are few and the timestamps many.
+// grid sets the block count in a stream's shape. If there are few targets and many timestamps, it adds blocks that only check
+// timestamps.
 func (b *gpu) grid(j *backend.ResampleJob, share int, s shape) shape {
 	s.blocks = (j.Rows() + s.tile - 1) / s.tile
 	if j.Check {
@@ -134,16 +137,16 @@ func (b *gpu) grid(j *backend.ResampleJob, share int, s shape) shape {
 	return s
 }
 
-// checkers is how many blocks check a job's timestamps, and its rows, each so many timestamps.
+// checkers counts the blocks that check a job's timestamps and rows, if each block checks `share` timestamps.
 func (b *gpu) checkers(j *backend.ResampleJob, share int) int {
 	work := (j.Timestamps() + share - 1) / share
 	if j.SrcStarts != nil {
-		work = j.B // a selection's rows, and their timestamps, are shared out by the row
+		work = j.B // the blocks divide a selection's timestamps by row
 	}
 	return max(1, min(work, 8*b.sms))
 }
 
-// firstBlocks are where the streams' blocks begin in the grid, one stream's after the other's, and beyond the streams no block.
+// firstBlocks returns the first block of each stream in the grid. Streams follow each other; unused entries hold MaxUint32.
 func firstBlocks[S interface{ count() int }](shapes []S) (list [ptx.MaxStreams]uint32) {
 	block := 0
 	for m := range list {
@@ -156,16 +159,16 @@ func firstBlocks[S interface{ count() int }](shapes []S) (list [ptx.MaxStreams]u
 	return list
 }
 
-// plan is an operation bound to device memory: one launch.
+// plan is an operation bound to device memory, usually as one launch.
 type plan struct {
 	device.Base
 	b       *gpu
 	table   *cudadrv.DeviceMem
-	chosen  *decision                 // on the launch; nil if it only checks
-	explain func(backend.Fault) error // what a fault means
+	chosen  *decision                 // the launch decision; nil if the launch only checks
+	explain func(backend.Fault) error // converts a fault to an error
 }
 
-// decision is how a plan's launch was chosen.
+// decision records how a plan's launch was chosen.
 type decision struct {
 	list              []*variant
 	job               *backend.FuseJob

@@ -5,15 +5,15 @@ import (
 	"github.com/robocache/robocache/ptx"
 )
 
-// All of these are from bench/history/voxelize-clouds.md.
+// Measured in bench/history/voxelize-clouds.md.
 const (
-	atomicValues = 3 << 10 // points and features of them for each multiprocessor, up to which atomics take less than bringing points together
-	atomicTurns  = 6       // of a block: of more, bringing points together takes less
-	atomicTable  = 1 << 25 // words of the table
+	atomicValues = 3 << 10 // limit for N x (1 + F) per multiprocessor; above it, grouping points is faster than atomics
+	atomicTurns  = 6       // limit for turns per block; above it, grouping points is faster
+	atomicTable  = 1 << 25 // limit for the words in the table
 )
 
-// voxelAtomic makes sums, means, extremes, and counts beside an empty value, of few points, by atomics on a table as large as the grid, which is 0 between
-// runs.
+// voxelAtomic computes sums, means, extremes, and counts with an empty value, for few points. It uses atomics on a table as large as
+// the grid. The table is all zero between runs.
 var voxelAtomic = voxelVariant{name: "atomic",
 	supports: func(b *gpu, job *backend.VoxelizeJob) string {
 		switch why := notReduced(job); {
@@ -51,15 +51,15 @@ var voxelAtomic = voxelVariant{name: "atomic",
 	},
 }
 
-// summed reports whether values are added up.
+// summed reports whether the reduction adds values.
 func summed(job *backend.VoxelizeJob) bool {
 	return job.Reduce == backend.ReduceSum || job.Reduce == backend.ReduceMean
 }
 
-// firstSum is the word of a record at which sums begin, an even one behind the count and the best of each feature.
+// firstSum returns the index in a record at which sums begin. It is even, after the count and the best value of each feature.
 func firstSum(job *backend.VoxelizeJob) int { return (job.F + 2) &^ 1 }
 
-// recordWords is how many words the table has for a cell.
+// recordWords returns the words per cell in the table.
 func recordWords(job *backend.VoxelizeJob) int {
 	switch {
 	case !job.Reduce.OfFeatures():
@@ -70,7 +70,8 @@ func recordWords(job *backend.VoxelizeJob) int {
 	return firstSum(job)
 }
 
-// turns is how often a block goes over its points, four features at a time: once for the best of each cell, and once more for sums.
+// turns returns how often a block goes over its points, four features at a time: once for each cell's best value, and once more for
+// sums.
 func turns(job *backend.VoxelizeJob) int {
 	n := (job.F + 3) / 4
 	if summed(job) {
@@ -79,7 +80,8 @@ func turns(job *backend.VoxelizeJob) int {
 	return n
 }
 
-// atomicWork is how many points there are, and features of them. For the least and the greatest a point has one word each, and three are worth four.
+// atomicWork counts the points and feature values. For minima and maxima, which need one word per point, the number is
+// reduced by a quarter.
 func atomicWork(job *backend.VoxelizeJob) int {
 	n := job.N * (1 + job.F)
 	if job.Reduce == backend.ReduceMin || job.Reduce == backend.ReduceMax {

@@ -6,23 +6,24 @@ import (
 )
 
 const (
-	// Below groupCells cells, of more than groupPoints points, those that concentrate in few cells, as a LiDAR's do, would be left to few blocks, where a sort has one or two
-	// passes. bench/history/voxelize.md: at 13^3 partitioning them took 654 for a sort's 189 us.
+	// With fewer than groupCells cells and more than groupPoints points, few blocks would get most points if points concentrate in few
+	// cells, as in a LiDAR scan. A sort then needs only one or two passes. bench/history/voxelize.md: at 13^3, partitioning took 654 us
+	// and a sort 189 us.
 	groupCells  = 1 << 13
 	groupPoints = 1 << 16
 
-	// A block that does all of a bucket reads and writes less, and looks at each cell three times: where few cells have points, or points are many, that
-	// costs more. bench/history/voxelize.md: 4 cells a point or points a cell at most.
+	// A block that processes a whole bucket reads and writes less but visits each cell three times. That costs more if few cells have
+	// points, or if there are many points. bench/history/voxelize.md: at most 4 cells per point, or 4 points per cell.
 	bucketRatio  = 4
-	bucketPoints = ptx.Buckets * ptx.BucketHeld // as many as blocks keep in shared memory
+	bucketPoints = ptx.Buckets * ptx.BucketHeld // as many points as blocks keep in shared memory
 
-	bucketFeatures = 1 << 10                                        // so that the items of a bucket can be counted in 32 bits
-	groupTile      = ptx.GroupItemsPerThread * ptx.PartitionThreads // points of a block of voxel_partition_points
-	groupShared    = 4 * (ptx.GroupPart + ptx.WarpSize)             // bytes of a block that counts so many cells
-	blockStatic    = 4 << 10                                        // at most, what it has besides
+	bucketFeatures = 1 << 10                                        // so that 32 bits can count the items in a bucket
+	groupTile      = ptx.GroupItemsPerThread * ptx.PartitionThreads // points per block in voxel_partition_points
+	groupShared    = 4 * (ptx.GroupPart + ptx.WarpSize)             // shared memory bytes per block for the cell counters
+	blockStatic    = 4 << 10                                        // upper bound for a block's other shared memory in bytes
 )
 
-// voxelBucket makes sums, means and extremes of about as many points as cells: a block takes a bucket of cells.
+// voxelBucket computes sums, means and extremes if there are about as many points as cells. One block processes one bucket of cells.
 var voxelBucket = voxelVariant{name: "bucket",
 	supports: func(b *gpu, job *backend.VoxelizeJob) string {
 		switch why := notReduced(job); {
@@ -59,26 +60,27 @@ var voxelBucket = voxelVariant{name: "bucket",
 	},
 }
 
-// spread reports whether points are left to many blocks.
+// spread reports whether many blocks share the points.
 func spread(job *backend.VoxelizeJob) bool { return job.Keys() >= groupCells || job.N <= groupPoints }
 
-// bucketShared is the dynamic shared memory of voxel_bucket: a word for each cell and each lane, and six bytes for each point that it keeps.
+// bucketShared returns voxel_bucket's dynamic shared memory in bytes: a word for each cell and each lane, and six bytes for each point
+// that a block keeps.
 func bucketShared(job *backend.VoxelizeJob) int {
 	return 4*(cellsOfBucket(job, ptx.GroupBits)+ptx.WarpSize) + 6*ptx.BucketHeld
 }
 
-// usedBuckets is how many buckets have cells: of a grid with fewer cells than one group for each the last have none.
+// usedBuckets counts the buckets with cells. In a small grid the last buckets have none.
 func usedBuckets(job *backend.VoxelizeJob) int {
 	return min(ptx.Buckets, (job.Keys()+1<<ptx.GroupBits-1)>>ptx.GroupBits)
 }
 
-// partitionedPoints is where voxel_partition_points leaves points and runs of them.
+// partitionedPoints has the addresses of the output from voxel_partition_points: the points and their runs.
 type partitionedPoints struct {
 	partitioned, runs uint64
 	tiles             int
 }
 
-// partitionPoints opens a chain that fills its own grid, and partitions the points.
+// partitionPoints starts a chain that fills its own grid, and partitions the points.
 func (c *voxelChain) partitionPoints() partitionedPoints {
 	tiles := (c.job.N + groupTile - 1) / groupTile
 	d := partitionedPoints{c.part(4 * groupTile * tiles), c.part(4 * ptx.Buckets * tiles), tiles}

@@ -10,27 +10,27 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// stateBytes is the first part of every chain's scratch memory: counters.
+// stateBytes is the size in bytes of the counters at the start of every chain's scratch memory.
 const stateBytes = 8 * ptx.VoxelStateStateWords
 
-// voxelChain is a plan's scratch memory and launches. It is laid out twice: from address 0, to see how large the memory is, and where that then lies. The
-// job, the number of multiprocessors and addresses decide all of it.
+// voxelChain is a plan's scratch memory and launches. The layout runs twice: from address 0 to compute the memory's size, and then from
+// the allocated address. It depends only on the job, the multiprocessor count, and addresses.
 type voxelChain struct {
 	job      *backend.VoxelizeJob
 	sms      int
 	base     cudadrv.DevicePtr
 	size     int // bytes
-	zeroed   int // of them, from the beginning, that are 0 before the first run
+	zeroed   int // bytes at the start that must be 0 before the first run
 	cell     *device.Cell
 	state    uint64
-	poses    uint64 // of the points' type
+	poses    uint64 // address of the poses in the points' dtype
 	launches []voxelLaunch
 }
 
-// voxelLaunch is one launch. Its parameter is a struct of package ptx.
+// voxelLaunch is one launch. params is a struct from package ptx.
 type voxelLaunch struct {
 	kernel                  string
-	blocks, threads, shared int // shared: bytes of dynamic shared memory
+	blocks, threads, shared int // shared: dynamic shared memory bytes
 	prefersShared           bool
 	params                  parameters
 }
@@ -45,7 +45,7 @@ func layoutVoxels(job *backend.VoxelizeJob, sms int, v *voxelVariant, cell *devi
 	return c
 }
 
-// part lays out so many bytes and returns where they are.
+// part reserves scratch memory and returns its address.
 func (c *voxelChain) part(bytes int) uint64 {
 	at := uint64(c.base) + uint64(c.size)
 	c.size += (bytes + 255) &^ 255
@@ -57,11 +57,11 @@ func (c *voxelChain) add(kernel string, blocks, threads int, params parameters) 
 	return &c.launches[len(c.launches)-1]
 }
 
-// walk is how many blocks take n things, `each` of them at a time, and no more than some that run at once.
+// walk counts the blocks for n items, if a block takes `each` items at a time. It is limited to 16 per multiprocessor.
 func (c *voxelChain) walk(n, each int) int { return min((n+each-1)/each, 16*c.sms) }
 
-// voxelFillArgs is what a chain begins with: an output to fill with four bytes, or eight if it is of f64, and a table to clear; either may be
-// nothing.
+// voxelFillArgs is the input for a chain's first launch: an output to fill with a 4-byte value (8 bytes for float64), and a table to
+// clear. Each may be absent.
 type voxelFillArgs struct {
 	out        *tensor.Tensor
 	value      uint32
@@ -71,8 +71,9 @@ type voxelFillArgs struct {
 
 const largeFill = 32 << 20 // bytes
 
-// open comes before fill where there are poses to widen, or a grid of doubles to fill with what is not one word twice. It returns what is left to
-// fill. What comes behind fill may read the poses at once: fill waits before it lets that begin.
+// open adds a launch before fill if poses must be widened, or if a float64 grid must be filled with a value of two different words. It
+// returns the work that remains for fill. Launches after fill may read the poses, because fill waits for this launch before it lets
+// them begin.
 func (c *voxelChain) open(f voxelFillArgs) voxelFillArgs {
 	p := ptx.VoxelPrepareParams{}
 	if c.job.WidePoses() {
@@ -88,33 +89,34 @@ func (c *voxelChain) open(f voxelFillArgs) voxelFillArgs {
 	return f
 }
 
-// fill opens a chain: it clears the counters and checks the offsets, and fills.
+// fill starts a chain. It clears the counters, checks the offsets, and fills the output.
 func (c *voxelChain) fill(kernel string, f voxelFillArgs) *voxelLaunch {
 	f = c.open(f)
 	bytes := 0
 	if f.out != nil {
 		bytes = f.out.Len() * f.out.DType().Size()
 	}
-	// One block a multiprocessor, or two of large grids, leave room for the next kernel's, which begin meanwhile.
+	// One block per multiprocessor, or two for large grids, leaves room for the next kernel's blocks, which begin early.
 	most := c.sms
 	if bytes > largeFill {
 		most *= 2
 	}
-	const each = 64 * ptx.FillThreads // bytes, four times 16 a thread
+	const each = 64 * ptx.FillThreads // bytes per block: four times 16 for each thread
 	return c.add(kernel, min(max((bytes+f.tableBytes)/each, c.job.B/ptx.FillThreads, 1)+1, most), ptx.FillThreads, &ptx.VoxelFillParams{
 		State: c.state, Out: uint64(pointer(f.out)), OutBytes: uint64(bytes), Table: f.table, TableBytes: uint64(f.tableBytes), Value: f.value,
 		N: uint32(c.job.N), B: uint32(c.job.B), Offsets: uint64(pointer(c.job.Offsets)), Fault: c.cell.At, FaultFlag: c.cell.Flag,
 	})
 }
 
-// chunk is how many points a block takes where as many run at once as there are: each adds what it counted to everybody's.
+// chunk returns the points per block if all blocks run at once. Few blocks are better, because each block adds its counts to shared
+// totals.
 func (c *voxelChain) chunk() int {
 	const tile = ptx.WriteThreads * ptx.PointGroup
 	each := (c.job.N + 4*c.sms - 1) / (4 * c.sms)
 	return max((each+tile-1)/tile, 1) * tile
 }
 
-// cloud is the points, of which a block takes a chunk.
+// cloud returns the points in kernel form. A block takes a chunk of them.
 func (c *voxelChain) cloud(chunk int) ptx.VoxelCloud {
 	job := c.job
 	return ptx.VoxelCloud{
@@ -137,7 +139,7 @@ func (c *voxelChain) grid() ptx.VoxelGrid {
 	return g
 }
 
-// inverse is 1 / size, or NaN where a product with it would not be near the quotient.
+// inverse returns 1 / size, or NaN if a product with it would be far from the quotient.
 func inverse(size float64) float32 {
 	x := float32(size)
 	if !(x > 0x1p-100 && x < 0x1p100) {
@@ -146,7 +148,7 @@ func inverse(size float64) float32 {
 	return 1 / x
 }
 
-// values is what voxels are made from, and the output of it.
+// values returns the reduction's inputs and output in kernel form.
 func (c *voxelChain) values(chunk int) ptx.VoxelValues {
 	job := c.job
 	out := job.Out()
@@ -160,7 +162,7 @@ func (c *voxelChain) values(chunk int) ptx.VoxelValues {
 	}
 }
 
-// fours reports whether features can be taken four at a time.
+// fours reports whether features can be processed four at a time.
 func fours(job *backend.VoxelizeJob) bool {
 	if !job.Reduce.OfFeatures() || job.Features == nil || job.Mode == backend.VoxelHard || job.Double() {
 		return false
@@ -168,7 +170,7 @@ func fours(job *backend.VoxelizeJob) bool {
 	return job.Features.DType() == tensor.F32 && job.F%4 == 0 && job.FeatureStep%4 == 0 && (pointer(job.Features)|pointer(job.Out()))%16 == 0
 }
 
-// lanesOf is how many lanes take a voxel, a feature or four each.
+// lanesOf returns the lanes per voxel. A lane processes one feature, or four if fours is true.
 func lanesOf(job *backend.VoxelizeJob) int {
 	switch {
 	case !job.Reduce.OfFeatures():
@@ -179,7 +181,7 @@ func lanesOf(job *backend.VoxelizeJob) int {
 	return job.F
 }
 
-// emptyWord is four bytes of what an empty cell of the dense grid holds; of doubles the lower ones.
+// emptyWord returns four bytes of an empty cell in the dense grid; for float64, the lower four.
 func emptyWord(job *backend.VoxelizeJob) uint32 {
 	switch job.Grid.DType() {
 	case tensor.U8:
@@ -192,7 +194,7 @@ func emptyWord(job *backend.VoxelizeJob) uint32 {
 	return math.Float32bits(float32(job.Empty))
 }
 
-// gridWords is how many words of 4 bytes a cell has.
+// gridWords returns the 4-byte words per cell.
 func gridWords(job *backend.VoxelizeJob) int {
 	if job.Reduce.OfFeatures() {
 		return job.F
@@ -200,7 +202,7 @@ func gridWords(job *backend.VoxelizeJob) int {
 	return 1
 }
 
-// notReduced says that a job is not a dense grid of sums, means, extremes or counts of points, made in float32.
+// notReduced returns a reason unless a job is a dense grid of sums, means, extremes or counts, computed in float32.
 func notReduced(job *backend.VoxelizeJob) string {
 	switch {
 	case job.N == 0:
@@ -215,8 +217,8 @@ func notReduced(job *backend.VoxelizeJob) string {
 	return ""
 }
 
-// largeList lays out the list of large voxels, those of more than FewPoints points: entries of 32 bytes for the pieces that the points can make, and a slot for each piece of voxels of more
-// than one.
+// largeList reserves the list of voxels with more than FewPoints points. It has a 32-byte entry for each piece that the points can
+// make, and a slot for each piece in voxels with several pieces.
 func (c *voxelChain) largeList() ptx.VoxelLargeList {
 	if !c.job.Reduce.OfFeatures() {
 		return ptx.VoxelLargeList{State: c.state}
@@ -229,10 +231,10 @@ func largeBytes(n, features int) int {
 	return 32*largePieces(n) + 16*(1+features+(features+1)/2)*(n/piece+n/(piece+1)+1)
 }
 
-// largePieces is the most pieces of large voxels that n points can make.
+// largePieces returns an upper bound for the pieces in large voxels for n points.
 func largePieces(n int) int { return n/(ptx.FewPoints+1) + n/ptx.PiecePoints + 1 }
 
-// reduceLarge reduces the voxels that are listed.
+// reduceLarge adds the launches that reduce the listed voxels.
 func (c *voxelChain) reduceLarge(values ptx.VoxelValues, order uint64, largeList ptx.VoxelLargeList) {
 	job := c.job
 	if !job.Reduce.OfFeatures() || job.N <= ptx.FewPoints {
@@ -241,21 +243,22 @@ func (c *voxelChain) reduceLarge(values ptx.VoxelValues, order uint64, largeList
 	const warps = ptx.ReduceThreads / ptx.WarpSize
 	params := &ptx.VoxelReduceLargeParams{Values: values, Order: order, LargePieces: largeList}
 	pieces := largePieces(job.N)
-	// Twice what runs at once: a warp takes one piece after the other, which take different times.
+	// Twice as many blocks as run at once, because a warp takes pieces in turn and pieces take different times.
 	c.add("voxel_reduce_large", min(c.walk(pieces, warps), 6*c.sms), ptx.ReduceThreads, params)
 	if job.N > ptx.PiecePoints && job.Reduce < backend.ReduceMax {
-		c.add("voxel_reduce_truncated", min(c.walk(pieces, warps), 3*c.sms), ptx.ReduceThreads, params) // which seldom has anything to do
+		c.add("voxel_reduce_truncated", min(c.walk(pieces, warps), 3*c.sms), ptx.ReduceThreads, params) // it seldom has work
 	}
 }
 
-// voxelVariant is an algorithm of Voxelize: a chain of launches. Each has a file of its own.
+// voxelVariant is an algorithm for Voxelize: a chain of launches. Each algorithm has its own file.
 type voxelVariant struct {
 	name string
-	// supports says why its kernels cannot do a job, and prefers why another algorithm is faster; "" if they can and none is.
+	// supports returns a reason if the kernels cannot run a job; prefers returns a reason if another algorithm is faster. Both return
+	// "" otherwise.
 	supports, prefers func(b *gpu, job *backend.VoxelizeJob) (whyNot string)
-	// layout lays its scratch memory out and lists its launches, in order.
+	// layout reserves scratch memory and lists the launches in order.
 	layout func(c *voxelChain)
 }
 
-// always is for variants that are preferred wherever they are supported.
+// always is the prefers function for variants that are always preferred if they support the job.
 func always(*gpu, *backend.VoxelizeJob) string { return "" }

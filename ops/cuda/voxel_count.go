@@ -5,19 +5,19 @@ import (
 	"github.com/robocache/robocache/ptx"
 )
 
-// countPoints is how many points there must be for each multiprocessor: where the grid is large, and so are the points, atomics on it would wait for its
-// memory. bench/history/voxelize.md: 20M points took 740 us by atomics, and 146 partitioned.
+// countPoints is the minimum number of points per multiprocessor. With a large grid and many points, atomics on the grid would wait for
+// its memory. bench/history/voxelize.md: 20M points took 740 us by atomics and 146 us partitioned.
 const countPoints = 1 << 15
 
-// partitionKeys is how many cells can be partitioned into buckets: of these each has 1 << 16, whose numbers take two bytes.
+// partitionKeys limits the cells for partitioning. A bucket has at most 1 << 16 cells, numbered by two bytes.
 const partitionKeys = 1 << 25
 
 const (
-	countTile   = ptx.CountItemsPerThread * ptx.PartitionThreads // points of a block of voxel_partition_cells
-	countShared = 4 * (ptx.CountPart + ptx.WarpSize)             // bytes of one of voxel_count, which takes more than voxel_partition_cells's
+	countTile   = ptx.CountItemsPerThread * ptx.PartitionThreads // points per block in voxel_partition_cells
+	countShared = 4 * (ptx.CountPart + ptx.WarpSize)             // bytes per block in voxel_count, which needs more than voxel_partition_cells
 )
 
-// voxelCount counts large clouds in shared memory, of cells partitioned into buckets.
+// voxelCount counts large clouds in shared memory, after partitioning cells into buckets.
 var voxelCount = voxelVariant{name: "count",
 	supports: func(b *gpu, job *backend.VoxelizeJob) string {
 		switch why := notCounted(job); {
@@ -43,7 +43,7 @@ var voxelCount = voxelVariant{name: "count",
 	layout: func(c *voxelChain) {
 		tiles := (c.job.N + countTile - 1) / countTile
 		partitioned, runs := c.part(2*countTile*tiles), c.part(4*ptx.Buckets*tiles)
-		c.fill("voxel_fill", voxelFillArgs{}) // voxel_count writes every cell
+		c.fill("voxel_fill", voxelFillArgs{}) // the output is not filled because voxel_count writes every cell
 		c.add("voxel_partition_cells", tiles, ptx.PartitionThreads, &ptx.VoxelPartitionParams{
 			Cloud: c.cloud(countTile), Grid: c.grid(), Runs: runs, Partitioned: partitioned, State: c.state,
 		}).shared = ptx.CountPartitionShared
@@ -54,7 +54,7 @@ var voxelCount = voxelVariant{name: "count",
 	},
 }
 
-// cellsOfBucket is how many cells a bucket may have, where 2^bits neighbouring ones go to a bucket together.
+// cellsOfBucket returns the maximum cell count per bucket, if groups of 2^bits neighbouring cells share a bucket.
 func cellsOfBucket(job *backend.VoxelizeJob, bits int) int {
 	all := ptx.Buckets << bits
 	return (job.Keys() + all - 1) / all << bits

@@ -5,7 +5,7 @@ import (
 	"github.com/robocache/robocache/ptx"
 )
 
-// voxelGroup makes sums, means and extremes of any points, partitioned into buckets.
+// voxelGroup computes sums, means and extremes for any number of points, after partitioning them into buckets.
 var voxelGroup = voxelVariant{name: "group",
 	supports: func(b *gpu, job *backend.VoxelizeJob) string {
 		switch why := notReduced(job); {
@@ -37,7 +37,7 @@ var voxelGroup = voxelVariant{name: "group",
 			Runs: d.runs, Partitioned: d.partitioned, Tiles: uint32(d.tiles), Keys: uint64(job.Keys()), Out: uint64(pointer(job.Grid)),
 			Words: uint64(job.Keys() * gridWords(job)), Empty: emptyWord(job), Lists: lists,
 		}).shared = 4 * (lookback*ptx.GroupWarpCells + ptx.WarpSize)
-		// As many blocks as run at once, and at least two, one for cells of one point and one for the others.
+		// As many blocks as run at once, but at least two: one for cells with one point, and one for other cells.
 		values, items := c.values(0), min(job.N, job.Keys())*lanesOf(job)
 		c.add("voxel_cells", min(max((items+ptx.CellsThreads-1)/ptx.CellsThreads, 2), 3*c.sms), ptx.CellsThreads, &ptx.VoxelCellsParams{Lists: lists, Values: values, LargePieces: largeList})
 		c.reduceLarge(values, lists.Order, largeList)

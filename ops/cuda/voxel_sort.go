@@ -7,7 +7,8 @@ import (
 	"github.com/robocache/robocache/ptx"
 )
 
-// voxelSort makes all that needs an order, hard and sparse voxels and majorities, and dense grids that no other algorithm takes, such as those of doubles.
+// voxelSort handles all jobs that need an order: hard and sparse voxels, majorities, and dense grids that no other algorithm supports,
+// such as float64.
 var voxelSort = voxelVariant{name: "sort", prefers: always,
 	supports: func(_ *gpu, job *backend.VoxelizeJob) string {
 		if job.Mode == backend.VoxelDense && job.Reduce == backend.ReduceOccupancy {
@@ -18,23 +19,23 @@ var voxelSort = voxelVariant{name: "sort", prefers: always,
 	layout: func(c *voxelChain) { (&voxelSorting{voxelChain: c}).layout() },
 }
 
-// voxelSorting is the chain, and where the points are in it.
+// voxelSorting is the chain for a sort, with the addresses of keys and order.
 type voxelSorting struct {
 	*voxelChain
-	keys, order [2]uint64 // of the points, before a pass and after it
+	keys, order [2]uint64 // the points' keys and order: input and output buffers, swapped by each pass
 	cellKeys    uint64
-	side        int // which of them have what is sorted so far
-	passes      int // so far
+	side        int // index of the buffers that hold the sorted points so far
+	passes      int // passes so far
 
 	table, heads, lookback       uint64 // see layoutTable
 	tableBytes                   int
-	itemsPerThread, tiles        int // points a thread of voxel_sort_pass takes, and blocks
-	placesPerThread, placesTiles int // and of voxel_number
+	itemsPerThread, tiles        int // points per thread, and blocks, in voxel_sort_pass
+	placesPerThread, placesTiles int // the same in voxel_number
 }
 
-// The table has, in this order: how many keys have each digit, pass by pass; how many tiles of each launch have been taken, those of passes, those of both
-// numberings and the blocks that are done; a word for each tile of each numbering; and for each tile and digit of a pass, twice, since a pass
-// clears what the next one needs.
+// The table holds, in this order: the number of keys with each digit, for each pass; the counters of started tiles (one for each pass,
+// one for each numbering) and of finished blocks; a word for each tile in each numbering; and a word for each tile and digit, twice,
+// because each pass clears the half that the next one needs.
 const (
 	numberTickets = ptx.MaxPasses
 	doneTicket    = numberTickets + 2
@@ -42,7 +43,8 @@ const (
 )
 
 func (s *voxelSorting) layoutTable() {
-	// Fewer points a thread where there would not be a block for each multiprocessor. Fewer blocks look back at fewer others.
+	// A thread gets fewer points if there would be less than one block per multiprocessor. Fewer blocks have fewer predecessors to look
+	// back at.
 	split := func(blocks, most int) (itemsPerThread, tiles int) {
 		n := s.job.N
 		itemsPerThread = min(max((n+blocks*ptx.SortThreads-1)/(blocks*ptx.SortThreads), 1), most)
@@ -51,7 +53,7 @@ func (s *voxelSorting) layoutTable() {
 	s.itemsPerThread, s.tiles = split(s.sms, ptx.MaxPassKeys)
 	s.placesPerThread, s.placesTiles = split(2*s.sms, ptx.MaxNumberPlaces)
 	books, side := 4*(ptx.MaxPasses*ptx.SortDigits+tickets), 8*s.tiles*ptx.SortDigits
-	s.tableBytes = books + 2*8*s.placesTiles + side // the other half the first pass clears
+	s.tableBytes = books + 2*8*s.placesTiles + side // without the second half, which the first pass clears
 	s.table = s.part(s.tableBytes + side)
 	s.heads = s.table + uint64(books)
 	s.lookback = s.heads + uint64(2*8*s.placesTiles)
@@ -84,7 +86,7 @@ func (s *voxelSorting) layout() {
 	}
 }
 
-// sort gives the points their keys, and brings those of each cell together.
+// sort computes the points' keys and groups the points of each cell.
 func (s *voxelSorting) sort() {
 	job, chunk := s.job, s.chunk()
 	if job.N == 0 {
@@ -101,7 +103,8 @@ func (s *voxelSorting) sort() {
 	s.pass(keyBits, s.cellKeys)
 }
 
-// pass sorts by the keys' lowest bits. Its first pass reads cellKeys, unless they are 0, by the order so far.
+// pass sorts by the given number of low key bits, 8 at a time. If cellKeys is not 0, the first pass reads these keys through the
+// current order.
 func (s *voxelSorting) pass(bits int, cellKeys uint64) {
 	for shift := 0; shift < bits; shift += 8 {
 		half := uint64(8 * s.tiles * ptx.SortDigits)
@@ -119,7 +122,7 @@ func (s *voxelSorting) pass(bits int, cellKeys uint64) {
 	}
 }
 
-// number numbers the voxels, says where rows begin, and returns the list of voxels.
+// number adds the launches that number the voxels and find where batch rows begin. It returns the list of voxels.
 func (s *voxelSorting) number(voxels int) ptx.VoxelList {
 	job, axes := s.job, s.job.Axes()
 	list := ptx.VoxelList{
@@ -131,7 +134,7 @@ func (s *voxelSorting) number(voxels int) ptx.VoxelList {
 		list.Batched = 1
 	}
 	if job.PointVoxel != nil {
-		list.VoxelAt = s.order[1-s.side] // which the sort is done with
+		list.VoxelAt = s.order[1-s.side] // the sort no longer needs this buffer
 	}
 	p := ptx.VoxelNumberParams{
 		Keys: list.Keys, Order: list.Order, AllKeys: uint64(job.Keys()), State: s.state, N: uint32(job.N), ItemsPerThread: uint32(s.placesPerThread),
@@ -164,7 +167,7 @@ func (s *voxelSorting) number(voxels int) ptx.VoxelList {
 	return list
 }
 
-// write writes what voxels are made of.
+// write adds the launches that write the voxels' values.
 func (s *voxelSorting) write(list ptx.VoxelList, voxels int) {
 	const warps = ptx.ReduceThreads / ptx.WarpSize
 	double := s.job.Double()
@@ -173,7 +176,7 @@ func (s *voxelSorting) write(list ptx.VoxelList, voxels int) {
 		if double {
 			kernel = "voxel_hard_f64"
 		}
-		// A warp for each voxel that may be kept, and for each 32 that must be looked at.
+		// One warp for each voxel that may be kept, and one for each 32 that must be examined.
 		itemsPerThread := max(min(voxels, s.job.V), (voxels+ptx.WarpSize-1)/ptx.WarpSize)
 		s.add(kernel, s.walk(itemsPerThread, warps), ptx.ReduceThreads, &list)
 		return
@@ -183,7 +186,7 @@ func (s *voxelSorting) write(list ptx.VoxelList, voxels int) {
 		return
 	}
 	largeList := s.largeList()
-	// As many blocks as run at once: each warp goes on with what is left in its queue.
+	// As many blocks as run at once, because a warp continues with the rest of its queue.
 	s.add("voxel_reduce", min(s.walk(voxels*lanesOf(s.job), 3*ptx.ReduceThreads), 2*s.sms), ptx.ReduceThreads, &ptx.VoxelReduceParams{
 		List: list, LargePieces: largeList, Labels: uint64(pointer(s.job.Labels)),
 	})

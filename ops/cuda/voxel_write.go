@@ -5,12 +5,13 @@ import (
 	"github.com/robocache/robocache/ptx"
 )
 
-// voxelWrite makes occupancy and counts, by an atomic for each point.
+// voxelWrite computes occupancy and counts, with one atomic for each point.
 var voxelWrite = voxelVariant{name: "write", prefers: always,
 	supports: func(_ *gpu, job *backend.VoxelizeJob) string { return notCounted(job) },
 	layout: func(c *voxelChain) {
-		// voxel_write begins beside the fill, and both must prefer the same. Behind voxel_fill, which others begin with, other kernels come, which
-		// would keep little cache: so the fill is a kernel of its own. bench/history/voxelize.md has what that gains.
+		// voxel_write begins while the fill runs, so both must prefer the same split between shared memory and cache. Kernels after
+		// voxel_fill in other chains need more cache. Therefore this fill is a separate kernel. bench/history/voxelize.md has the
+		// measured gain.
 		c.fill("voxel_write_fill", voxelFillArgs{out: c.job.Grid, value: emptyWord(c.job)}).prefersShared = true
 		chunk := c.chunk()
 		counts := c.job.Reduce == backend.ReduceCount
@@ -25,7 +26,7 @@ var voxelWrite = voxelVariant{name: "write", prefers: always,
 	},
 }
 
-// notCounted says that a job is not a dense grid of occupancy or of counts from 0.
+// notCounted returns a reason unless a job is a dense grid of occupancy, or of counts with empty value 0.
 func notCounted(job *backend.VoxelizeJob) string {
 	switch {
 	case job.N == 0:

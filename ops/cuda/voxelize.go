@@ -14,7 +14,8 @@ import (
 	"github.com/robocache/robocache/ptx"
 )
 
-// voxelVariants are tried in this order. Their kernels, which are all called voxel_, are those of ptx/voxel_*.cu, in this order:
+// voxelVariants lists the algorithms in the order in which they are tried. Each runs these kernels from ptx/voxel_*.cu in order (names
+// without the prefix voxel_):
 //
 //	fill    fill
 //	count   fill, partition_cells, count
@@ -23,12 +24,12 @@ import (
 //	bucket  fill, partition_points, bucket, reduce_large, reduce_truncated
 //	group   fill, partition_points, group, cells, reduce_large, reduce_truncated
 //	sort    fill, histogram, a sort_pass for each 8 bits, number; then hard for hard voxels, and for others reduce, reduce_large,
-//	        reduce_truncated; of doubles hard_f64 or reduce_f64
+//	        reduce_truncated; for float64 hard_f64 or reduce_f64
 //
-// Of doubles prepare_f64 comes before the fill, where the poses are of f32 or the grid's empty value is not one word twice.
+// For float64 jobs prepare_f64 comes before the fill if poses are float32, or if the words of the grid's empty value differ.
 var voxelVariants = []voxelVariant{voxelFill, voxelCount, voxelWrite, voxelAtomic, voxelBucket, voxelGroup, voxelSort}
 
-// voxelFill is a dense grid of no points.
+// voxelFill handles a dense grid without points.
 var voxelFill = voxelVariant{name: "fill", prefers: always,
 	supports: func(_ *gpu, job *backend.VoxelizeJob) string {
 		switch {
@@ -42,7 +43,8 @@ var voxelFill = voxelVariant{name: "fill", prefers: always,
 	layout: func(c *voxelChain) { c.fill("voxel_fill", voxelFillArgs{out: c.job.Grid, value: emptyWord(c.job)}) },
 }
 
-// chooseVoxels returns the first variant that takes a job, and which were asked before it. The one of b.voxelAlgorithm takes all that it can.
+// chooseVoxels returns the first algorithm that supports a job and is preferred for it, and the list of considered algorithms. If
+// b.voxelAlgorithm is set and supports the job, it is chosen.
 func (b *gpu) chooseVoxels(job *backend.VoxelizeJob) (*voxelVariant, []Considered) {
 	asked := slices.IndexFunc(voxelVariants, func(v voxelVariant) bool { return v.name == b.voxelAlgorithm })
 	if asked >= 0 && voxelVariants[asked].supports(b, job) == "" {
@@ -70,9 +72,9 @@ type voxelPlan struct {
 	job      *backend.VoxelizeJob
 	scratch  *cudadrv.DeviceMem
 	asked    []Considered
-	zeroed   int64                 // bytes of scratch memory, from its beginning, that are 0 before the first run
-	hasTable bool                  // and of which those behind the state are 0 before each
-	broken   atomic.Pointer[error] // why they may not be: the plan cannot run any more
+	zeroed   int64                 // bytes at the start of the scratch memory that must be 0 before the first run
+	hasTable bool                  // whether they include a table, which must be 0 before every run
+	broken   atomic.Pointer[error] // set if the table could not be cleared: the plan is unusable
 }
 
 func (b *gpu) Voxelize(job *backend.VoxelizeJob) (backend.VoxelizePlan, error) {
@@ -86,7 +88,7 @@ func (b *gpu) Voxelize(job *backend.VoxelizeJob) (backend.VoxelizePlan, error) {
 	c := layoutVoxels(job, b.sms, variant, p.Cell, 0)
 	p.zeroed, p.hasTable = int64(c.zeroed), c.zeroed > stateBytes
 	if p.scratch, err = b.Malloc(fmt.Sprintf("a plan's scratch memory for %d points", job.N), int64(c.size)); err == nil {
-		// Counts may be asked for before the first run.
+		// Counts may be called before the first run.
 		err = b.Ctx.Memset8(context.Background(), p.scratch.Ptr(), 0, p.zeroed)
 	}
 	if err == nil {
@@ -98,8 +100,8 @@ func (b *gpu) Voxelize(job *backend.VoxelizeJob) (backend.VoxelizePlan, error) {
 	return p, nil
 }
 
-// bind makes the launches of a chain. All but the first begin before the one in front has ended, and wait for it where they must: the
-// kernels of images for sm_90 do.
+// bind adds a chain's launches. Each launch after the first may begin before the previous one ends, and waits for it where needed, if
+// the kernel image is for sm_90.
 func (p *voxelPlan) bind(c *voxelChain) error {
 	for i, l := range c.launches {
 		mode := backend.LaunchDependent
@@ -117,7 +119,8 @@ func (p *voxelPlan) bind(c *voxelChain) error {
 	return nil
 }
 
-// Launch clears the table of voxelAtomic at once if a run was not launched whole, which else leaves it as it was. What is recorded does not run.
+// Launch clears the table of voxelAtomic after a partly failed launch, because only a complete run leaves the table zero. During a
+// recording nothing runs, so nothing is cleared.
 func (p *voxelPlan) Launch(q *cudadrv.Stream, recording bool) error {
 	err := p.Base.Launch(q, recording)
 	if err != nil && p.hasTable && !recording {

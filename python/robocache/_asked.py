@@ -82,16 +82,17 @@ def request(paths: Union[Path, Sequence[Path]], **given: Any) -> Request:
     paths = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     out: Request = {"paths": [located(os.fspath(p)) for p in paths]}
     given = {name: value for name, value in given.items() if value is not None}
-    plan, episodes, statistics = (given.pop(name, None) for name in ("plan", "episodes", "statistics"))
+    plan, statistics = given.pop("plan", None), given.pop("statistics", None)
+    numbers = {name: given.pop(name) for name in ("episodes", "leave_out") if name in given}
     for name, value in given.items():
         out[name] = _FORMS.get(name, _plain)(name, value)
     if plan is not None:
         out.update(_plan(plan))
-    if episodes is not None:
-        lists: Sequence[Any] = list(episodes) if len(paths) > 1 else [episodes]
+    for name, value in numbers.items():
+        lists: Sequence[Any] = list(value) if len(paths) > 1 else [value]
         if len(lists) != len(paths):
-            raise wrong("episodes", episodes, "a list for each of {} datasets".format(len(paths)))
-        out["episodes"] = [None if one is None else _numbers(one) for one in lists]
+            raise wrong(name, value, "a list for each of {} datasets".format(len(paths)))
+        out[name] = [None if one is None else _numbers(name, one) for one in lists]
     if statistics is not None:
         out["statistics"] = _statistics(statistics, "normalise" in given or plan is not None)
     return out
@@ -267,15 +268,15 @@ def _columns(name: str, columns: Any) -> List[str]:
     return found
 
 
-def _numbers(episodes: Iterable[int]) -> List[int]:
+def _numbers(name: str, episodes: Iterable[int]) -> List[int]:
     """Returns numbers of episodes, ascending."""
     try:
-        found = sorted(whole("episodes", n, 0, 1 << 40) for n in episodes)
+        found = sorted(whole(name, n, 0, 1 << 40) for n in episodes)
     except TypeError:
-        raise wrong("episodes", episodes, "numbers of episodes; of several datasets a list for each") from None
+        raise wrong(name, episodes, "numbers of episodes; of several datasets a list for each") from None
     for a, b in zip(found, found[1:]):
         if a == b:
-            raise wrong("episodes", "{} twice".format(a), "each once")
+            raise wrong(name, "{} twice".format(a), "each once")
     return found
 
 

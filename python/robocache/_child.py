@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import re
 import shutil
 import signal
 import socket
@@ -41,8 +42,9 @@ Reply = Tuple[Dict[str, Any], bytes, int]
 
 
 def located(name: str) -> str:
-    """Returns a path that the helper process finds too: absolute, and a URL as it is."""
-    return name if "://" in name else os.path.abspath(name)
+    """Returns a path that the helper process finds too: absolute, and a URL, or the id of a dataset, as it is."""
+    identity = re.fullmatch(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", name) and not os.path.lexists(name)
+    return name if "://" in name or identity else os.path.abspath(name)
 
 
 def located_all(given: Any) -> List[str]:

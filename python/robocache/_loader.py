@@ -75,8 +75,8 @@ class Loader:
         unordered: what becomes of a stream if its timestamps step back or are no times: "drop" (the episode lacks it),
             "sort" or "error"; "drop" unless given.
         shard_windows, mix_shards: windows of a shard, and shards that are mixed at a time, of the order "shards".
-        episodes: numbers of those to draw from, as ``episode_index`` has them; of several datasets a list, or None,
-            for each.
+        episodes, leave_out: numbers of episodes to draw from, as ``episode_index`` has them, and of episodes to leave
+            out; of several datasets a list, or None, for each.
         max_gap: seconds or a timedelta, or ``{stream: seconds}``: values between samples further apart are not valid.
             "auto" is three usual steps of a stream that has a rate, 20 ms at least. Without one no gap is too long.
             No gap is too long unless given.
@@ -162,6 +162,7 @@ class Loader:
         definitions: Union[Path, Sequence[Path]] = (),
         max_gap: Union[None, str, _asked.Seconds, Mapping[str, Union[str, _asked.Seconds]]] = None,
         episodes: Optional[_asked.Episodes] = None,
+        leave_out: Optional[_asked.Episodes] = None,
         statistics: Optional[Mapping[str, Mapping[str, Any]]] = None,
         framework: Optional[str] = None,
         device: Any = None,

@@ -1,59 +1,65 @@
-// The page: which episode, what of it, and the keys.
+// The page: the episode, the shown time, playing, and the keys.
 
-import { $, state, on, tell, askJSON, clock, length, later } from './common.js';
+import { $, state, on, tell, askJSON, Refused, clock, isUTC, length, later } from './common.js';
 import * as list from './list.js';
 import './plots.js';
 import './overview.js';
+import * as time from './time.js';
 import { late } from './scenes.js';
 import * as findings from './findings.js';
+import * as trouble from './trouble.js';
+import './drawers.js';
+import './touch.js';
+import './keyboard.js';
 
-let wanted = -1; // the episode that was asked for last
+let wanted = -1; // the episode that was requested last
 
-async function open(number, at = {}) {
+// open shows an episode, and adds it to the browser's history unless it comes from there.
+async function open(number, at = {}, entry = true) {
   const place = list.numbers.indexOf(number);
   if (place < 0) return;
+  if (entry && wanted >= 0 && wanted !== number) {
+    history.replaceState(null, '', address());
+    history.pushState(null, '', '#e=' + number);
+  }
   wanted = number;
   list.select(number);
   let episode, compared;
   try {
-    do { // once more if the comparison of all episodes came meanwhile
+    do { // again if the comparison of all episodes ended meanwhile
       compared = state.compared;
       episode = await askJSON(`api/episodes/${number}`);
     } while (compared !== state.compared);
   } catch (e) {
-    if (wanted !== number) return;
-    Object.assign(state, { episode: null, playing: false });
+    if (wanted !== number || !(e instanceof Refused)) return;
+    Object.assign(state, { episode: null, playing: false, loop: null });
     tell('closed');
     moved();
     $('episode').textContent = `${number}`;
     $('task').textContent = '';
-    show(`episode ${number} cannot be read: ${e.message}`);
+    trouble.unreadable(number, e, () => open(number));
     remember();
     return;
   }
-  if (wanted !== number) return; // another was asked for meanwhile
-  show('');
+  if (wanted !== number) return; // another was requested meanwhile
+  trouble.clear();
   const seconds = episode.seconds || 1e-3;
-  Object.assign(state, { episode, from: at.from ?? 0, to: at.to ?? seconds, cursor: Math.min(at.cursor ?? 0, seconds) });
+  Object.assign(state, { episode, loop: null, from: at.from ?? 0, to: at.to ?? seconds, cursor: Math.min(at.cursor ?? 0, seconds) });
   $('episode').textContent = state.dataset.episodes > 1 ? `${number} · ${episode.name}` : episode.name;
   $('task').textContent = episode.task;
-  $('mark').textContent = list.marked(number) ? '★' : '☆';
+  star();
   $('made').hidden = episode.steps; // no rate
   document.title = `${episode.name} – robocache view`;
   document.querySelector('main').classList.toggle('bare', !episode.streams.length);
   tell('episode');
+  if (trouble.isEmpty(episode)) trouble.empty(episode);
   moved();
-  if (place + 1 < list.numbers.length) fetch(`api/episodes/${list.numbers[place + 1]}?ahead`).catch(() => {}); // so that it is there when it is wanted
-}
-
-function show(message) {
-  $('message').hidden = !message;
-  $('message').textContent = message;
+  if (place + 1 < list.numbers.length) fetch(`api/episodes/${list.numbers[place + 1]}?ahead`).catch(() => {}); // so that the server has it in memory
 }
 
 const limits = () => state.episode?.seconds || 1e-3;
 
-// view shows a stretch of time, within the episode and not shorter than a microsecond.
+// view shows a range of time, within the episode and at least a microsecond long.
 function view(from, to) {
   const whole = limits(), least = Math.min(1e-6, whole);
   let width = Math.min(Math.max(to - from, least), whole);
@@ -63,7 +69,7 @@ function view(from, to) {
   moved();
 }
 
-// seek moves the cursor, and what is shown with it where that would leave the cursor outside.
+// seek moves the cursor. The shown time moves along if the cursor leaves it.
 function seek(t) {
   state.cursor = Math.min(Math.max(t, 0), limits());
   const width = state.to - state.from;
@@ -80,17 +86,21 @@ function zoom(factor, about = state.cursor) {
   view(at - (at - state.from) * factor, at + (state.to - at) * factor);
 }
 
-const remember = later(300, () => {
+// address returns the part of the page's address with the episode and the moment.
+function address() {
   const q = new URLSearchParams({ e: wanted });
-  if (state.episode) {
+  if (state.episode?.number === wanted) {
     if (state.cursor) q.set('t', +state.cursor.toFixed(6));
     if (state.from > 0 || state.to < limits()) q.set('from', +state.from.toFixed(6)), q.set('to', +state.to.toFixed(6));
   }
-  history.replaceState(null, '', '#' + q);
-});
+  return '#' + q;
+}
+
+const remember = later(300, () => history.replaceState(null, '', address()));
 
 function moved() {
-  $('time').textContent = state.episode ? `${clock(state.cursor)} / ${state.episode.steps ? length(state.episode.seconds, true) : clock(limits())}` : '';
+  $('time').textContent = state.episode ? clock(state.cursor) + (isUTC() ? '' : ` / ${state.episode.steps ? length(state.episode.seconds, true) : clock(limits())}`) : '';
+  Object.assign($('overview'), { ariaValueMax: limits(), ariaValueNow: state.cursor, ariaValueText: $('time').textContent });
   $('out').classList.toggle('on', state.from > 0 || state.to < limits());
   remember();
 }
@@ -101,8 +111,9 @@ function tick(now) {
   if (!state.playing) return;
   const t = state.cursor + (late() ? 0 : (now - last) / 1000 * state.speed);
   last = now;
-  if (t >= limits()) play(false);
-  seek(t);
+  const [a, b] = state.loop ?? [0, limits()];
+  if (t >= b && !state.loop) play(false);
+  seek(state.loop && (t >= b || t < a) ? a : t);
   requestAnimationFrame(tick);
 }
 
@@ -111,6 +122,7 @@ function play(yes = !state.playing) {
   if (yes && state.cursor >= limits()) seek(0);
   state.playing = yes;
   $('play').textContent = yes ? '❚❚' : '▶';
+  $('play').ariaLabel = yes ? 'stop' : 'play';
   last = performance.now();
   if (yes) requestAnimationFrame(tick);
 }
@@ -121,7 +133,7 @@ function speed(step) {
   state.speed = +s.value;
 }
 
-// step is the time of a frame of the fastest camera, or else of a sample of the fastest stream.
+// step returns the time between frames of the fastest camera, or between samples of the fastest stream if no camera has a rate.
 function step() {
   const e = state.episode;
   if (e.steps) return 1;
@@ -138,63 +150,83 @@ function made() {
 function mark() {
   if (wanted < 0) return;
   list.mark(wanted);
-  $('mark').textContent = list.marked(wanted) ? '★' : '☆';
+  star();
 }
 
-const keys = {
+function star() {
+  $('mark').textContent = list.marked(wanted) ? '★' : '☆';
+  $('mark').ariaPressed = list.marked(wanted);
+}
+
+export const keys = {
   j: () => list.step(1), k: () => list.step(-1), ArrowDown: () => list.step(1), ArrowUp: () => list.step(-1),
   ' ': () => play(), '[': () => speed(-1), ']': () => speed(1),
   ArrowLeft: e => seek(state.cursor - (e.shiftKey ? (state.to - state.from) / 10 : step())),
   ArrowRight: e => seek(state.cursor + (e.shiftKey ? (state.to - state.from) / 10 : step())),
   Home: () => seek(0), End: () => seek(limits()),
-  '+': () => zoom(0.5), '=': () => zoom(0.5), '-': () => zoom(2), '0': () => view(0, limits()), Escape: () => view(0, limits()),
+  '+': () => zoom(0.5), '=': () => zoom(0.5), '-': () => zoom(2), '0': () => view(0, limits()), Escape: () => { time.loop(null); view(0, limits()); },
   f: () => findings.step(1), F: () => findings.step(-1),
+  l: () => time.loop(), g: e => $('go').focus(), u: () => time.utc(), t: () => $('theme').click(),
   m: mark, r: () => { $('made-on').checked = !$('made-on').checked; made(); },
   '/': () => { $('filter').focus(); $('filter').select(); }, s: () => { $('which').focus(); $('which').select(); }, '?': () => $('help').showModal(),
 };
 
+// A control that was clicked by mouse or finger shows no focus. The next key takes the focus away, so that space plays.
+let down = false, clicked = null;
+addEventListener('pointerdown', () => { down = true; }, true);
+for (const end of ['pointerup', 'pointercancel']) addEventListener(end, () => { down = false; }, true);
+addEventListener('focusin', e => { clicked = down ? e.target : null; });
+addEventListener('keydown', () => { if (clicked === document.activeElement && !clicked.matches('input:not([type=checkbox])')) clicked.blur(); }, true);
+
 addEventListener('keydown', e => {
-  if (e.ctrlKey || e.metaKey || e.altKey || $('help').open) return;
-  if (e.target.matches('input, select')) {
-    if (e.key === 'Escape' || e.key === 'Enter') e.target.blur();
+  const control = document.activeElement;
+  if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || $('help').open) return;
+  if (control.matches('select, input:not([type=checkbox])')) {
+    if (e.key === 'Escape' || e.key === 'Enter') control.blur();
     return;
   }
+  if ((e.key === ' ' || e.key === 'Enter') && control.matches('button, input')) return; // it presses the control
   const do_ = keys[e.key];
   if (!do_ || !state.dataset || !state.episode && !'jk/?ArrowDownArrowUp'.includes(e.key)) return;
   e.preventDefault();
   do_(e);
 });
 
-const click = (id, do_) => $(id).addEventListener('click', e => { do_(e); e.currentTarget.blur(); });
+const click = (id, do_) => $(id).addEventListener('click', do_);
 click('previous', () => list.step(-1));
 click('next', () => list.step(1));
 click('mark', mark);
 click('play', () => play());
 click('out', () => view(0, limits()));
 click('keys', () => $('help').showModal());
-$('speed').addEventListener('change', () => { state.speed = +$('speed').value; $('speed').blur(); });
-$('made-on').addEventListener('change', () => { made(); $('made-on').blur(); });
+$('speed').addEventListener('change', () => { state.speed = +$('speed').value; });
+$('made-on').addEventListener('change', made);
 $('hz').addEventListener('change', () => { $('made-on').checked = true; made(); });
 on('open', open);
 on('seek', seek);
 on('show', view);
 on('zoom', zoom);
 on('play', play);
+on('back', () => state.dataset?.episodes ? open(wanted, { cursor: state.cursor, from: state.from, to: state.to }) : begin());
+
+// moments returns the episode and the moment in the page's address.
+function moments() {
+  const q = new URLSearchParams(location.hash.slice(1)), got = k => q.has(k) && isFinite(q.get(k)) ? +q.get(k) : undefined;
+  return [list.numbers.findLast(n => n <= got('e')) ?? list.numbers[0], { cursor: got('t'), from: got('from'), to: got('to') }];
+}
+
+addEventListener('popstate', () => { if (list.numbers.length) open(...moments(), false); });
 
 async function begin() {
   try {
     state.dataset = await askJSON('api/dataset');
-  } catch (e) {
-    show(`the server does not answer: ${e.message}`);
-    return;
-  }
+  } catch { return; } // the page of a lost server is shown
   const d = state.dataset;
   $('hz').value = state.hz = d.rate || 50;
   state.made = $('made-on').checked = d.plan;
   list.begin();
-  const q = new URLSearchParams(location.hash.slice(1)), got = k => q.has(k) && isFinite(q.get(k)) ? +q.get(k) : undefined;
-  if (d.episodes === 0) show(`${d.name} has no episodes`);
-  else await open(list.numbers.findLast(n => n <= got('e')) ?? list.numbers[0], { cursor: got('t'), from: got('from'), to: got('to') });
+  if (d.episodes === 0) { $('episode').textContent = d.name; trouble.noEpisodes(d); }
+  else await open(...moments());
 }
 
 begin();

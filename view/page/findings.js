@@ -1,8 +1,8 @@
-// The side: what was found in the episode, and what else is known of it.
+// The side: the episode's findings, facts, metadata and notes.
 
 import { $, state, on, tell, make, count, length, clock } from './common.js';
 
-let chosen = -1, nth = 0; // the finding, and which of its places
+let chosen = -1, nth = 0; // the selected finding, and the index of its shown place
 
 function draw() {
   const side = $('side'), e = state.episode;
@@ -31,8 +31,11 @@ function section(title, lines) {
   if (lines.length > 60) $('side').append(make('p', { className: 'soft', textContent: `and ${lines.length - 60} more` }));
 }
 
+// names joins the first streams, and counts the others.
+const names = (list, most) => list.slice(0, most).join(', ') + (list.length > most ? ` and ${list.length - most} more` : '');
+
 function card(f, i) {
-  const head = make('div', { className: 'head' }, make('b', { textContent: f.kind }));
+  const head = make('div', { className: 'head' }, make('button', { className: 'kind', ariaExpanded: chosen === i }, make('b', { textContent: f.kind })));
   const places = f.ranges.length;
   head.append(make('span', { className: 'of', textContent: chosen === i && places ? `${nth + 1} of ${places}${f.count > places ? ` (${f.count})` : ''}` : f.count > 1 ? `${f.count}×` : '' }));
   if (chosen === i && places > 1) {
@@ -43,7 +46,7 @@ function card(f, i) {
     };
     head.append(go('‹', -1), go('›', 1));
   }
-  const where = [f.stream, ...(f.columns?.length ? [f.columns.slice(0, 6).join(', ') + (f.columns.length > 6 ? ' …' : '')] : [])].filter(x => x).join(': ');
+  const where = [names(f.streams, chosen === i ? Infinity : 3), ...(f.columns?.length && f.streams.length === 1 ? [f.columns.slice(0, 6).join(', ') + (f.columns.length > 6 ? ' …' : '')] : [])].filter(x => x).join(': ');
   const c = make('div', { className: `finding ${f.severity}${chosen === i ? ' on' : ''}` }, head,
     make('div', { className: 'stream-name', textContent: where }), make('p', { textContent: f.why }), make('p', { className: 'what', textContent: f.what_to_do }));
   c.dataset.kind = f.kind;
@@ -52,22 +55,25 @@ function card(f, i) {
   return c;
 }
 
-// choose shows a place of a finding: a second around it, or as much as its stream needs for a few dozen samples.
+// choose shows a place of a finding: a second on each side, or the time of 40 samples if that is longer.
 function choose(i, place) {
   chosen = i;
   nth = place;
   const f = state.episode.findings[i];
+  const inside = $('side').querySelector(':focus-visible');
   draw();
-  $('side').querySelector('.finding.on')?.scrollIntoView({ block: 'nearest' });
-  tell('stream', f.stream);
+  const card = $('side').querySelector('.finding.on');
+  card?.scrollIntoView({ block: 'nearest' });
+  if (inside) card?.querySelector('.kind').focus();
+  tell('stream', f.streams[0]);
   if (!f.ranges.length) return;
-  const s = [...state.episode.streams, ...state.episode.media].find(x => x.name === f.stream), [a, b] = f.ranges[place];
+  const s = [...state.episode.streams, ...state.episode.media].find(x => f.streams.includes(x.name)), [a, b] = f.ranges[place];
   const around = Math.max(s?.rate ? 40 / s.rate : state.episode.steps ? 40 : 1, b - a);
   tell('show', a - around, b + around);
   tell('seek', a);
 }
 
-// step goes to the next place of any finding, in the order of time.
+// step shows the next or previous place of any finding, in the order of time.
 export function step(by) {
   const places = state.episode.findings.flatMap((f, i) => f.ranges.map(([t], k) => ({ t, i, k })));
   if (!places.length) { if (state.episode.findings.length) choose((chosen + by + state.episode.findings.length) % state.episode.findings.length, 0); return; }

@@ -1,16 +1,17 @@
-// The list of episodes: those that are seen are in the page, so that a hundred thousand are as quick as ten.
+// The list of episodes. Only the rows on the screen are in the page, so that a hundred thousand episodes are as quick as ten.
 
 import { $, state, tell, askJSON, make, length, count } from './common.js';
 
 const height = 58;
 const known = new Map(); // summaries by number
 export let numbers = []; // of all episodes, ascending: the dataset's own
-let shown = [];  // the numbers that the filter lets through, in order
+let shown = [];  // the numbers of the filtered episodes, in order
 let selected = -1;
-let received = 0; // summaries; an episode whose findings changed comes again
+let received = 0; // summaries; an episode comes again if its findings change
 const rows = new Map(); // of the page, by number
 const only = { found: false, marked: false };
 let marks = new Set();
+let focused = -1; // number of the row that gets the focus when it is drawn
 
 const store = () => `robocache view: ${state.dataset.name} (${state.dataset.format}, ${state.dataset.episodes})`;
 
@@ -24,7 +25,7 @@ export function begin() {
   poll();
 }
 
-// poll asks for what became known until all is. Then there are also the findings from the comparison of all episodes.
+// poll requests new summaries until all episodes are read. Then it requests the findings from the comparison of all episodes.
 async function poll() {
   let done = false;
   try {
@@ -32,8 +33,7 @@ async function poll() {
     received += episodes.length;
     for (const e of episodes) {
       known.set(e.number, e);
-      rows.get(e.number)?.remove();
-      rows.delete(e.number);
+      drop(e.number);
     }
     if (episodes.length) filter();
     if (all) {
@@ -60,9 +60,15 @@ export const marked = number => marks.has(number);
 export function mark(number) {
   if (!marks.delete(number)) marks.add(number);
   try { localStorage.setItem(store(), JSON.stringify([...marks].sort((a, b) => a - b))); } catch { /* not kept */ }
+  drop(number);
+  filter();
+}
+
+// drop removes a row that changed. The row that takes its place gets its focus.
+function drop(number) {
+  if (rows.has(number) && rows.get(number) === document.activeElement) focused = number;
   rows.get(number)?.remove();
   rows.delete(number);
-  filter();
 }
 
 function filter() {
@@ -98,11 +104,15 @@ function draw() {
     const r = rows.get(number);
     r.style.top = at * height + 'px';
     r.classList.toggle('on', number === selected);
+    r.ariaCurrent = number === selected;
+    if (number === focused) { r.focus({ preventScroll: true }); focused = -1; }
   }
   for (const [number, r] of rows) if (!seen.has(number)) { r.remove(); rows.delete(number); }
+  const reached = rows.get(selected) ?? rows.get(shown[first]); // the tab key reaches one row, and the arrows the others
+  for (const r of rows.values()) r.tabIndex = r === reached ? 0 : -1;
 }
 
-// load asks for pictures two at a time, those that came on the screen last first: they take long, and what is looked at must not wait for them.
+// load requests two pictures at a time, the latest rows on the screen first. Pictures take long, and other requests must not wait for them.
 const waiting = [];
 let loading = 0;
 function load() {
@@ -125,7 +135,7 @@ function row(number) {
   if (e?.errors) found.append(make('span', { className: 'badge error', textContent: e.errors, title: e.kinds.join(', ') }));
   if (e?.warnings) found.append(make('span', { className: 'badge warning', textContent: e.warnings, title: e.kinds.join(', ') }));
   if (e && !e.error) found.append(length(e.seconds, e.steps) + (e.success === undefined ? '' : e.success ? ' · success' : ' · failure'));
-  const r = make('div', { className: 'episode' }, picture, make('div', {}, name, task, found));
+  const r = make('button', { className: 'episode' }, picture, make('div', {}, name, task, found));
   r.dataset.number = number;
   r.addEventListener('click', () => tell('open', number));
   return r;
@@ -133,12 +143,13 @@ function row(number) {
 
 export function select(number) {
   selected = number;
+  if ($('rows').contains(document.activeElement)) focused = number;
   const at = shown.indexOf(number), box = $('rows');
   if (at >= 0 && (at * height < box.scrollTop || (at + 1) * height > box.scrollTop + box.clientHeight)) box.scrollTop = at * height - box.clientHeight / 2 + height / 2;
   draw();
 }
 
-// step opens the next episode that the filter lets through.
+// step opens the next or previous episode among the filtered ones.
 export function step(by) {
   const after = by > 0 ? shown.find(n => n > selected) : shown.findLast(n => n < selected);
   if (after !== undefined) tell('open', after);
@@ -151,16 +162,22 @@ for (const what of ['found', 'marked']) {
   $('only-' + what).addEventListener('click', e => {
     only[what] = !only[what];
     e.currentTarget.classList.toggle('on', only[what]);
-    e.currentTarget.blur();
+    e.currentTarget.ariaPressed = only[what];
     filter();
   });
 }
+// command returns the command that converts the dataset without the marked episodes.
+function command() {
+  const quote = s => /^[\w@%+=:,.\/-]+$/.test(s) ? s : `'${s.replaceAll("'", "'\\''")}'`;
+  const { path, name } = state.dataset, list = [...marks].sort((x, y) => x - y);
+  return `robocache convert ${quote(path)} -o ${quote(name + '-selected')} --to lerobot${list.length ? ' --leave-out ' + list : ''}`;
+}
+
 $('copy').addEventListener('click', async e => {
   const b = e.currentTarget;
   try {
-    await navigator.clipboard.writeText([...marks].sort((x, y) => x - y).join(','));
+    await navigator.clipboard.writeText(command());
     b.textContent = 'copied';
   } catch { b.textContent = 'refused'; }
-  b.blur();
   setTimeout(() => { b.textContent = 'copy'; }, 1200);
 });

@@ -1,9 +1,9 @@
-// The strip at the top: the whole episode, what of it is shown, where findings are, and the cursor.
+// The strip at the top: the whole episode with its findings, the shown time and the cursor.
 
-import { $, state, on, tell, fit, css, askJSON, query } from './common.js';
+import { $, state, on, tell, fit, css, askJSON, query, looped } from './common.js';
 
 const canvas = $('overview');
-let shape = null; // of the stream with most samples, flags last
+let shape = null; // of the first stream, flags last
 const left = 66, right = 22; // as the plots below
 
 const width = () => canvas.clientWidth - left - right;
@@ -13,13 +13,12 @@ const t = px => Math.min(Math.max((px - left) / width(), 0), 1) * (state.episode
 async function load() {
   shape = null;
   draw();
-  const e = state.episode, weigh = s => s.columns.length ? s.samples * (s.columns.every(c => c.integer) ? 1e-6 : 1) : 0;
-  const s = e.streams.reduce((a, b) => weigh(b) > (a ? weigh(a) : 0) ? b : a, null);
+  const e = state.episode, full = e.streams.filter(s => s.samples && s.columns.length), s = full.find(s => s.columns.some(c => !c.integer)) ?? full[0];
   if (!s) return;
   try {
     const got = await askJSON(`api/episodes/${e.number}/series?` + query({ stream: s.name, width: 600, columns: [...s.columns.keys()].filter(k => !s.columns[k].hidden).slice(0, 3) }));
     if (state.episode === e) { shape = got; draw(); }
-  } catch { /* the plots tell */ }
+  } catch { /* the plots report it */ }
 }
 
 function draw() {
@@ -29,6 +28,7 @@ function draw() {
   c.fillStyle = css('--panel');
   c.fillRect(left, 0, width(), h);
   gaps(c, h);
+  looped(c, x, 0, h, 1);
   c.fillStyle = css('--accent');
   c.fillRect(x(state.cursor) - 1, 0, 2, h); // below the curves
   if (shape) {
@@ -54,7 +54,12 @@ function draw() {
   for (const severity of ['warning', 'error']) {
     c.fillStyle = css('--' + severity);
     for (const f of e.findings) if (f.severity === severity) for (const [a, b] of f.ranges) {
-      c.fillRect(x(a) - 1, 0, 2, 8);
+      if (x(b) - x(a) > 4 && b - a < e.seconds / 2) { // a range, unless it is most of the episode
+        c.globalAlpha = 0.25;
+        c.fillRect(x(a), 0, x(b) - x(a), h);
+        c.globalAlpha = 1;
+      }
+      for (const t of [a, b]) c.fillRect(x(t) - 1, 0, 2, 8);
       c.fillRect(x(a), 0, x(b) - x(a), 3);
     }
   }
@@ -68,7 +73,7 @@ function draw() {
   }
 }
 
-// gaps shades where streams have gaps, the darker the more of them.
+// gaps shades the time when streams have gaps: darker if more streams have one.
 function gaps(c, h) {
   const all = [...state.episode.streams, ...state.episode.media, ...state.episode.clouds], n = Math.max(Math.ceil(width()), 1), steps = new Int32Array(n + 2);
   for (const s of all) {
@@ -110,4 +115,4 @@ on('findings', draw);
 on('view', draw);
 on('cursor', draw);
 addEventListener('resize', draw);
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
+on('loops', draw);

@@ -1,56 +1,90 @@
-// Space: paths, clouds and voxels, drawn point by point into a canvas. They are tens of thousands of points at most, which that does in milliseconds on
-// any machine, and over any remote desktop.
+// Space: paths, clouds and voxels, drawn point by point into a canvas. That takes milliseconds for tens of thousands of points, on any machine and over
+// any remote desktop, because it needs no GPU.
 
 import { state, ask, askJSON, make, query, fit, css, count } from './common.js';
+import { colours, colourOf, common, legend, ruler } from './colours.js';
+import { gestures } from './gestures.js';
 
-const viridis = [[68, 1, 84], [71, 45, 123], [59, 82, 139], [44, 114, 142], [33, 145, 140], [40, 174, 128], [94, 201, 98], [173, 220, 48], [253, 231, 37]];
-const mapped = Array.from({ length: 256 }, (_, i) => {
-  const at = i / 255 * (viridis.length - 1), k = Math.min(Math.floor(at), viridis.length - 2), f = at - k;
-  return viridis[k].map((v, c) => Math.round(v + f * (viridis[k + 1][c] - v)));
-});
+let turned = { yaw: -2.2, pitch: 0.6 }, lastChoice = '', lastVoxel = '', lastField = ''; // kept for the next episode
 
-let turned = { yaw: -2.2, pitch: 0.6 }, lastChoice = '', lastVoxel = ''; // stay so in the next episode
+const axes = ['x', 'y', 'z'], rgb = ['red', 'green', 'blue'];
 
 export class Space {
   constructor(episode) {
     this.episode = episode;
-    this.canvas = make('canvas');
+    this.name = this.label = '3-D';
+    this.canvas = make('canvas', { tabIndex: 0, role: 'img', ariaLabel: 'space: arrow keys turn, with shift they move; + and - zoom' });
     this.caption = make('div', { className: 'caption' });
-    this.select = make('select');
+    this.select = make('select', { ariaLabel: 'cloud or path' });
     episode.clouds.forEach(c => this.select.append(make('option', { value: 'cloud ' + c.name, textContent: 'cloud: ' + c.name })));
     episode.paths.forEach(p => this.select.append(make('option', { value: `path ${p.stream} ${p.columns}`, textContent: `path: ${p.stream}${p.name ? ' ' + p.name : ''}` })));
     if ([...this.select.options].some(o => o.value === lastChoice)) this.select.value = lastChoice;
-    this.voxel = make('input', { type: 'number', min: 0, step: 'any', placeholder: 'voxel m', title: 'size of voxels; none for points', value: lastVoxel });
+    this.voxel = make('input', { ariaLabel: 'voxel size', type: 'number', min: 0, step: 'any', placeholder: 'voxel m', title: 'voxel size; none for points', value: lastVoxel });
+    this.field = make('select', { ariaLabel: 'point colour', title: 'point colour' });
+    this.offer([]);
     const above = make('button', { textContent: 'top', title: 'from above' });
-    this.root = make('div', { className: 'scene space3d' }, this.canvas, this.caption, make('div', { className: 'choice' }, this.select, this.voxel, above));
-    this.zoom = 1;
+    this.root = make('div', { className: 'scene space3d' }, this.canvas, this.caption, make('div', { className: 'choice' }, this.select, this.field, this.voxel, above));
     above.addEventListener('click', () => { Object.assign(turned, { yaw: -Math.PI / 2, pitch: Math.PI / 2 }); this.draw(); });
-    this.select.addEventListener('change', () => { lastChoice = this.select.value; this.select.blur(); this.begin(); });
-    this.voxel.addEventListener('change', () => { lastVoxel = this.voxel.value; this.voxel.blur(); this.shown = null; this.follow(); });
-    let from = null;
-    this.canvas.addEventListener('pointerdown', e => { from = [e.clientX, e.clientY]; this.canvas.setPointerCapture(e.pointerId); });
-    this.canvas.addEventListener('pointermove', e => {
-      if (!from) return;
-      turned.yaw -= (e.clientX - from[0]) * 0.008;
-      turned.pitch = Math.min(Math.max(turned.pitch + (e.clientY - from[1]) * 0.008, -Math.PI / 2), Math.PI / 2);
-      from = [e.clientX, e.clientY];
-      this.draw();
-    });
-    this.canvas.addEventListener('pointerup', () => { from = null; });
-    this.canvas.addEventListener('wheel', e => { e.preventDefault(); this.zoom = Math.min(Math.max(this.zoom * Math.exp(-e.deltaY * 0.0015), 0.1), 100); this.draw(); }, { passive: false });
+    this.select.addEventListener('change', () => { lastChoice = this.select.value; this.begin(); });
+    this.field.addEventListener('change', () => { lastField = this.field.value; this.shown = this.range = null; this.follow(); });
+    this.voxel.addEventListener('change', () => { lastVoxel = this.voxel.value; this.shown = this.range = null; this.follow(); });
+    gestures(this.canvas, this);
     this.resized = new ResizeObserver(() => this.draw());
     this.resized.observe(this.canvas);
   }
 
+  // whole shows all from the same side.
+  whole() { Object.assign(this, { zoom: 1, moved: [0, 0, 0], box: this.points ? this.bounds() : this.box, range: null }); this.draw(); }
+
+  turn(dx, dy) {
+    if (!this.box) return;
+    turned.yaw -= dx * 0.008;
+    turned.pitch = Math.min(Math.max(turned.pitch + dy * 0.008, -Math.PI / 2), Math.PI / 2);
+    this.draw();
+  }
+
+  // pan moves the scene along the screen.
+  pan(dx, dy) {
+    if (!this.box) return;
+    const { yaw, pitch } = turned, right = [-Math.sin(yaw), Math.cos(yaw), 0], up = [-Math.cos(yaw) * Math.sin(pitch), -Math.sin(yaw) * Math.sin(pitch), Math.cos(pitch)];
+    this.moved = this.moved.map((m, k) => m - (right[k] * dx - up[k] * dy) / this.scale);
+    this.draw();
+  }
+
+  // magnify zooms about the place x, y, in pixels from the middle.
+  magnify(factor, x, y) {
+    if (!this.box) return;
+    const zoom = Math.min(Math.max(this.zoom * factor, 0.1), 100), by = zoom / this.zoom;
+    this.zoom = zoom;
+    this.scale *= by;
+    this.pan(x * (1 - by), y * (1 - by));
+  }
+
+  // offer lists the colours: the axes, rgb if there is, and the points' fields.
+  offer(fields) {
+    this.offered = fields;
+    this.colourful = rgb.every(name => fields.includes(name));
+    this.field.replaceChildren(...[...axes, ...this.colourful ? ['rgb'] : [], ...fields.filter(f => !axes.includes(f) && f !== 'rgb')].map(f => make('option', { value: f, textContent: f })));
+    this.field.value = lastField;
+    if (this.field.selectedIndex < 0) this.field.value = this.colourful ? 'rgb' : 'z';
+  }
+
+  show() {
+    if (this.root.hidden) return;
+    if (this.kind) this.follow(); else this.begin();
+  }
+
+  rest() {}
+
   close() { this.resized.disconnect(); this.closed = true; }
 
-  // begin loads what was chosen.
+  // begin loads the selected cloud or path.
   async begin() {
     const [kind, ...rest] = this.select.value.split(' ');
     this.kind = kind;
-    this.voxel.hidden = kind !== 'cloud';
-    this.points = this.path = this.shown = this.box = null;
-    if (kind === 'cloud') { this.name = rest.join(' '); this.follow(); return; }
+    this.voxel.hidden = this.field.hidden = kind !== 'cloud';
+    Object.assign(this, { points: null, path: null, shown: null, box: null, range: null, zoom: 1, moved: [0, 0, 0] });
+    if (kind === 'cloud') { this.cloud = rest.join(' '); this.follow(); return; }
     const p = this.episode.paths.find(p => `${p.stream} ${p.columns}` === rest.join(' '));
     try {
       const path = await askJSON(`api/episodes/${this.episode.number}/path?` + query({ stream: p.stream, columns: p.columns }));
@@ -70,65 +104,79 @@ export class Space {
     });
   }
 
-  // follow shows the cloud at the cursor, or where the path is there.
+  // follow shows the cloud at the cursor, or the path's position there.
   async follow() {
     if (this.kind === 'path') { this.draw(); return; }
     const t = state.cursor, size = +this.voxel.value || 0;
-    if (this.shown?.size === size && this.shown.name === this.name && t < this.shown.until && (t >= this.shown.at || this.shown.first)) return;
+    if (this.shown?.size === size && this.shown.name === this.cloud && t < this.shown.until && (t >= this.shown.at || this.shown.first)) return;
     if (this.busy) { this.again = true; return; }
     this.busy = true;
-    const name = this.name;
+    const name = this.cloud, field = this.field.value, fields = size || axes.includes(field) ? [] : field === 'rgb' ? rgb : [field];
     try {
-      const answer = await ask(`api/episodes/${this.episode.number}/cloud?` + query({ cloud: name, at: t, voxel: size }));
+      const answer = await ask(`api/episodes/${this.episode.number}/cloud?` + query([['cloud', name], ['at', t], ['voxel', size], ...fields.map(f => ['field', f])]));
       const head = JSON.parse(answer.headers.get('Cloud')), data = new Float32Array(await answer.arrayBuffer());
-      if (this.closed || this.kind !== 'cloud') return;
-      this.shown = { ...head, first: t < head.at, size, name };
-      this.points = { data, width: head.width, n: data.length / head.width };
-      if (!this.box) this.frame();
-      const what = size ? count(this.points.n, 'voxel') + (head.cut ? ' (the first of more)' : '') + ` of ${count(head.points, 'point')}` : this.points.n < head.points - head.not_finite ? `${this.points.n.toLocaleString('en')} of ${count(head.points, 'point')}` : count(head.points, 'point');
-      this.caption.textContent = `${this.name} · cloud ${head.cloud} · ${what}${head.not_finite ? ` · ${head.not_finite.toLocaleString('en')} not finite` : ''}`;
-      this.draw();
+      if (!this.closed && this.kind === 'cloud' && this.cloud === name && this.field.value === field) this.take({ ...head, fields: answer.headers.get('Fields'), first: t < head.at, size, name, field }, data);
     } catch (e) { this.caption.textContent = e.message; } finally { this.busy = false; }
-    if (this.again) { this.again = false; this.follow(); }
+    if (this.again && !this.closed) { this.again = false; this.follow(); }
   }
 
-  // frame is the box that most points are in: the outermost hundredth at each end does not count.
-  frame() {
+  // take shows a cloud that arrived.
+  take(head, data) {
+    const { size, field } = head;
+    Object.assign(this, { shown: head, size, coloured: field });
+    this.points = { data, width: head.width, n: data.length / head.width };
+    this.at = axes.includes(field) ? axes.indexOf(field) : 3;
+    const own = this.bounds(); // the box moves only if no point is in it
+    if (!this.box || own.some(([a, b], k) => b < this.box[k][0] || a > this.box[k][1])) Object.assign(this, { box: own, range: null, zoom: 1, moved: [0, 0, 0] });
+    const n = this.points.n, whole = count(head.points, 'point');
+    const shown = size ? `${count(n, 'voxel')}${head.cut ? ' (the first of more)' : ''} of ${whole}` : n < head.points - head.not_finite ? `${n.toLocaleString('en')} of ${whole}` : whole;
+    this.caption.textContent = `${head.name} · cloud ${head.cloud} · ${shown}${head.not_finite ? ` · ${head.not_finite.toLocaleString('en')} not finite` : ''}`;
+    this.draw();
+    const fields = [...new URLSearchParams(head.fields).keys()];
+    if (fields.join() !== this.offered.join()) this.offer(fields);
+    if (this.field.value !== field) { this.shown = this.range = null; this.again = true; } // the list of colours gained or lost the earlier choice
+  }
+
+  bounds() { return [0, 1, 2].map(k => this.extent(k)); }
+
+  // extent returns the range of a number in most points.
+  extent(k) {
     const { data, width, n } = this.points;
-    this.box = [0, 1, 2].map(k => {
-      const list = Float32Array.from({ length: n }, (_, i) => data[i * width + k]).sort();
-      return n ? [list[Math.floor(n / 100)], list[n - 1 - Math.floor(n / 100)]] : [0, 1];
-    });
+    return common(Array.from({ length: n }, (_, i) => data[i * width + k]));
   }
 
   draw() {
     const [c, w, h] = fit(this.canvas);
     c.clearRect(0, 0, w, h);
     if (!this.box) return;
-    const middle = this.box.map(([a, b]) => (a + b) / 2), { yaw, pitch } = turned;
+    const middle = this.box.map(([a, b], k) => (a + b) / 2 + this.moved[k]), { yaw, pitch } = turned;
     const cy = Math.cos(yaw), sy = Math.sin(yaw), cp = Math.cos(pitch), sp = Math.sin(pitch);
-    // Seen along (cos yaw cos pitch, sin yaw cos pitch, sin pitch), which points at the eye.
+    // The vector (cos yaw cos pitch, sin yaw cos pitch, sin pitch) points at the eye.
     const right = (x, y) => -sy * x + cy * y, up = (x, y, z) => -cy * sp * x - sy * sp * y + cp * z;
-    // As large as the corners of the box have room.
+    // The scale is the largest with all corners of the box on the canvas.
     let wide = 0, high = 0;
     for (let i = 0; i < 8; i++) {
       const [x, y, z] = this.box.map(([a, b], k) => (i >> k & 1 ? 1 : -1) * (b - a) / 2);
       wide = Math.max(wide, Math.abs(right(x, y)));
       high = Math.max(high, Math.abs(up(x, y, z)));
     }
-    const scale = (Math.min((w - 60) / 2 / (wide || 1e-9), (h - 44) / 2 / (high || 1e-9), 1e9)) * this.zoom;
+    const scale = this.scale = (Math.min((w - 60) / 2 / (wide || 1e-9), (h - 44) / 2 / (high || 1e-9), 1e9)) * this.zoom;
     const project = (x, y, z) => {
       x -= middle[0]; y -= middle[1]; z -= middle[2];
       return [w / 2 + right(x, y) * scale, h / 2 - up(x, y, z) * scale, cy * cp * x + sy * cp * y + sp * z];
     };
+    this.map = colours();
+    if (this.points) this.range ??= this.at < 3 ? this.box[this.at] : this.extent(this.at);
     this.floor(c, project);
-    if (this.points && this.shown.size) this.cubes(c, project, [cy * cp, sy * cp, sp]);
+    if (this.points && this.size) this.cubes(c, project, [cy * cp, sy * cp, sp]);
     else if (this.points) this.splat(c, project);
     if (this.path) this.line(c, project);
     this.axes(c, project, middle, h, scale);
+    ruler(c, w, h, scale);
+    if (this.points && !this.painted()) legend(c, w, h, this.map, this.at < 3 ? `${axes[this.at]}, m` : this.size ? 'points' : this.coloured, this.range);
   }
 
-  // floor is a grid below everything, of a round number of metres.
+  // floor draws a grid below the scene. Its distance is a round number in metres.
   floor(c, project) {
     const [[x0, x1], [y0, y1], [z0]] = this.box, wide = Math.max(x1 - x0, y1 - y0) || 1;
     let step = 10 ** Math.floor(Math.log10(wide / 4));
@@ -144,18 +192,23 @@ export class Space {
     this.step = step;
   }
 
-  colour(z) {
-    const [low, high] = this.box[2];
-    return mapped[Math.min(Math.max(Math.round((z - low) / (high - low || 1) * 255), 0), 255)];
+  // painted reports whether the recording has the points' colours.
+  painted() { return this.points.width === 6; }
+
+  colour(i) {
+    const { data, width } = this.points, at = i * width;
+    if (!this.painted()) return colourOf(this.map, data[at + this.at], this.range);
+    const most = this.range[1] <= 1 ? 255 : 1;
+    return [3, 4, 5].map(k => Math.min(Math.max(data[at + k] * most, 0), 255));
   }
 
-  // splat draws points, the near over the far; colours are of the height.
+  // splat draws points in their colours, near ones over far ones.
   splat(c, project) {
     const { data, width, n } = this.points, ratio = devicePixelRatio || 1, W = this.canvas.width, H = this.canvas.height;
     const image = c.getImageData(0, 0, W, H), pixels = new Uint32Array(image.data.buffer), far = new Float32Array(W * H).fill(-Infinity);
-    const side = Math.max(1, Math.round((n * 20 < W * H ? 1.6 : 1) * ratio));
+    const side = Math.max(1, Math.round((n * 10 < W * H ? 1.6 : 1) * ratio));
     for (let i = 0; i < n; i++) {
-      const z = data[i * width + 2], [x, y, depth] = project(data[i * width], data[i * width + 1], z), [r, g, b] = this.colour(z);
+      const z = data[i * width + 2], [x, y, depth] = project(data[i * width], data[i * width + 1], z), [r, g, b] = this.colour(i);
       const px = Math.round(x * ratio - side / 2), py = Math.round(y * ratio - side / 2);
       for (let v = Math.max(py, 0); v < Math.min(py + side, H); v++) {
         for (let u = Math.max(px, 0); u < Math.min(px + side, W); u++) {
@@ -169,9 +222,9 @@ export class Space {
     c.putImageData(image, 0, 0);
   }
 
-  // cubes draws voxels from the farthest to the nearest, each by the three faces that the eye sees, which are the same for all.
+  // cubes draws voxels from the farthest to the nearest. The eye sees the same three faces in each.
   cubes(c, project, eye) {
-    const { data, width, n } = this.points, half = this.shown.size / 2, middle = this.box.map(([a, b]) => (a + b) / 2), o = project(...middle);
+    const { data, width, n } = this.points, half = this.size / 2, middle = this.box.map(([a]) => a), o = project(...middle);
     const edge = [0, 1, 2].map(k => { const p = project(...middle.map((m, i) => m + (i === k ? half : 0))); return [p[0] - o[0], p[1] - o[1]]; });
     const faces = [0, 1, 2].map(k => {
       const s = eye[k] < 0 ? -1 : 1, [u, v] = [edge[(k + 1) % 3], edge[(k + 2) % 3]], f = edge[k];
@@ -179,7 +232,7 @@ export class Space {
     });
     const list = Array.from({ length: n }, (_, i) => [...project(data[i * width], data[i * width + 1], data[i * width + 2]), i]).sort((a, b) => a[2] - b[2]);
     for (const [x, y, , i] of list) {
-      const [r, g, b] = this.colour(data[i * width + 2]);
+      const [r, g, b] = this.colour(i);
       for (const { light, corners } of faces) {
         c.fillStyle = `rgb(${r * light},${g * light},${b * light})`;
         c.beginPath();
@@ -189,7 +242,7 @@ export class Space {
     }
   }
 
-  // line draws the path: what has been is bold, and where it is now is a dot.
+  // line draws the path: bold up to the cursor, with a dot there.
   line(c, project) {
     const { t, x, y, z } = this.path;
     let now = null;

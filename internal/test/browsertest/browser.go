@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -19,9 +20,17 @@ import (
 // patience is how long a test waits for anything: a busy machine takes seconds for what takes none.
 const patience = 30 * time.Second
 
-// Browser is a running Chromium, which ends with the test that started it.
+// Browser is a profile in the Chromium of a test binary: its pages share no storage with those of other tests, and are closed with the test.
 type Browser struct {
+	*program
 	t       testing.TB
+	context string
+}
+
+// program is a running Chromium. A test binary starts one, because the start takes longer than most tests.
+type program struct {
+	cmd     *exec.Cmd
+	folder  string
 	to      io.WriteCloser
 	mu      sync.Mutex
 	last    int
@@ -41,51 +50,92 @@ type message struct {
 	} `json:"error,omitempty"`
 }
 
-// Start starts Chromium with a folder of its own, and skips the test where there is none.
+var (
+	startOnce sync.Once
+	shared    *program
+	startErr  error
+)
+
+// Main runs the tests of a package, ends the Chromium that they started, and returns the exit code. TestMain of each package with pages calls it.
+func Main(m *testing.M) int {
+	defer func() {
+		if shared != nil {
+			shared.close()
+		}
+	}()
+	return m.Run()
+}
+
+// Start returns a new profile in Chromium, and skips the test where there is none.
 func Start(t testing.TB) *Browser {
 	t.Helper()
-	program := os.Getenv("ROBOCACHE_CHROMIUM")
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if program == "" {
-			program, _ = exec.LookPath(name)
+	name := os.Getenv("ROBOCACHE_CHROMIUM")
+	for _, known := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if name == "" {
+			name, _ = exec.LookPath(known)
 		}
 	}
-	if program == "" {
+	if name == "" {
 		t.Skip("no Chromium in PATH")
 	}
+	startOnce.Do(func() { shared, startErr = start(name) })
+	require.NoError(t, startErr)
+	var made struct{ BrowserContextID string }
+	require.NoError(t, shared.call("", "Target.createBrowserContext", object{}, &made))
+	t.Cleanup(func() {
+		require.NoError(t, shared.call("", "Target.disposeBrowserContext", object{"browserContextId": made.BrowserContextID}, nil))
+	})
+	return &Browser{shared, t, made.BrowserContextID}
+}
+
+// start starts Chromium with a folder of its own.
+func start(name string) (*program, error) {
+	folder, err := os.MkdirTemp("", "robocache-chromium-")
+	if err != nil {
+		return nil, err
+	}
 	theirs, to, err := os.Pipe()
-	require.NoError(t, err)
+	if err != nil {
+		return nil, err
+	}
 	from, theirOut, err := os.Pipe()
-	require.NoError(t, err)
-	cmd := exec.Command(program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(name, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
 		"--disable-component-update", "--disable-sync", "--disable-extensions", "--disable-dev-shm-usage", "--hide-scrollbars", "--font-render-hinting=none",
-		"--remote-debugging-pipe", "--user-data-dir="+t.TempDir(), "about:blank")
+		"--remote-debugging-pipe", "--user-data-dir="+folder, "about:blank")
 	cmd.ExtraFiles = []*os.File{theirs, theirOut} // 3, which it reads, and 4, which it writes
-	require.NoError(t, cmd.Start())
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
 	theirs.Close()
 	theirOut.Close()
-	b := &Browser{t: t, to: to, answers: map[int]chan message{}, pages: map[string]*Page{}, gone: make(chan struct{})}
-	go b.read(from)
-	t.Cleanup(func() {
-		_ = b.send(message{ID: 1 << 30, Method: "Browser.close"}) // it may be gone already
-		done := make(chan struct{})
-		go func() { defer close(done); _ = cmd.Wait() }() // how it ends is not what is tested
-		select {
-		case <-done:
-		case <-time.After(patience):
-			_ = cmd.Process.Kill()
-			<-done
-		}
-		to.Close()
-		<-b.gone
-		from.Close()
-	})
-	return b
+	p := &program{cmd: cmd, folder: folder, to: to, answers: map[int]chan message{}, pages: map[string]*Page{}, gone: make(chan struct{})}
+	go p.read(from)
+	return p, nil
+}
+
+// close ends Chromium and removes its folder.
+func (b *program) close() {
+	_ = b.send(message{ID: 1 << 30, Method: "Browser.close"}) // it may be gone already
+	done := make(chan struct{})
+	go func() { defer close(done); _ = b.cmd.Wait() }() // no test depends on its exit code
+	select {
+	case <-done:
+	case <-time.After(patience):
+		_ = b.cmd.Process.Kill()
+		<-done
+	}
+	b.to.Close()
+	<-b.gone
+	os.RemoveAll(b.folder)
 }
 
 // read hands answers and events to those that they are for. Messages end with a zero.
-func (b *Browser) read(from io.Reader) {
+func (b *program) read(from io.ReadCloser) {
 	defer close(b.gone)
+	defer from.Close()
 	in := bufio.NewReaderSize(from, 1<<20)
 	for {
 		line, err := in.ReadBytes(0)
@@ -109,7 +159,7 @@ func (b *Browser) read(from io.Reader) {
 	}
 }
 
-func (b *Browser) send(m message) error {
+func (b *program) send(m message) error {
 	text, err := json.Marshal(m)
 	if err == nil {
 		_, err = b.to.Write(append(text, 0))
@@ -118,7 +168,7 @@ func (b *Browser) send(m message) error {
 }
 
 // call asks the browser, or one page of it, and waits for the answer.
-func (b *Browser) call(session, method string, params, result any) error {
+func (b *program) call(session, method string, params, result any) error {
 	text, err := json.Marshal(params)
 	if err != nil {
 		return err
@@ -163,7 +213,7 @@ type object map[string]any
 func (b *Browser) Open(url string, width, height int) *Page {
 	b.t.Helper()
 	var target struct{ TargetID string }
-	require.NoError(b.t, b.call("", "Target.createTarget", object{"url": "about:blank"}, &target))
+	require.NoError(b.t, b.call("", "Target.createTarget", object{"url": "about:blank", "browserContextId": b.context}, &target))
 	var session struct{ SessionID string }
 	require.NoError(b.t, b.call("", "Target.attachToTarget", object{"targetId": target.TargetID, "flatten": true}, &session))
 	p := &Page{b: b, session: session.SessionID}
@@ -229,6 +279,10 @@ func (p *Page) Resize(width, height int) {
 // Eval evaluates JavaScript, waits for it if it is a promise, and reads its value into out unless that is nil.
 func (p *Page) Eval(script string, out any) {
 	p.b.t.Helper()
+	require.NoError(p.b.t, p.eval(script, out), script)
+}
+
+func (p *Page) eval(script string, out any) error {
 	var got struct {
 		Result           struct{ Value json.RawMessage }
 		ExceptionDetails *struct {
@@ -236,21 +290,27 @@ func (p *Page) Eval(script string, out any) {
 			Exception struct{ Description string }
 		}
 	}
-	p.call("Runtime.evaluate", object{"expression": script, "awaitPromise": true, "returnByValue": true}, &got)
+	if err := p.b.call(p.session, "Runtime.evaluate", object{"expression": script, "awaitPromise": true, "returnByValue": true}, &got); err != nil {
+		return err
+	}
 	if e := got.ExceptionDetails; e != nil {
-		require.Fail(p.b.t, "script", "%s: %s %s", script, e.Text, e.Exception.Description)
+		return fmt.Errorf("%s %s", e.Text, e.Exception.Description)
 	}
-	if out != nil {
-		require.NoError(p.b.t, json.Unmarshal(got.Result.Value, out), script)
+	if out == nil {
+		return nil
 	}
+	return json.Unmarshal(got.Result.Value, out)
 }
 
-// Wait waits until a condition in JavaScript holds.
+// Wait waits until a condition in JavaScript holds. If the page is replaced during an evaluation, the condition does not hold yet.
 func (p *Page) Wait(condition string) {
 	p.b.t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		holds := false
-		p.Eval("!!("+condition+")", &holds)
+		err := p.eval("!!("+condition+")", &holds)
+		if err != nil && !strings.Contains(err.Error(), "navigated") {
+			require.NoError(p.b.t, err, condition)
+		}
 		if holds {
 			return
 		}
@@ -260,33 +320,59 @@ func (p *Page) Wait(condition string) {
 	}
 }
 
+// codes are the keys that the browser itself acts on, for example moves the focus or presses a button.
+var codes = map[string]int{"Tab": 9, "Enter": 13, "Escape": 27, " ": 32}
+
 // Key presses a key by its name in the DOM: "j", "ArrowLeft", " ".
 func (p *Page) Key(key string) {
 	p.b.t.Helper()
-	down := object{"type": "keyDown", "key": key}
+	down := object{"type": "keyDown", "key": key, "windowsVirtualKeyCode": codes[key]}
 	if len(key) == 1 {
 		down["text"] = key
 	}
 	p.call("Input.dispatchKeyEvent", down, nil)
-	p.call("Input.dispatchKeyEvent", object{"type": "keyUp", "key": key}, nil)
+	p.call("Input.dispatchKeyEvent", object{"type": "keyUp", "key": key, "windowsVirtualKeyCode": codes[key]}, nil)
 }
 
 // Click clicks at a place of the window, pixels.
 func (p *Page) Click(x, y float64) { p.Drag(x, y, x, y) }
 
-// Drag presses the mouse at a place and lets it go at another.
-func (p *Page) Drag(x, y, toX, toY float64) {
+// DoubleClick clicks twice.
+func (p *Page) DoubleClick(x, y float64) {
 	p.b.t.Helper()
-	mouse := func(kind string, x, y float64, buttons int) {
-		p.call("Input.dispatchMouseEvent", object{"type": kind, "x": x, "y": y, "button": "left", "buttons": buttons, "clickCount": 1}, nil)
+	for n := 1; n <= 2; n++ {
+		p.mouse("left", n, 0, x, y, x, y)
 	}
-	mouse("mouseMoved", x, y, 0)
-	mouse("mousePressed", x, y, 1)
+}
+
+// Shift is the modifier of the shift key.
+const Shift = 8
+
+// Drag presses the mouse at a place and lets it go at another, with modifier keys or without.
+func (p *Page) Drag(x, y, toX, toY float64, modifiers ...int) {
+	held := 0
+	for _, m := range modifiers {
+		held |= m
+	}
+	p.mouse("left", 1, held, x, y, toX, toY)
+}
+
+// RightDrag is Drag with the right button.
+func (p *Page) RightDrag(x, y, toX, toY float64) { p.mouse("right", 1, 0, x, y, toX, toY) }
+
+func (p *Page) mouse(button string, clicks, modifiers int, x, y, toX, toY float64) {
+	p.b.t.Helper()
+	down := map[string]int{"left": 1, "right": 2}[button]
+	event := func(kind string, x, y float64, buttons int) {
+		p.call("Input.dispatchMouseEvent", object{"type": kind, "x": x, "y": y, "button": button, "buttons": buttons, "clickCount": clicks, "modifiers": modifiers}, nil)
+	}
+	event("mouseMoved", x, y, 0)
+	event("mousePressed", x, y, down)
 	if x != toX || y != toY {
-		mouse("mouseMoved", (x+toX)/2, (y+toY)/2, 1)
-		mouse("mouseMoved", toX, toY, 1)
+		event("mouseMoved", (x+toX)/2, (y+toY)/2, down)
+		event("mouseMoved", toX, toY, down)
 	}
-	mouse("mouseReleased", toX, toY, 0)
+	event("mouseReleased", toX, toY, 0)
 }
 
 // Wheel turns the wheel over a place, with the control key or without.
@@ -297,6 +383,25 @@ func (p *Page) Wheel(x, y, by float64, control bool) {
 		modifiers = 2
 	}
 	p.call("Input.dispatchMouseEvent", object{"type": "mouseWheel", "x": x, "y": y, "deltaX": 0, "deltaY": by, "modifiers": modifiers}, nil)
+}
+
+// Fingers puts fingers on places of the window, pixels, and moves each to its second place before they leave.
+func (p *Page) Fingers(paths ...[2][2]float64) {
+	p.b.t.Helper()
+	touch := func(kind string, at float64) {
+		points := []object{}
+		for i, path := range paths {
+			if kind != "touchEnd" {
+				points = append(points, object{"x": path[0][0] + at*(path[1][0]-path[0][0]), "y": path[0][1] + at*(path[1][1]-path[0][1]), "id": i})
+			}
+		}
+		p.call("Input.dispatchTouchEvent", object{"type": kind, "touchPoints": points}, nil)
+	}
+	touch("touchStart", 0)
+	for i := range 4 {
+		touch("touchMove", float64(i+1)/4)
+	}
+	touch("touchEnd", 1)
 }
 
 // Box is where an element is in the window, pixels.

@@ -43,7 +43,7 @@ func New(drv *cudadrv.Driver, ordinal int, kernels string) (_ *Backend, err erro
 	return &Backend{device.New(ctx, fmt.Sprintf("replay:%d", ordinal)), dev, recorder, NewImages(ctx)}, nil
 }
 
-// Describe is backend.Backend's.
+// Describe implements [backend.Backend].
 func (b *Backend) Describe() backend.Info {
 	i := b.recorder.Info()
 	i.Backend, i.Name = "replay", b.Name()
@@ -51,7 +51,7 @@ func (b *Backend) Describe() backend.Info {
 	return i
 }
 
-// NewQueue is backend.Backend's.
+// NewQueue implements [backend.Backend].
 func (b *Backend) NewQueue() (backend.Queue, error) {
 	q, err := b.Device.NewQueue()
 	if err != nil {
@@ -60,7 +60,7 @@ func (b *Backend) NewQueue() (backend.Queue, error) {
 	return q, nil
 }
 
-// Close is backend.Backend's.
+// Close implements [backend.Backend].
 func (b *Backend) Close() error {
 	return errors.Join(b.Device.Close(), b.images.Close(), b.recorder.Close(), b.Ctx.Close())
 }

@@ -12,19 +12,22 @@ import (
 type App struct {
 	In         io.Reader // standard input
 	Out, Err   io.Writer
-	Screen     io.Writer                       // standard error, for progress that moves a terminal's cursor
 	Announce   func(step string) (done func()) // shows a slow step on a terminal
 	JSON       bool                            // standard output has one JSON object instead of text
 	Quiet      bool                            // prints no remarks, because another program prints them
+	Wide       bool                            // tables have all columns, also beyond the terminal's width
 	Interrupts Interrupts
 	Pipe       *Pipe
+	screen     *screen
 }
 
 // New returns an App. Everything that it prints has a pipe's name instead of its copy's path, and escapes for characters that a terminal
 // would obey. If err is a terminal, the App shows steps.
 func New(in io.Reader, out, err io.Writer) *App {
-	p := &Pipe{}
-	return &App{In: in, Out: &printer{w: out, pipe: p}, Err: &printer{w: err, pipe: p}, Screen: err, Announce: announcing(err), Pipe: p}
+	a := &App{In: in, Pipe: &Pipe{}, screen: &screen{w: err}}
+	a.Out, a.Err = &printer{w: out, App: a}, &printer{w: err, App: a}
+	a.Announce = a.screen.announcing()
+	return a
 }
 
 // WriteJSON writes one indented JSON object to standard output. It returns the encoder's or the writer's error.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
 	"strings"
@@ -10,38 +9,46 @@ import (
 	"github.com/robocache/robocache/internal/printed"
 )
 
-// Pipe is an input that was copied: its name on the command line and the path to its copy. The path is empty if no input is a pipe.
-type Pipe struct{ Name, Copy string }
+// Pipe has the names of pipes by the paths to their temporary files, so that messages have the names. Its zero value has none.
+type Pipe struct{ plain, quoted []string } // path, name, path, name; as they are, and as in JSON
 
-// text returns a text with the pipe's name instead of the copy's.
-func (p *Pipe) text(s string) string {
-	if p == nil || p.Copy == "" {
-		return s
-	}
-	return strings.ReplaceAll(s, p.Copy, p.Name)
-}
-
-// JSON returns encoded JSON with the pipe's name instead of the copy's.
-func (p *Pipe) JSON(b []byte) []byte {
-	if p == nil || p.Copy == "" {
-		return b
-	}
-	inside := func(s string) []byte {
+// Add adds a pipe. A path may begin with an earlier one.
+func (p *Pipe) Add(path, name string) {
+	p.plain = append([]string{path, name}, p.plain...)
+	for _, s := range []string{name, path} {
 		quoted, err := json.Marshal(s)
 		if err != nil {
-			return []byte(s)
+			panic(err) // a string has a form in JSON
 		}
-		return quoted[1 : len(quoted)-1]
+		p.quoted = append([]string{string(quoted[1 : len(quoted)-1])}, p.quoted...)
 	}
-	return bytes.ReplaceAll(b, inside(p.Copy), inside(p.Name))
+}
+
+// Text returns a text with the pipes' names instead of paths.
+func (p *Pipe) Text(s string) string { return strings.NewReplacer(p.plain...).Replace(s) }
+
+// JSON returns encoded JSON with the pipes' names instead of paths.
+func (p *Pipe) JSON(b []byte) []byte {
+	if len(p.quoted) == 0 {
+		return b
+	}
+	return []byte(strings.NewReplacer(p.quoted...).Replace(string(b)))
 }
 
 // printer is a writer for text that people read. It writes the pipe's name instead of the copy's, and escapes the characters that a
 // terminal would obey. Newlines and tabs stay.
 type printer struct {
+	*App
 	w    io.Writer
-	pipe *Pipe
 	rest []byte // the first bytes of a character that is not complete yet
+}
+
+// Width returns the columns that a table may take, or 0 without a limit.
+func (n *printer) Width() int {
+	if n.Wide {
+		return 0
+	}
+	return widthOf(n.w)
 }
 
 func (n *printer) Write(p []byte) (int, error) {
@@ -53,7 +60,10 @@ func (n *printer) Write(p []byte) (int, error) {
 		}
 	}
 	n.rest = append([]byte(nil), text[whole:]...)
-	if _, err := n.w.Write([]byte(printed.Lines(n.pipe.text(string(text[:whole]))))); err != nil {
+	n.screen.Lock()
+	defer n.screen.Unlock()
+	n.screen.clear()
+	if _, err := n.w.Write([]byte(printed.Lines(n.Pipe.Text(string(text[:whole]))))); err != nil {
 		return 0, err
 	}
 	return len(p), nil

@@ -2,17 +2,12 @@ package cli
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/robocache/robocache/internal/printed"
-	"github.com/schollz/progressbar/v3"
 )
-
-// patience is how long a step lasts before a terminal shows it.
-const patience = time.Second
 
 // Step shows a step on a terminal if it takes more than a second. The returned function ends the step.
 func (a *App) Step(what string) func() {
@@ -23,74 +18,77 @@ func (a *App) Step(what string) func() {
 }
 
 // shown returns a text in a form that is safe for a terminal.
-func (a *App) shown(text string) string { return printed.Text(a.Pipe.text(text)) }
+func (a *App) shown(text string) string { return printed.Text(a.Pipe.Text(text)) }
+
+// Draw shows a line on a terminal until other output, Clear or another Draw.
+func (a *App) Draw(line string) {
+	if a.Announce != nil {
+		a.screen.draw(a.shown(line))
+	}
+}
+
+// Clear takes the line from Draw away.
+func (a *App) Clear() {
+	a.screen.Lock()
+	defer a.screen.Unlock()
+	a.screen.clear()
+}
 
 // Bar shows progress on a terminal. The zero Bar shows nothing.
-type Bar struct{ *progressbar.ProgressBar }
+type Bar struct{ *progress }
+
+// progress is the work that a Bar shows.
+type progress struct {
+	what, unit string // unit is empty, or that of the rate
+	of         int
+	done       atomic.Int64
+	end        func()
+}
 
 // Counting starts a bar with a total. It is shown only if the work takes a while.
-func (a *App) Counting(what string, of int) Bar { return a.bar(what, of) }
+func (a *App) Counting(what string, of int) Bar { return a.Rating(what, of, "") }
 
 // Rating starts a bar that also shows the rate in units a second.
 func (a *App) Rating(what string, of int, unit string) Bar {
-	return a.bar(what, of, progressbar.OptionShowIts(), progressbar.OptionSetItsString(unit))
-}
-
-func (a *App) bar(what string, of int, more ...progressbar.Option) Bar {
 	if a.Announce == nil || a.JSON || of < 2 {
 		return Bar{}
 	}
-	return Bar{progressbar.NewOptions(of, append(more, progressbar.OptionSetWriter(a.Screen), progressbar.OptionSetDescription(a.shown(what)), progressbar.OptionShowCount(),
-		progressbar.OptionThrottle(patience/10), progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true))...)}
+	p := &progress{what: a.shown(what), unit: unit, of: of}
+	p.end = sync.OnceFunc(a.screen.ticking(patience/4, p.line))
+	return Bar{p}
+}
+
+// line returns the progress after a time: "training: 30 of 100, 12 steps a second, 6 s left".
+func (p *progress) line(since time.Duration) string {
+	n := int(p.done.Load())
+	line := fmt.Sprintf("%s: %d of %d", p.what, n, p.of)
+	if n == 0 {
+		return line
+	}
+	if p.unit != "" {
+		line += fmt.Sprintf(", %.3g %s a second", float64(n)/since.Seconds(), p.unit)
+	}
+	left := since / time.Duration(n) * time.Duration(max(0, p.of-n))
+	return fmt.Sprintf("%s, %s left", line, left.Round(time.Second))
 }
 
 // Add adds n to the bar.
 func (b Bar) Add(n int) {
-	if b.ProgressBar != nil {
-		_ = b.ProgressBar.Add(n) // a bar that cannot be drawn does not stop the work
+	if b.progress != nil {
+		b.done.Add(int64(n))
+	}
+}
+
+// Set sets the bar to n.
+func (b Bar) Set(n int) {
+	if b.progress != nil {
+		b.done.Store(int64(n))
 	}
 }
 
 // Done ends the bar and clears its line.
 func (b Bar) Done() {
-	if b.ProgressBar != nil {
-		_ = b.Finish()
-	}
-}
-
-// announcing returns the function that shows a step and its duration on standard error, or nil if that is no terminal.
-func announcing(stderr io.Writer) func(string) func() {
-	f, ok := stderr.(*os.File)
-	if !ok {
-		return nil
-	}
-	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return nil
-	}
-	return func(what string) func() { return ticking(f, what, patience) }
-}
-
-// ticking rewrites a line periodically, until the returned function clears it.
-func ticking(w io.Writer, what string, every time.Duration) func() {
-	begin, done, gone := time.Now(), make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(gone)
-		tick := time.NewTicker(every)
-		defer tick.Stop()
-		for said := false; ; said = true {
-			select {
-			case <-tick.C:
-				fmt.Fprintf(w, "\r%s, %.0f s\x1b[K", what, time.Since(begin).Seconds())
-			case <-done:
-				if said {
-					fmt.Fprint(w, "\r\x1b[K")
-				}
-				return
-			}
-		}
-	}()
-	return func() {
-		close(done)
-		<-gone
+	if b.progress != nil {
+		b.end()
 	}
 }

@@ -12,13 +12,13 @@ import (
 
 func TestALongStepIsShownAndTakenAway(t *testing.T) {
 	shown := &firstWrite{first: make(chan struct{})}
-	done := ticking(shown, "reading", time.Millisecond)
+	done := (&screen{w: shown}).ticking(time.Millisecond, elapsed("reading"))
 	<-shown.first
 	done()
 	assert.Regexp(t, "^(\rreading, 0 s\x1b\\[K)+\r\x1b\\[K$", shown.b.String())
 
 	var quick bytes.Buffer
-	ticking(&quick, "reading", time.Hour)()
+	(&screen{w: &quick}).ticking(time.Hour, elapsed("reading"))()
 	assert.Empty(t, quick.String(), "a short step leaves no trace")
 }
 
@@ -39,10 +39,10 @@ func TestStepsAreForTerminalsOnly(t *testing.T) {
 	file, err := os.Create(t.TempDir() + "/stderr")
 	require.NoError(t, err)
 	defer file.Close()
-	assert.Nil(t, announcing(file))
-	assert.Nil(t, announcing(&bytes.Buffer{}))
+	assert.Nil(t, (&screen{w: file}).announcing())
+	assert.Nil(t, (&screen{w: &bytes.Buffer{}}).announcing())
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	require.NoError(t, err)
 	defer null.Close()
-	assert.NotNil(t, announcing(null), "a device, as a terminal is")
+	assert.NotNil(t, (&screen{w: null}).announcing(), "a device, as a terminal is")
 }

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/kitti"
+	"github.com/robocache/robocache/dataset/pcd"
+	"github.com/robocache/robocache/dataset/ply"
+	"github.com/robocache/robocache/storage"
+)
+
+// cloudReaders read the files with points that view shows, by format.
+var cloudReaders = map[string]func(string, dataset.Options) (*dataset.Cloud, error){
+	"pcd": pcd.ReadFile, "ply": ply.ReadFile,
+	"bin": func(path string, opt dataset.Options) (*dataset.Cloud, error) {
+		return kitti.ReadFile(path, kitti.Options{Strict: opt.Strict})
+	},
+}
+
+// cloudSeries reads the clouds of files with one each. It keeps the latest, because the page requests a cloud again with other fields. Nothing writes to a cloud.
+type cloudSeries struct {
+	paths []string
+	opt   dataset.Options
+	mu    sync.Mutex
+	at    int
+	cloud *dataset.Cloud // of paths[at]; nil before the first
+}
+
+func (s *cloudSeries) ReadCloud(_ context.Context, i int) (*dataset.Cloud, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cloud != nil && s.at == i {
+		return s.cloud, nil
+	}
+	form, err := cloudFormat(s.paths[i], false)
+	if err != nil {
+		return nil, err
+	}
+	c, err := cloudReaders[form](s.paths[i], s.opt)
+	if err == nil {
+		s.at, s.cloud = i, c
+	}
+	return c, err
+}
+
+// openClouds returns a dataset whose episode has the clouds of files, and reads the first. The files are in the order of the timestamps in their names, or else
+// of their names: then they are steps.
+func openClouds(ctx context.Context, path, form string, files []string, opt dataset.Options) (dataset.Dataset, error) {
+	times := make([]int64, len(files))
+	slices.SortFunc(files, dataset.CompareNames)
+	steps := len(files) > 1 && slices.ContainsFunc(files, func(file string) bool { return timeInName(file) == 0 })
+	if !steps {
+		slices.SortStableFunc(files, func(a, b string) int { return cmp.Compare(timeInName(a), timeInName(b)) })
+	}
+	for i, file := range files {
+		if times[i] = timeInName(file); steps {
+			times[i] = int64(i) * 1e9
+		}
+	}
+	s := &cloudSeries{paths: files, opt: opt}
+	first, err := s.ReadCloud(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	return dataset.Single(form, path, func(context.Context) (*dataset.Episode, error) {
+		e := &dataset.Episode{Name: dataset.BaseName(path), Steps: steps, Notes: first.Notes}
+		e.Attributes.Source = path
+		e.Clouds = []dataset.CloudStream{{Name: "points", Times: times, Source: s}}
+		return e, nil
+	}), nil
+}
+
+// nameTime matches the seconds since 1970 and their fraction at the end of a name: "1531883530.949", "LIDAR_TOP__1532402927647951".
+var nameTime = regexp.MustCompile(`(?:^|\D)([1-9]\d{9})[._]?(\d{0,9})$`)
+
+// timeInName returns the timestamp in the name of a file, in nanoseconds; 0 if there is none.
+func timeInName(path string) int64 {
+	m := nameTime.FindStringSubmatch(strings.TrimSuffix(dataset.BaseName(path), ".pcd")) // nuScenes has .pcd.bin
+	if m == nil {
+		return 0
+	}
+	ns, _ := strconv.ParseInt(m[1]+(m[2] + "000000000")[:9], 10, 64) // 19 digits; 0 if they are too many
+	return ns
+}
+
+// cloudFiles returns the files with points in a folder, and the format of the last.
+func cloudFiles(ctx context.Context, folder string) (form string, files []string) {
+	entries, _ := storage.ReadDir(ctx, folder) // the folder was read before
+	for _, e := range entries {
+		ext := strings.TrimPrefix(strings.ToLower(filepath.Ext(e.Name)), ".")
+		if e.IsRegular() && !strings.HasPrefix(e.Name, ".") && cloudReaders[ext] != nil {
+			form, files = ext, append(files, storage.Join(folder, e.Name))
+		}
+	}
+	return form, files
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/inspection"
+	"github.com/spf13/cobra"
+)
+
+// episodeOf returns an episode of a recording, or nil if it cannot be read.
+func episodeOf(path string, number episodeFlag) *dataset.Episode {
+	d, err := inspection.Open(context.Background(), path, dataset.Options{})
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	at, err := number.place(d, path)
+	if err != nil {
+		return nil
+	}
+	e, err := d.Episode(context.Background(), max(at, 0))
+	if err != nil {
+		return nil
+	}
+	return e
+}
+
+// completeFrom registers completions from the first recording on a command line: the names that list returns, each with the ending. A value may be a list
+// with commas.
+func completeFrom(cmd *cobra.Command, list func(*dataset.Episode) []string, ending string, flags ...string) {
+	for _, flag := range flags {
+		completeWith(cmd, flag, func(args []string, word string) (names []string) {
+			if len(args) == 0 {
+				return nil
+			}
+			if e := episodeOf(args[0], -1); e != nil {
+				for _, name := range list(e) {
+					names = append(names, word[:strings.LastIndex(word, ",")+1]+name+ending)
+				}
+			}
+			return names
+		})
+	}
+}
+
+func cameraNames(e *dataset.Episode) (names []string) {
+	for i := range e.Media {
+		names = append(names, e.Media[i].Name)
+	}
+	return names
+}
+
+func cloudNames(e *dataset.Episode) (names []string) {
+	for i := range e.Clouds {
+		names = append(names, e.Clouds[i].Name)
+	}
+	return names
+}
+
+// namesOfAll returns the names of streams and cameras.
+func namesOfAll(e *dataset.Episode) []string { return append(e.Names(), cameraNames(e)...) }
+
+// nameFlag adds a flag for one of a few names, with their completion.
+func nameFlag(cmd *cobra.Command, to *string, flag, value, usage string, names ...string) {
+	cmd.Flags().StringVar(to, flag, value, usage)
+	complete(cmd, flag, func() []string { return names })
+}

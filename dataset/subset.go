@@ -1,0 +1,127 @@
+package dataset
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// Subset is a dataset with some episodes of another dataset.
+type Subset struct {
+	Dataset
+	Places []int // the episodes' indices in the whole dataset
+}
+
+// Len returns the number of episodes in the subset.
+func (s Subset) Len() int { return len(s.Places) }
+
+// Info returns the description of the whole dataset, with the numbers and the splits of these episodes.
+func (s Subset) Info() Info {
+	info := s.Dataset.Info()
+	if len(s.Places) == s.Dataset.Len() {
+		return info
+	}
+	whole := info
+	info.SetNumbers(len(s.Places), func(i int) int { return whole.Number(s.Places[i]) })
+	info.Frames, info.Splits = 0, slices.Clone(info.Splits)
+	for i, split := range whole.Splits {
+		info.Splits[i].Episodes = []int{}
+		for _, e := range split.Episodes {
+			if place, found := slices.BinarySearch(s.Places, e); found {
+				info.Splits[i].Episodes = append(info.Splits[i].Episodes, place)
+			}
+		}
+	}
+	return info
+}
+
+// Episode reads the episode of the whole dataset at Places[i].
+func (s Subset) Episode(ctx context.Context, i int) (*Episode, error) {
+	return s.Dataset.Episode(ctx, s.Places[i])
+}
+
+// Weights returns the weights of these episodes in the whole dataset, or 1 for each if it has none: see [Weigher].
+func (s Subset) Weights() []int64 {
+	list := slices.Repeat([]int64{1}, len(s.Places))
+	if w, ok := s.Dataset.(Weigher); ok {
+		all := w.Weights()
+		for i, place := range s.Places {
+			list[i] = all[place]
+		}
+	}
+	return list
+}
+
+// Whole returns the dataset that a Subset is of, and any other dataset as it is.
+func Whole(d Dataset) Dataset {
+	if s, is := d.(Subset); is {
+		return Whole(s.Dataset)
+	}
+	return d
+}
+
+// Selected returns the numbers of a Subset's episodes, and nil for a dataset that is none.
+func Selected(d Dataset) Ranges {
+	s, is := d.(Subset)
+	if !is {
+		return nil
+	}
+	info := s.Info()
+	return RangesOf(info.numbers(s.Len()))
+}
+
+// numbers returns the numbers of all n episodes, ascending.
+func (i *Info) numbers(n int) []int {
+	list := make([]int, n)
+	for k := range list {
+		list[k] = i.Number(k)
+	}
+	return list
+}
+
+// Select returns the selected episodes of a dataset. The zero Selection selects the dataset itself. If the dataset lacks a selected
+// episode, or all are left out, the error is an *OptionError.
+func Select(d Dataset, s Selection) (Dataset, error) {
+	if s.IsZero() {
+		return d, nil
+	}
+	info := d.Info()
+	all := info.numbers(d.Len())
+	numbers, err := s.Of(all)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(numbers) == 0:
+		return nil, &OptionError{"LeaveOut", fmt.Sprintf("all %d episodes", len(all)), "at least one that stays"}
+	}
+	return subsetOf(d, numbers), nil
+}
+
+// NewSubset returns a dataset with the episodes that have the given numbers, in ascending order. nil selects all episodes.
+func NewSubset(d Dataset, numbers []int) (Subset, error) {
+	info := d.Info()
+	all := info.numbers(d.Len())
+	if numbers == nil {
+		numbers = all
+	}
+	return subsetOf(d, numbers), CheckNumbers(numbers, all)
+}
+
+func subsetOf(d Dataset, numbers []int) Subset {
+	info, places := d.Info(), make([]int, len(numbers))
+	for i, n := range numbers {
+		places[i] = info.Place(n, d.Len())
+	}
+	return Subset{d, places}
+}
+
+// CheckNumbers returns an *OptionError unless the numbers ascend and are among all of a dataset, which ascend too.
+func CheckNumbers(numbers, all []int) error {
+	for i, n := range numbers {
+		if i > 0 && n <= numbers[i-1] {
+			return &OptionError{"Episodes", fmt.Sprintf("%d after %d", n, numbers[i-1]), "numbers that ascend"}
+		}
+	}
+	_, err := (&Selection{Take: RangesOf(numbers)}).Of(all)
+	return err
+}
