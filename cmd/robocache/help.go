@@ -40,7 +40,7 @@ var topics = []struct {
 	{"Output", []string{"output", "out", "to", "plot", "html", "columns", "encoding", "dtype", "format", "tar-bytes", "tar-samples", "list", "digest", "replace",
 		"no-quantiles", "benchstat", "markdown"}},
 	{"Machine", []string{"backend", "shard", "shards", "rank", "world", "workers", "nccl", "frame-cache", "metrics", "port", "listen", "no-open", "fd"}},
-	{"General", []string{"help", "json", "max-memory", "version"}},
+	{"General", []string{"help", "json", "max-memory", "version", "wide"}},
 }
 
 func init() { cobra.EnableCommandSorting = false } // groups have an order
