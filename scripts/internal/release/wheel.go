@@ -181,7 +181,7 @@ func record(list []entry, self string) []byte {
 // write adds an entry. Its sizes stand before its data: some indexes refuse a zip that has them behind.
 func write(z *zip.Writer, e entry) error {
 	var packed bytes.Buffer
-	f, err := flate.NewWriter(&packed, flate.BestCompression)
+	f, err := flate.NewWriter(&packed, flate.DefaultCompression) // the best makes the binary 0.3 % smaller in three times the time
 	if err != nil {
 		return err
 	}
