@@ -67,16 +67,21 @@ func (w *trainer) ended(tr *policy.Trainer) error {
 	return nil
 }
 
+// evaluate computes the skill with the weights so far.
+func (w *trainer) evaluate(ctx context.Context, tr *policy.Trainer) error {
+	e, err := tr.Evaluate(ctx, nil)
+	w.latest = &e
+	return w.explain(err)
+}
+
 // compare evaluates the policy and a ridge on the held-out episodes.
 func (w *trainer) compare(ctx context.Context, tr *policy.Trainer, store *store.Store) error {
 	done := w.app.Step("comparing with the episodes held out")
 	defer done()
 	if w.latest == nil { // all steps were in the checkpoint
-		e, err := tr.Evaluate(ctx, nil)
-		if err != nil {
-			return w.explain(err)
+		if err := w.evaluate(ctx, tr); err != nil {
+			return err
 		}
-		w.latest = &e
 	}
 	w.out.Evaluation, w.out.Skill = w.latest, skillOf(w.latest)
 	mean, err := policy.Mean(ctx, tr.Config(), store)
