@@ -67,6 +67,13 @@ func (w *trainer) steps(ctx context.Context, tr *policy.Trainer) error {
 	return nil
 }
 
+// evaluate computes the skill with the weights so far.
+func (w *trainer) evaluate(ctx context.Context, tr *policy.Trainer) error {
+	e, err := tr.Evaluate(ctx, nil)
+	w.latest = &e
+	return w.explain(err)
+}
+
 // recent returns the mean loss over the latest tenth of the steps.
 func recent(tr *policy.Trainer) float64 {
 	losses := tr.Losses()

@@ -67,13 +67,6 @@ func (w *trainer) ended(tr *policy.Trainer) error {
 	return nil
 }
 
-// evaluate computes the skill with the weights so far.
-func (w *trainer) evaluate(ctx context.Context, tr *policy.Trainer) error {
-	e, err := tr.Evaluate(ctx, nil)
-	w.latest = &e
-	return w.explain(err)
-}
-
 // compare evaluates the policy and a ridge on the held-out episodes.
 func (w *trainer) compare(ctx context.Context, tr *policy.Trainer, store *store.Store) error {
 	done := w.app.Step("comparing with the episodes held out")
