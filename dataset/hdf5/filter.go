@@ -166,7 +166,7 @@ func unshuffle(s *source, what func() string, at int64, data []byte, f Filter, s
 			binary.LittleEndian.PutUint64(out[8*i:], uint64(low)|uint64(high)<<32)
 		}
 	default:
-		const block = 128 // elements, which the cache of a core holds
+		const block = 128 // elements that fit in a core's cache
 		for from := 0; from < n; from += block {
 			for k := range size {
 				for i, b := range part(k)[from:min(from+block, n)] {

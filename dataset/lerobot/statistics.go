@@ -106,7 +106,7 @@ func (s *Set) statedByEpisode(ctx context.Context, where string, found *problems
 	}
 	list = []dataset.Stated{}
 	for _, f := range s.header.features {
-		// Otherwise they do not cover all episodes.
+		// Statistics without some episode are left out, because they do not describe the dataset.
 		if seen[f.Name] == len(s.episodes) && episodes == len(s.episodes) && len(s.episodes) > 0 {
 			list = append(list, *joined[f.Name])
 		}

@@ -14,7 +14,7 @@ import (
 // labelsEnd is the suffix of files with class label names, after the feature: "steps-observation-mode.labels.txt".
 const labelsEnd = ".labels.txt"
 
-// maxLabels limits such a file, in bytes.
+// maxLabels limits a file with label names, in bytes.
 const maxLabels = 1 << 20
 
 // declared returns the streams and media streams that features.json declares. Open dimensions are -1.

@@ -18,7 +18,7 @@ type Lists struct {
 	leaves []listLeaf
 }
 
-// listLeaf is a leaf in such a column. shared is the innermost group that also contains the previous leaf. inner holds the definition
+// listLeaf is a leaf in a column with lists. shared is the innermost group that also contains the previous leaf. inner holds the definition
 // level for elements in each enclosing list, outermost first.
 type listLeaf struct {
 	column, shared *parquet.Column

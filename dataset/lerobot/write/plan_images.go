@@ -50,8 +50,8 @@ func (p *episodePlan) addImages(ctx context.Context, name string, m *dataset.Med
 			} else {
 				stats.frames++
 			}
-			// A bad frame counts, whether or not it is in the statistics.
 		} else if err == nil && (m.Encoding == "png" || m.Encoding == "jpeg") && !m.IsWhole(frame) {
+			// A bad frame counts, whether or not it is in the statistics.
 			if _, err = decodeFrame(ctx, m, frame); err != nil {
 				err = inFrame(i, err)
 			}

@@ -181,7 +181,7 @@ func record(list []entry, self string) []byte {
 // write adds an entry. Its sizes precede its data, because some indexes reject a zip with the sizes after it.
 func write(z *zip.Writer, e entry) error {
 	var packed bytes.Buffer
-	f, err := flate.NewWriter(&packed, flate.DefaultCompression) // the best makes the binary 0.3 % smaller in three times the time
+	f, err := flate.NewWriter(&packed, flate.DefaultCompression) // BestCompression saves 0.3 % but takes three times as long
 	if err != nil {
 		return err
 	}
