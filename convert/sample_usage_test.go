@@ -66,7 +66,7 @@ func TestAUsedSampleIsOneThatRowsAreMadeOf(t *testing.T) {
 		for _, edge := range []string{"clamp", "fill", "extrapolate", "hold"} {
 			for _, fill := range []bool{false, true} {
 				name := fmt.Sprint(kind, " ", edge, " ", fill)
-				times := irregular(r, 60)
+				times := irregular(r, thorough.Of(40, 60))
 				values := make([]float64, len(times))
 				for i := range values {
 					values[i] = float64(i%7) * .1

@@ -88,7 +88,7 @@ func TestStreamingIsResidentWhateverTheRecordings(t *testing.T) {
 	ctx := context.Background()
 	r := rand.New(rand.NewPCG(11, 12))
 	drawn, withFrames := 0, 0
-	cases := thorough.Of(60, 150)
+	cases := thorough.Of(30, 150)
 	if thorough.Raced {
 		cases = 30
 	}

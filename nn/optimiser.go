@@ -111,8 +111,15 @@ func (t *Training) table() (*tensor.Tensor, error) {
 	if t.Schedule.Decay != Constant {
 		last = t.Schedule.Steps
 	}
+	one, two := 0., 0. // they rise to 1, and powers take most of the time in a long schedule
 	for step := 1; ; step++ {
-		rate, one, two := t.Schedule.At(step), 1-math.Pow(t.Beta1, float64(step)), 1-math.Pow(t.Beta2, float64(step))
+		rate := t.Schedule.At(step)
+		if one < 1 {
+			one = 1 - math.Pow(t.Beta1, float64(step))
+		}
+		if two < 1 {
+			two = 1 - math.Pow(t.Beta2, float64(step))
+		}
 		rows = append(rows, float32(rate/one), float32(math.Sqrt(two)), float32(1-rate*t.WeightDecay), 0)
 		if step >= last && float32(one) == 1 && float32(two) == 1 {
 			return tensor.Of(rows, step, 4)

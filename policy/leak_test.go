@@ -61,7 +61,7 @@ func TestTrainingLeavesNothing(t *testing.T) {
 			}
 			require.NoError(t, err)
 			open := func() *policy.Trainer {
-				tr, err := policy.NewTrainer(ctx, devices, store, policy.Options{HoldOut: []int{1}, Plan: plan, Steps: 1 << 20, Batch: 1})
+				tr, err := policy.NewTrainer(ctx, devices, store, policy.Options{HoldOut: []int{1}, Plan: plan, Steps: 1 << 14, Batch: 1})
 				require.NoError(t, err)
 				return tr
 			}

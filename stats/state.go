@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/robocache/robocache/dataset"
@@ -90,7 +91,7 @@ func (s *State) begin(d dataset.Dataset, opt *Options) error {
 	case d.Name() != s.Dataset || d.Format() != s.Format || d.Len() != s.Episodes:
 		return bad("dataset", fmt.Sprintf("%s, %s, %d episodes", d.Name(), d.Format(), d.Len()), fmt.Sprintf("%s, %s, %d episodes", s.Dataset, s.Format, s.Episodes))
 	case selection(d, opt) != s.Selection:
-		return bad("plan and streams", selection(d, opt), s.Selection)
+		return bad("episodes, plan and streams", "others", "the state's")
 	case s.number < 0:
 		return fmt.Errorf("stats: state and dataset %w: all is known already", ErrMismatch)
 	case (s.number > 0 || len(s.Have) > 0) && opt.Shards != s.Shards:
@@ -221,7 +222,7 @@ func (s *State) Next() (more bool, err error) {
 	case s.number < 0:
 		return false, nil
 	case !s.whole():
-		return false, fmt.Errorf("stats: shards %w: got %v, want all %d", ErrMismatch, s.Have, max(1, s.Shards))
+		return false, fmt.Errorf("stats: shards %w: got %v, want all %d", ErrMismatch, strings.Trim(fmt.Sprint(s.Have), "[]"), max(1, s.Shards))
 	}
 	if s.number == 0 {
 		if err := s.missing(); err != nil {

@@ -159,6 +159,6 @@ func (s *Server) serveDataset(w http.ResponseWriter, r *http.Request) {
 	for _, f := range s.list.of(doctor.Whole) {
 		found = append(found, newFinding(&f))
 	}
-	writeJSON(w, map[string]any{"name": s.data.Name(), "format": s.data.Format(), "episodes": s.data.Len(), "numbers": s.info.Numbers,
+	writeJSON(w, map[string]any{"name": s.data.Name(), "path": s.opt.Path, "format": s.data.Format(), "episodes": s.data.Len(), "numbers": s.info.Numbers,
 		"plan": s.opt.Plan != nil, "rate": rate, "findings": found, "notes": notetext.Entries(s.info.Notes), "run": s.run})
 }

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"strconv"
 	"strings"
 	"sync/atomic"
 
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/spf13/cobra"
@@ -17,10 +19,15 @@ func takes(least, most int, what string) cobra.PositionalArgs {
 		case n == 0 && most == 0:
 			return usagef("%s, got none", what)
 		case n < least || most > 0 && n > most:
-			return usagef("%s, got %d: %q", what, n, args)
+			return usagef("%s, got %d: %s", what, n, quoted(args))
 		}
 		return nil
 	}
+}
+
+// quoted returns arguments in one text: "a", "b".
+func quoted(args []string) string {
+	return text.Join(args, len(args), ", ", func(arg *string) string { return strconv.Quote(*arg) })
 }
 
 // noArgs returns a usage error if a command has arguments.

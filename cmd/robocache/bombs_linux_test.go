@@ -181,6 +181,9 @@ var quickBombs = []string{"a chunk of bzip2 in a bag", "a chunk of zstd in MCAP"
 func TestBombsAreRefusedInWordsWithinTheLimit(t *testing.T) {
 	thorough.SkipRace(t, thorough.Measures)
 	for name, bomb := range bombs {
+		if bomb.long && !thorough.Long {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			args, want := bomb.args(t, dir), cmp.Or(bomb.want, "out of memory")

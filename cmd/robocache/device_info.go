@@ -45,9 +45,9 @@ func probe(name string) (deviceInfo, error) {
 	d, err := ops.Open(name)
 	if err != nil {
 		kind, _, _ := strings.Cut(name, ":")
-		failed := deviceInfo{Backend: kind, Error: err.Error()}
+		failed := deviceInfo{Backend: kind, Error: plainText(err, err.Error())}
 		if open := (*ops.OpenError)(nil); errors.As(err, &open) && open.Err != nil {
-			failed.Error = open.Err.Error()
+			failed.Error = plainText(err, open.Err.Error())
 		}
 		return failed, err
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/robocache/robocache/internal/schema"
 	"github.com/robocache/robocache/ops"
@@ -171,8 +172,14 @@ func (a *app) printFindings(r *doctor.Report) error {
 			return err
 		}
 		fmt.Fprintf(&b, " %-15s %s%s\n", f.Kind, where, printed.Text(f.Why))
-		if told := string(f.Kind) + f.WhatToDo; !advised[told] {
-			advised[told] = true
+		advice := string(f.Kind) + strings.Map(func(r rune) rune { // without numbers, which differ in each finding
+			if unicode.IsDigit(r) || r == '.' {
+				return -1
+			}
+			return r
+		}, f.WhatToDo)
+		if !advised[advice] {
+			advised[advice] = true
 			fmt.Fprintf(&b, "        %s\n", f.WhatToDo)
 		}
 		if _, err := io.WriteString(a.Out, b.String()); err != nil {

@@ -4,14 +4,20 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os/exec"
+	"strings"
 
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
+	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/doctor"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/benchmark"
 	"github.com/robocache/robocache/internal/failure"
 	"github.com/robocache/robocache/internal/text"
+	"github.com/robocache/robocache/internal/video"
+	"github.com/robocache/robocache/ops"
 )
 
 // The exit codes. Scripts depend on them.
@@ -109,6 +115,10 @@ func describe(err error) report {
 	r := report{Report: failure.Of(err, rules...)}
 	r.Kind, r.Code = string(r.Report.Code), exitCodes[r.Report.Code]
 	r.Class, r.Op, r.Message = "", "", notetext.ErrorText(err)
+	if r.Message = plainText(err, r.Message); lacksFFmpeg(err) {
+		r.Kind, r.Code, r.Got, r.Want = string(failure.Other), exitOther, "", ""
+		r.Message = "ffmpeg decodes and encodes videos: got no program ffmpeg, want it in PATH, where its package puts it, or its path in ROBOCACHE_FFMPEG"
+	}
 	if r.Cure == failure.CureStretch {
 		r.Message += ": --stretch 1 reads the first"
 	}
@@ -120,4 +130,25 @@ func describe(err error) report {
 		r.Code = cmp.Or(cut.Code, exitOther)
 	}
 	return r
+}
+
+// lacksFFmpeg reports whether an error is that ffmpeg is not installed.
+func lacksFFmpeg(err error) bool {
+	var program *video.ProgramError
+	return errors.As(err, &program) && (errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist))
+}
+
+// plainText returns an error's text with the backend's flag in place of the Go function, and without the paths that were tried for a library.
+func plainText(err error, text string) string {
+	var open *ops.OpenError
+	if errors.As(err, &open) {
+		text = strings.Replace(text, fmt.Sprintf("ops.Open(%q): ", open.Backend), fmt.Sprintf("--backend %s: ", open.Backend), 1)
+	}
+	var load *cudadrv.LoadError
+	if errors.As(err, &load) {
+		short := *load
+		short.Tried = nil
+		text = strings.Replace(text, load.Error(), strings.TrimPrefix(short.Error(), "cudadrv: "), 1)
+	}
+	return text
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/clocks"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/spf13/pflag"
 )
 
@@ -77,7 +78,13 @@ func inFlags(f *pflag.FlagSet, err error) error {
 func flagMessage(err error) string {
 	var bad *pflag.InvalidValueError
 	var number *strconv.NumError
-	if !errors.As(err, &bad) || !errors.As(bad.Unwrap(), &number) {
+	if !errors.As(err, &bad) {
+		return err.Error()
+	}
+	if !errors.As(bad.Unwrap(), &number) {
+		if what := bad.Unwrap().Error(); strings.HasPrefix(what, "want ") {
+			return fmt.Sprintf("--%s: got %q, %s", bad.GetFlag().Name, bad.GetValue(), what)
+		}
 		return err.Error()
 	}
 	want := map[string]string{"int": "a whole number", "intSlice": "whole numbers, with commas", "uint64": "a whole number from 0", "float64": "a number", "bool": "true or false"}[bad.GetFlag().Value.Type()]
@@ -85,4 +92,15 @@ func flagMessage(err error) string {
 		return err.Error()
 	}
 	return fmt.Sprintf("--%s: got %q, want %s", bad.GetFlag().Name, bad.GetValue(), want)
+}
+
+// nearestFlag returns the end of an error about an unknown flag, " (did you mean --episode?)", or nothing.
+func nearestFlag(f *pflag.FlagSet, err error) string {
+	var none *pflag.NotExistError
+	if !errors.As(err, &none) {
+		return ""
+	}
+	var names []string
+	f.VisitAll(func(flag *pflag.Flag) { names = append(names, "--"+flag.Name) })
+	return text.DidYouMean("--"+none.GetSpecifiedName(), names)
 }

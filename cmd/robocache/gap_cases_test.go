@@ -66,7 +66,7 @@ func TestConvertSilentOnVideoOffsets(t *testing.T) {
 		report, err := os.ReadFile(filepath.Join(dir, "out", "convert.json"))
 		require.NoError(t, err)
 		assert.Contains(t, string(report), "video-overlap")
-		_, stderr := good(t, "convert", in, "-o", filepath.Join(dir, "again"), "--to=lerobot")
+		_, stderr := good(t, "convert", in, "-o", filepath.Join(dir, "again"), "--to=lerobot", "--media=none")
 		assert.Contains(t, stderr, "episodes with videos that overlap in their file: 1-2")
 		for _, command := range [][]string{{"batches", "--backend=cpu"}, {"stats"}} {
 			stdout, _ = good(t, append(command, in, "--json")...)

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	if signal.Ignored(os.Interrupt) { // a job of a script, which programs that tests interrupt would inherit
 		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	}
-	debug.SetGCPercent(300) // the compiled kernels of the simulated device stay on the heap, and each collection marks them
+	debug.SetGCPercent(400) // the compiled kernels of the simulated device stay on the heap, and each collection marks them
 	os.Exit(m.Run())
 }
 
@@ -68,8 +68,8 @@ func whenWriting(dir string, much bool, ended chan struct{}) {
 // A signal at any moment ends each command with that signal, and no incomplete file stays.
 func TestASignalLeavesNothing(t *testing.T) {
 	thorough.SkipRace(t, thorough.OneRoutine)
-	values := tensor.Must(tensor.New(tensor.F32, 25_000, 4))
-	times := make([]int64, 25_000)
+	values := tensor.Must(tensor.New(tensor.F32, 10_000, 4))
+	times := make([]int64, 10_000)
 	for i := range times {
 		times[i] = int64(i) * 1e6
 	}

@@ -23,7 +23,7 @@ var outputFlags = map[string]struct {
 	"inspect":  {[]string{"IN"}, map[string]string{"plot": ".png"}},
 	"doctor":   {[]string{"IN"}, map[string]string{"html": ".html"}},
 	"plan":     {[]string{"IN"}, map[string]string{"output": ".yaml"}},
-	"stats":    {[]string{"IN"}, map[string]string{"output": ".json"}},
+	"stats":    {[]string{"IN"}, map[string]string{"output": ".json", "plot": ".png"}},
 	"convert":  {[]string{"IN", "--to=npz"}, map[string]string{"output": ""}},
 	"resample": {[]string{"IN", "--hz=10", "-o=OTHER"}, map[string]string{"output": ".npz", "plot": ".png"}},
 	"fuse":     {[]string{"IN", "--hz=10", "-o=OTHER"}, map[string]string{"output": ".npz", "plot": ".png"}},

@@ -35,8 +35,8 @@ type writer struct {
 // writers are all commands that write files.
 func writers(t *testing.T) []writer {
 	t.Helper()
-	values := tensor.Must(tensor.New(tensor.F32, 20_000, 4))
-	times := make([]int64, 20_000)
+	values := tensor.Must(tensor.New(tensor.F32, 10_000, 4))
+	times := make([]int64, 10_000)
 	for i := range times {
 		times[i] = int64(i) * 1e6
 	}
@@ -77,7 +77,7 @@ func writers(t *testing.T) []writer {
 			},
 		},
 		{
-			name: "train", goesOn: true, args: file("deep/policy", "train", g1, shortPlan(t), "--hold-out=0", "--steps=1", "--batch=1", "--backend=cpu", "--resume", "--out"),
+			name: "train", goesOn: true, args: file("deep/policy", "train", g1, shortPlan(t), "--steps=1", "--batch=1", "--backend=cpu", "--resume", "--out"),
 			stays: func(path string) bool { return strings.HasPrefix(path, "/deep/policy/") },
 		},
 	}

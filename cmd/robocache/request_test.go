@@ -18,7 +18,7 @@ import (
 
 // Except for a few, every argument in a request is a flag of batches and an argument of Python's Loader.
 func TestArgumentsOfARequestAreFlagsAndArgumentsOfPython(t *testing.T) {
-	noFlag := []string{"paths", "plan_name", "normalise", "statistics", "age", "episodes"} // paths are no flag, and a plan has the others, or the Loader alone
+	noFlag := []string{"paths", "plan_name", "normalise", "statistics", "age"} // paths are no flag, and a plan has the others, or the Loader alone
 	notOfPython := []string{"plan_name", "fresh"}
 	flags := (&app{}).batchesCommand().Flags()
 	python, err := os.ReadFile("../../python/robocache/_loader.py")

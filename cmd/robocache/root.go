@@ -98,7 +98,9 @@ func (a *app) command() *cobra.Command {
 	root.PersistentFlags().Var(bytesFlag{&room}, "max-memory", "memory that the command may take, such as 2GiB; without it, an input may take a multiple of its size")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.limitMemory(room) }
 	root.Flags().BoolVar(&version, "version", false, "print the version")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{Message: flagMessage(err)} })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return &usageError{Message: flagMessage(err) + nearestFlag(cmd.Flags(), err)}
+	})
 	root.SetHelpFunc(printHelp)
 	for _, g := range []struct {
 		title    string

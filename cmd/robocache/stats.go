@@ -71,7 +71,7 @@ again with --after MERGED, and merge again, until stats prints that they are com
 		Example: "  robocache stats demos/\n  robocache stats demos/ --to lerobot -o stats.json\n  robocache stats demos/ --plan plan.yaml --to openpi -o norm_stats.json\n  robocache stats demos/ --shard 3/8 -o part-3\n  robocache stats --merge part-0 part-1 -o merged",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 && !s.merge || len(args) == 0 {
-				return usagef("stats takes one dataset, or with --merge states, got %d: %q", len(args), args)
+				return usagef("stats takes one dataset, or with --merge states, got %d: %s", len(args), quoted(args))
 			}
 			return nil
 		},

@@ -86,13 +86,13 @@ func TestAPipeThatNobodyReadsLeavesACheckpoint(t *testing.T) {
 func TestOneProgramMakesACheckpoint(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	out := filepath.Join(t.TempDir(), "policy")
-	args := []string{"train", g1, "--steps=10000", "--batch=1", "--backend=cpu", "--out", out}
+	args := []string{"train", g1, "--steps=10000", "--batch=1", "--backend=cpu", "--json", "--out", out}
 	first, _ := program(t, args...)
 	stdout, err := first.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, first.Start())
 	in := bufio.NewReader(stdout)
-	_, err = in.ReadString('\n') // its streams, before the first step
+	_, err = in.ReadString('\n') // the first step, after which a signal leaves a checkpoint
 	require.NoError(t, err)
 	code, _, stderr := execute("train", g1, "--backend=cpu", "--resume", "--out", out)
 	assert.Equal(t, 1, code, stderr)

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -98,7 +99,7 @@ func (a *app) view(v *viewer) error {
 	if v.prediction != "" && !slices.ContainsFunc(slices.Collect(maps.Keys(predictions)), func(n int) bool { return info.Place(n, d.Len()) >= 0 }) {
 		return usagef("--prediction: %s has no episode of %s", v.prediction, v.path)
 	}
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(v.listen, strconv.Itoa(v.port)))
+	l, err := listenNear(ctx, v.listen, v.port)
 	if err != nil {
 		return usagef("--listen, --port: %v", err)
 	}
@@ -109,6 +110,20 @@ func (a *app) view(v *viewer) error {
 	}
 	defer s.Close()
 	return a.serveView(ctx, ended, s, l, v)
+}
+
+// windowsInUse is EADDRINUSE as Windows has it.
+const windowsInUse = syscall.Errno(10048)
+
+// listenNear listens at a port, or at the next free one of a hundred if it is in use.
+func listenNear(ctx context.Context, host string, port int) (l net.Listener, err error) {
+	for p := port; p <= min(port+100, 65535); p++ {
+		l, err = (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(p)))
+		if !errors.Is(err, syscall.EADDRINUSE) && !errors.Is(err, windowsInUse) {
+			break
+		}
+	}
+	return l, err
 }
 
 // serveView prints the page's address and serves the page until a signal comes.
@@ -130,6 +145,9 @@ func (a *app) serveView(ctx context.Context, ended func() bool, s *view.Server, 
 	}
 	if !at.IP.IsLoopback() {
 		a.Remark("whoever has the token can see the recording at %s, and nothing is encrypted: --listen 127.0.0.1 is this machine alone", at)
+	}
+	if v.port != 0 && at.Port != v.port {
+		a.Remark("port %d is in use: the page is at port %d", v.port, at.Port)
 	}
 	if !v.noOpen {
 		openBrowser(url)

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"os"
@@ -113,4 +114,15 @@ func TestViewRefusesWhatItCannotShow(t *testing.T) {
 		assert.Contains(t, stderr, tt.want)
 		assert.Empty(t, stdout)
 	}
+}
+
+func TestViewTakesTheNextFreePort(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	_, used, err := net.SplitHostPort(l.Addr().String())
+	require.NoError(t, err)
+	url, _, _ := viewed(t, flight, "--port="+used)
+	assert.Regexp(t, `^http://127\.0\.0\.1:\d+/`, url)
+	assert.NotContains(t, url, ":"+used+"/")
 }

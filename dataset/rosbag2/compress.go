@@ -24,9 +24,10 @@ const (
 	mostWindow     = 64 << 20
 	mostMessage    = 1 << 30 // bytes of one that is decompressed
 	blockGrowth    = 1 << 15 // how many bytes a byte can become: a block of 4 bytes is 128 KiB of one byte
-	fileGrowth     = 64      // how many times its size a file may take once decompressed, and
-	fileRoom       = 1 << 30 // bytes more
+	fileGrowth     = 64      // how many times its size a file may take once decompressed, and fileRoom more
 )
+
+var fileRoom int64 = 1 << 30 // bytes; less in a test
 
 // decompress writes a file's content to a temporary file, which disappears when it is closed. A broken file returns the content
 // before the broken part, and damage.

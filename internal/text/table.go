@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Table is a tabwriter of tables with a heading. If its output is a terminal, tables that are too wide have their last column clipped, or leave columns
+// Table is a tabwriter for tables with a heading. If its output is a terminal, tables that are too wide have their last column clipped, or leave columns
 // out and name them.
 type Table struct {
 	bytes.Buffer
@@ -18,11 +18,11 @@ type Table struct {
 	width   int // 0 is no limit
 	flags   uint
 	leaving []string
-	left    []string // headings of columns that were left out
+	left    []string // headings of the omitted columns
 }
 
-// NewTable returns a table that Flush writes to w. The output's method Width() int, if it has one, returns the limit; 0 is none. flags are those
-// of package tabwriter. leaving are the headings of columns that are left out first.
+// NewTable returns a table that Flush writes to w. The output's method Width() int, if it has one, returns the limit; 0 is none. flags are tabwriter's.
+// leaving are headings: their columns are left out first.
 func NewTable(w io.Writer, flags uint, leaving ...string) *Table {
 	t := &Table{to: w, flags: flags, leaving: leaving}
 	if s, is := w.(interface{ Width() int }); is {

@@ -166,10 +166,17 @@ for (const what of ['found', 'marked']) {
     filter();
   });
 }
+// command returns the command that converts the dataset without the marked episodes.
+function command() {
+  const quote = s => /^[\w@%+=:,.\/-]+$/.test(s) ? s : `'${s.replaceAll("'", "'\\''")}'`;
+  const { path, name } = state.dataset, list = [...marks].sort((x, y) => x - y);
+  return `robocache convert ${quote(path)} -o ${quote(name + '-selected')} --to lerobot${list.length ? ' --leave-out ' + list : ''}`;
+}
+
 $('copy').addEventListener('click', async e => {
   const b = e.currentTarget;
   try {
-    await navigator.clipboard.writeText([...marks].sort((x, y) => x - y).join(','));
+    await navigator.clipboard.writeText(command());
     b.textContent = 'copied';
   } catch { b.textContent = 'refused'; }
   setTimeout(() => { b.textContent = 'copy'; }, 1200);

@@ -20,9 +20,17 @@ import (
 // patience is how long a test waits for anything: a busy machine takes seconds for what takes none.
 const patience = 30 * time.Second
 
-// Browser is a running Chromium, which ends with the test that started it.
+// Browser is a profile in the Chromium of a test binary: its pages share no storage with those of other tests, and are closed with the test.
 type Browser struct {
+	*program
 	t       testing.TB
+	context string
+}
+
+// program is a running Chromium. A test binary starts one, because the start takes longer than most tests.
+type program struct {
+	cmd     *exec.Cmd
+	folder  string
 	to      io.WriteCloser
 	mu      sync.Mutex
 	last    int
@@ -42,51 +50,92 @@ type message struct {
 	} `json:"error,omitempty"`
 }
 
-// Start starts Chromium with a folder of its own, and skips the test where there is none.
+var (
+	startOnce sync.Once
+	shared    *program
+	startErr  error
+)
+
+// Main runs the tests of a package, ends the Chromium that they started, and returns the exit code. TestMain of each package with pages calls it.
+func Main(m *testing.M) int {
+	defer func() {
+		if shared != nil {
+			shared.close()
+		}
+	}()
+	return m.Run()
+}
+
+// Start returns a new profile in Chromium, and skips the test where there is none.
 func Start(t testing.TB) *Browser {
 	t.Helper()
-	program := os.Getenv("ROBOCACHE_CHROMIUM")
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if program == "" {
-			program, _ = exec.LookPath(name)
+	name := os.Getenv("ROBOCACHE_CHROMIUM")
+	for _, known := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if name == "" {
+			name, _ = exec.LookPath(known)
 		}
 	}
-	if program == "" {
+	if name == "" {
 		t.Skip("no Chromium in PATH")
 	}
+	startOnce.Do(func() { shared, startErr = start(name) })
+	require.NoError(t, startErr)
+	var made struct{ BrowserContextID string }
+	require.NoError(t, shared.call("", "Target.createBrowserContext", object{}, &made))
+	t.Cleanup(func() {
+		require.NoError(t, shared.call("", "Target.disposeBrowserContext", object{"browserContextId": made.BrowserContextID}, nil))
+	})
+	return &Browser{shared, t, made.BrowserContextID}
+}
+
+// start starts Chromium with a folder of its own.
+func start(name string) (*program, error) {
+	folder, err := os.MkdirTemp("", "robocache-chromium-")
+	if err != nil {
+		return nil, err
+	}
 	theirs, to, err := os.Pipe()
-	require.NoError(t, err)
+	if err != nil {
+		return nil, err
+	}
 	from, theirOut, err := os.Pipe()
-	require.NoError(t, err)
-	cmd := exec.Command(program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(name, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
 		"--disable-component-update", "--disable-sync", "--disable-extensions", "--disable-dev-shm-usage", "--hide-scrollbars", "--font-render-hinting=none",
-		"--remote-debugging-pipe", "--user-data-dir="+t.TempDir(), "about:blank")
+		"--remote-debugging-pipe", "--user-data-dir="+folder, "about:blank")
 	cmd.ExtraFiles = []*os.File{theirs, theirOut} // 3, which it reads, and 4, which it writes
-	require.NoError(t, cmd.Start())
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
 	theirs.Close()
 	theirOut.Close()
-	b := &Browser{t: t, to: to, answers: map[int]chan message{}, pages: map[string]*Page{}, gone: make(chan struct{})}
-	go b.read(from)
-	t.Cleanup(func() {
-		_ = b.send(message{ID: 1 << 30, Method: "Browser.close"}) // it may be gone already
-		done := make(chan struct{})
-		go func() { defer close(done); _ = cmd.Wait() }() // how it ends is not what is tested
-		select {
-		case <-done:
-		case <-time.After(patience):
-			_ = cmd.Process.Kill()
-			<-done
-		}
-		to.Close()
-		<-b.gone
-		from.Close()
-	})
-	return b
+	p := &program{cmd: cmd, folder: folder, to: to, answers: map[int]chan message{}, pages: map[string]*Page{}, gone: make(chan struct{})}
+	go p.read(from)
+	return p, nil
+}
+
+// close ends Chromium and removes its folder.
+func (b *program) close() {
+	_ = b.send(message{ID: 1 << 30, Method: "Browser.close"}) // it may be gone already
+	done := make(chan struct{})
+	go func() { defer close(done); _ = b.cmd.Wait() }() // no test depends on its exit code
+	select {
+	case <-done:
+	case <-time.After(patience):
+		_ = b.cmd.Process.Kill()
+		<-done
+	}
+	b.to.Close()
+	<-b.gone
+	os.RemoveAll(b.folder)
 }
 
 // read hands answers and events to those that they are for. Messages end with a zero.
-func (b *Browser) read(from io.Reader) {
+func (b *program) read(from io.ReadCloser) {
 	defer close(b.gone)
+	defer from.Close()
 	in := bufio.NewReaderSize(from, 1<<20)
 	for {
 		line, err := in.ReadBytes(0)
@@ -110,7 +159,7 @@ func (b *Browser) read(from io.Reader) {
 	}
 }
 
-func (b *Browser) send(m message) error {
+func (b *program) send(m message) error {
 	text, err := json.Marshal(m)
 	if err == nil {
 		_, err = b.to.Write(append(text, 0))
@@ -119,7 +168,7 @@ func (b *Browser) send(m message) error {
 }
 
 // call asks the browser, or one page of it, and waits for the answer.
-func (b *Browser) call(session, method string, params, result any) error {
+func (b *program) call(session, method string, params, result any) error {
 	text, err := json.Marshal(params)
 	if err != nil {
 		return err
@@ -164,7 +213,7 @@ type object map[string]any
 func (b *Browser) Open(url string, width, height int) *Page {
 	b.t.Helper()
 	var target struct{ TargetID string }
-	require.NoError(b.t, b.call("", "Target.createTarget", object{"url": "about:blank"}, &target))
+	require.NoError(b.t, b.call("", "Target.createTarget", object{"url": "about:blank", "browserContextId": b.context}, &target))
 	var session struct{ SessionID string }
 	require.NoError(b.t, b.call("", "Target.attachToTarget", object{"targetId": target.TargetID, "flatten": true}, &session))
 	p := &Page{b: b, session: session.SessionID}

@@ -8,12 +8,9 @@ import (
 	"io/fs"
 )
 
-// archive writes a compressed tar of the entries, owned by root and of the same time.
+// archive writes a compressed tar of the entries. All are owned by root and have the same time.
 func archive(to io.Writer, list []entry) error {
-	z, err := gzip.NewWriterLevel(to, gzip.BestCompression)
-	if err != nil {
-		return err
-	}
+	z := gzip.NewWriter(to)
 	w := tar.NewWriter(z)
 	for _, e := range list {
 		h := &tar.Header{Typeflag: tar.TypeReg, Name: e.name, Mode: int64(e.mode & fs.ModePerm), Size: int64(len(e.data)), ModTime: epoch, Format: tar.FormatUSTAR}

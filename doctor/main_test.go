@@ -1,0 +1,10 @@
+package doctor_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/robocache/robocache/internal/test/browsertest"
+)
+
+func TestMain(m *testing.M) { os.Exit(browsertest.Main(m)) }
