@@ -44,7 +44,7 @@ type filePlan struct {
 	records int64 // -1 if unknown
 }
 
-// planOf reads dataset_info.json. If that is missing or broken, it uses the file names.
+// planOf makes the plan from dataset_info.json, or from the names of the record files if dataset_info.json is missing or broken.
 func planOf(ctx context.Context, path string, opt Options) (*plan, error) {
 	st, err := storage.Stat(ctx, path)
 	if err != nil {
@@ -185,7 +185,9 @@ func (p *plan) split(path, name string, s splitJSON) (splitPlan, error) {
 // shardName matches record file names: dataset, split, and the shard's index and count.
 var shardName = regexp.MustCompile(`^(.+)-([^-]+)\.tfrecord(?:-(\d{5,})-of-(\d{5,}))?$`)
 
-// ofNames uses the existing files, and all shards that a file's name implies.
+// ofNames makes the splits from the names of the record files in the folder, because dataset_info.json is missing or broken. A shard's
+// name implies the other shards. Example: bridge-train.tfrecord-00001-of-00010 adds ten files to the split "train", and later
+// openSplit reports the missing ones.
 func (p *plan) ofNames(names []string) {
 	if !p.has[infoFile] {
 		p.problem(dataset.CodeFileMissing, infoFile, dataset.Detail{}) // splits come from the file names
@@ -222,7 +224,7 @@ func (p *plan) ofNames(names []string) {
 	}
 }
 
-// narrow keeps one file.
+// narrow reduces the plan to one record file, because the caller opened the file's path. It drops the notes about other files.
 func (p *plan) narrow(only string) {
 	found := splitPlan{files: []filePlan{{only, -1}}}
 	if m := shardName.FindStringSubmatch(only); m != nil {
@@ -301,7 +303,7 @@ func (s *Set) openSplit(ctx context.Context, p *plan, split splitPlan) error {
 	return nil
 }
 
-// lack counts missing declared episodes. It keeps the first reason.
+// lack adds n to the number of declared episodes that are missing. The first call with n > 0 sets the reason.
 func (s *Set) lack(n int64, format string, args ...any) {
 	if n > 0 {
 		s.absent.Count += int(min(n, math.MaxInt32))

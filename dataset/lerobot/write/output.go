@@ -31,7 +31,8 @@ type outputFolder struct {
 	bytes     int64         // bytes in these
 }
 
-// hashedFile is a file in the dataset that is being written. Its errors name the final path.
+// hashedFile is a file in the dataset that is being written. It hashes the written bytes, so that check can compare the file on
+// disk with them. Its errors contain the file's final path, because the folder has a temporary name until Commit.
 type hashedFile struct {
 	in   *outputFolder
 	path string // relative to the dataset
@@ -94,7 +95,7 @@ func (f *hashedFile) check(ctx context.Context) error {
 	return nil
 }
 
-// check reads back the files completed since the last call, and counts them.
+// check reads back the files that were completed since the last call. It adds their number and bytes to o.files and o.bytes.
 func (o *outputFolder) check(ctx context.Context) error {
 	for _, f := range o.unchecked {
 		if err := f.check(ctx); err != nil {

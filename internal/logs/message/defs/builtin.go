@@ -44,7 +44,8 @@ func Known(distro string) string {
 	return distro
 }
 
-// ofDistro returns a built-in definition. If the distribution lacks the type, it comes from the newest distribution with the type.
+// ofDistro returns the built-in definition of the type name in a ROS 2 distribution. If the distribution lacks the type, the definition
+// comes from the newest distribution with the type. If no distribution has the type, ofDistro returns "".
 func ofDistro(name, distro string) string {
 	variants := builtin().types[name]
 	for _, v := range variants {
