@@ -345,7 +345,8 @@ func (s *single) Episode(ctx context.Context, i int) (_ *Episode, err error) {
 	if err := CheckIndex(ctx, "episode", i, 1); err != nil {
 		return nil, err
 	}
-	return s.read(ctx)
+	e, err := s.read(ctx)
+	return e, StandIn(ctx, err, s.path)
 }
 
 // BaseName returns a file name without its folder and extension: the name of its episode.
