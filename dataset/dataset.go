@@ -345,8 +345,7 @@ func (s *single) Episode(ctx context.Context, i int) (_ *Episode, err error) {
 	if err := CheckIndex(ctx, "episode", i, 1); err != nil {
 		return nil, err
 	}
-	e, err := s.read(ctx)
-	return e, StandIn(ctx, err, s.path)
+	return s.read(ctx)
 }
 
 // BaseName returns a file name without its folder and extension: the name of its episode.
