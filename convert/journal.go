@@ -130,7 +130,8 @@ func (p *place) begin(o opening, done []entry) (*journal, error) {
 	return &journal{f, st, keep}, nil
 }
 
-// journal is the open list of a shard's finished pieces. A conversion that was killed continues from it. f is nil if the output is one file.
+// journal is the open list of a shard's finished pieces. A conversion that was killed continues from it. f is nil if the output is one
+// file.
 type journal struct {
 	f  *fault.File
 	is fs.FileInfo

@@ -151,8 +151,8 @@ func (l *leRobotWriter) notFinite(e *Episode) error {
 	return nil
 }
 
-// firstNotFinite returns the index and the value of a tensor's first NaN or infinity; the index is -1 if there is none. It copies a few rows
-// at a time, because a stream may take much of the memory.
+// firstNotFinite returns the index and the value of a tensor's first NaN or infinity; the index is -1 if there is none. It copies a few
+// rows at a time, because a stream may take much of the memory.
 func firstNotFinite(t *tensor.Tensor) (i int, v float64, err error) {
 	const some = 1024
 	for row := 0; row < t.Dim(0); row += some {

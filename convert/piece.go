@@ -19,8 +19,8 @@ type piece struct {
 	writer Writer // nil before the first episode
 }
 
-// add writes a prepared episode to the piece, and adds its report to the piece's entry. If the episode was skipped, only the report is added.
-// An error ends the piece: see Writer.Add and brokenError.
+// add writes a prepared episode to the piece, and adds its report to the piece's entry. If the episode was skipped, only the report is
+// added. An error ends the piece: see Writer.Add and brokenError.
 func (p *piece) add(ctx context.Context, r *ready) error {
 	if r.err != nil {
 		return r.err

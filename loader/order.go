@@ -99,8 +99,8 @@ func (l *Loader) StateAt(epoch, taken int64) State {
 		ShardWindows: l.report.ShardWindows, MixShards: l.report.MixShards, Mixture: l.mixtureStates()}
 }
 
-// Resume continues from a state. If the state has another seed, shuffle, number of windows, episodes, shards or mixture, the error is a *StateError,
-// because other windows would follow.
+// Resume continues from a state. If the state has another seed, shuffle, number of windows, episodes, shards or mixture, the error is a
+// *StateError, because other windows would follow.
 func (l *Loader) Resume(ctx context.Context, s State) error {
 	if err := l.Check(s); err != nil {
 		return err

@@ -134,8 +134,8 @@ type group struct {
 	age    *tensor.Tensor
 }
 
-// isFatal reports whether an error is of the system, about the plan or the options, or about a stream that no episode can have. All other errors are
-// about one episode.
+// isFatal reports whether an error ends the loader: it comes from the system, or is about the plan, the options, or a stream that no
+// episode can have. All other errors are about one episode.
 func isFatal(err error) bool {
 	var plan *align.PlanError
 	var missing *clocks.MissingError

@@ -10,8 +10,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// run reads consecutive episodes from a store's file to the rows in at: up to most episodes, from the selection's episode e on. It reads the
-// file itself, not its mapping, because that is several times as fast if the pages are not in memory, and does not fill the program's
+// run reads consecutive episodes from a store's file to the rows in at: up to most episodes, from the selection's episode e on. It reads
+// the file itself, not its mapping, because that is several times as fast if the pages are not in memory, and does not fill the program's
 // memory. It returns how many episodes it has read: 0 without a file, for an episode that is not taken as it is packed, and after an
 // error. The caller then reads one episode, which reports the error.
 func (w *shardReader) run(e, most int, to []store.Samples, at []int) int {

@@ -26,7 +26,8 @@ func newSocket(fd int) (*socket, error) {
 	return &socket{fd}, nil
 }
 
-// checkPair returns an error unless a descriptor is a Unix stream socket without a name at both ends, which a process can only inherit, and this user made it.
+// checkPair returns an error unless a descriptor is a Unix stream socket without a name at both ends, which a process can only inherit,
+// and this user made it.
 func checkPair(fd int) error {
 	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
 	if err != nil {
