@@ -26,7 +26,7 @@ type attentionCase struct {
 	steep               bool    // scores reach hundreds and grow from key to key
 	flat                bool    // all scores are 0; each output is 259, the midpoint of two bfloat16 numbers, after rounding to float32
 	values              special // sets the inputs, instead of random ones
-	stairs              bool    // in head h only every fourth group of 8 queries, from group h on, has scores that grow from key to key; the other scores are 0
+	stairs              bool    // in head h, every fourth group of 8 queries from group h on has scores that grow by key; others are 0
 }
 
 func attentionCases() (list []attentionCase) {

@@ -85,7 +85,7 @@ func matMulCases() (list []matMulCase) {
 			add("depth_back", 17, n, k, plain|withSum|normBack)
 		}
 	}
-	for _, c := range [][2]int{{64, 208}, {128, 208}, {256, 208}, {512, 112}} { // whole tiles; the later columns belong to the second or a later step
+	for _, c := range [][2]int{{64, 208}, {128, 208}, {256, 208}, {512, 112}} { // whole tiles, not in the first step
 		add("whole_norm", 17, c[0], c[1], withSum|withNorm)
 		add("whole_back", 17, c[0], c[1], plain|withSum|normBack)
 		add("zeros_norm", 64, c[0], 16, withSum|withNorm|ties)
