@@ -9,8 +9,8 @@ import (
 // lumaFirst has an entry for each 4:2:2 encoding: true if luma is the first of two bytes. ROS calls UYVY yuv422.
 var lumaFirst = map[string]bool{"yuv422": false, "uyvy": false, "UYVY": false, "yuv422_yuy2": true, "yuyv": true, "YUYV": true}
 
-// subsampled decodes 4:2:2 pixels, in which two pixels share their colour, to [H,W,3]. luma is the encoding's entry in lumaFirst. The colours
-// are BT.601 with luma from 16 to 235, converted with OpenCV's fixed-point numbers. An odd width or a wrong byte count is an error.
+// subsampled decodes 4:2:2 pixels, in which two pixels share their colour, to [H,W,3]. luma is the encoding's entry in lumaFirst. The
+// colours are BT.601 with luma from 16 to 235, converted with OpenCV's fixed-point numbers. An odd width or a wrong byte count is an error.
 func (m *Media) subsampled(b []byte, luma bool) (*tensor.Tensor, *FormatError) {
 	if bad := m.sized(b, 2); bad != nil {
 		return nil, bad

@@ -73,8 +73,8 @@ func (c *chroma) at(y int) []byte {
 	return c.row
 }
 
-// fromYCbCr writes the pixels of a decoded JPEG to out [H,W,3]. For equal colour planes they equal libjpeg-turbo's, which Pillow, OpenCV and
-// TensorFlow use. The planes come from package image/jpeg, which rounds its inverse transform differently.
+// fromYCbCr writes the pixels of a decoded JPEG to out [H,W,3]. For equal colour planes they equal libjpeg-turbo's, which Pillow, OpenCV
+// and TensorFlow use. The planes come from package image/jpeg, which rounds its inverse transform differently.
 func fromYCbCr(out []byte, img *image.YCbCr) {
 	blue, red := newChroma(img.Cb, img), newChroma(img.Cr, img)
 	w := img.Rect.Dx()

@@ -34,9 +34,9 @@ func (e *HubError) Error() string {
 func (e *HubError) Unwrap() error { return fs.ErrNotExist }
 
 // Find returns the path of the local copy of a dataset on the Hugging Face Hub, by its id, such as lerobot/pusht. It takes the revision of
-// refs/main in the Hub's cache, or the only revision there, or else LeRobot's own copy. The environment variables of the Hub's and LeRobot's
-// programs set the folders: HF_HUB_CACHE, HF_LEROBOT_HOME, HF_HOME and XDG_CACHE_HOME. Without a copy, the error is a *HubError. A path
-// that exists, and a name with another form, are returned unchanged.
+// refs/main in the Hub's cache, or the only revision there, or else LeRobot's own copy. The environment variables of the Hub's and
+// LeRobot's programs set the folders: HF_HUB_CACHE, HF_LEROBOT_HOME, HF_HOME and XDG_CACHE_HOME. Without a copy, the error is a *HubError.
+// A path that exists, and a name with another form, are returned unchanged.
 func Find(name string) (string, error) {
 	if !hubID.MatchString(name) {
 		return name, nil

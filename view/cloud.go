@@ -16,7 +16,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// The most points and voxels of a cloud in one answer.
+// Limits for the points and voxels in one answer.
 const (
 	mostCloudPoints = 100000
 	mostVoxels      = 20000

@@ -12,13 +12,14 @@ import (
 	"github.com/robocache/robocache/dataset/notetext"
 )
 
-// mostMade is the most numbers of one resampling.
+// mostMade is the maximum number of values in one resampling.
 const mostMade = 20_000_000
 
 // mostDrawn is the number of extremes in one answer; if there are many columns, each gets fewer pixels.
 const mostDrawn = 2_000_000
 
-// serveSeries sends the points of a stream in a range of time for a width in pixels, and those of its resampling if the request has a rate.
+// serveSeries sends the points of a stream in a time range for a width in pixels. If the request has a rate, it adds the points of the
+// resampled stream.
 func (s *Server) serveSeries(w http.ResponseWriter, r *http.Request, e *entry) {
 	b, err := s.series(r, e)
 	if err != nil {

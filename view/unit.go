@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// suffixes are units at the end of column names, such as "baro_pressure_pa" and "gyro_deg_s". PX4's gyro_rad is in rad/s.
+// suffixes has the units by the ends of column names, such as "baro_pressure_pa" and "gyro_deg_s". PX4's gyro_rad is in rad/s.
 var suffixes = map[string]string{
 	"m_s_s": "m/s²", "m_s2": "m/s²", "m_s": "m/s", "mps": "m/s", "gyro_rad": "rad/s", "rad_s": "rad/s", "deg_s": "°/s", "dps": "°/s", "rad": "rad", "radians": "rad",
 	"deg": "°", "degrees": "°", "meter": "m", "meters": "m", "metres": "m", "mm": "mm", "cm": "cm", "km": "km", "km_h": "km/h", "kmh": "km/h",

@@ -110,7 +110,7 @@ func (e episodeFlag) place(d dataset.Dataset, path string) (int, error) {
 	return at, nil
 }
 
-// of returns the episode with the given number, or the dataset's only episode.
+// of returns the episode with the given number, or the dataset's only episode if no number is given. If there are several, it is an error.
 func (e episodeFlag) of(ctx context.Context, d dataset.Dataset, path string) (*dataset.Episode, error) {
 	info, n := d.Info(), d.Len()
 	at, err := e.place(d, path)
