@@ -12,8 +12,8 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// selected returns the stream with the columns of the entries, in their order. Values share the stream's memory if the columns are
-// neighbours.
+// selected returns the stream with the columns that the entries name, in their order. Values share the stream's memory if the columns are
+// adjacent. An entry that matches no column is a *StreamError.
 func selected(s *dataset.Stream, entries []string) (*dataset.Stream, error) {
 	if len(entries) == 0 {
 		return s, nil

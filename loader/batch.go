@@ -195,7 +195,7 @@ type shot struct {
 	bad []badFrames // one a camera
 }
 
-// lose removes the windows from rows. The rows then have the targets of any row without a window.
+// lose makes rows ones without a window: their frames are black, and their targets are not valid.
 func (s *shot) lose(rows []int) error {
 	for i, frames := range s.frames {
 		masks := &s.masks.Streams[i]

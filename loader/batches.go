@@ -153,7 +153,7 @@ func (l *Loader) launch(s *shot, lost []int) error {
 	return l.queue.Synchronize(ctx)
 }
 
-// copyFrames enqueues the copies from a shot to the device. Only the masks are there when it returns.
+// copyFrames enqueues the copies of a shot's frames to the device. When it returns, the masks are copied, but the frames may not be.
 func (l *Loader) copyFrames(ctx context.Context, s *shot) error {
 	for i := range l.batch.Cameras {
 		to, from := &l.batch.Cameras[i], &s.masks.Streams[i]

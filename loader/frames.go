@@ -60,7 +60,7 @@ const (
 	longestSkip = 16 // video frames that are decoded without need to reach the next one; a longer gap restarts the decoder
 )
 
-// media returns a camera's media stream in an episode.
+// media returns the media stream of a scene's camera and episode. The episode stays open for later batches.
 func (m *cameraReader) media(ctx context.Context, sc *scene, batch int) (*dataset.Media, error) {
 	m.mu.Lock()
 	o := m.open[sc.episode]
@@ -108,7 +108,7 @@ func (m *cameraReader) decode(ctx context.Context, s *shot, sc *scene, media *da
 	return done, err
 }
 
-// place resizes a frame and writes it to its targets.
+// place resizes a decoded picture and writes it to all targets of its frame number. A picture that cannot be resized is an error.
 func (m *cameraReader) place(s *shot, sc *scene, picture *tensor.Tensor, frame int) error {
 	pixels, err := tensor.Data[uint8](s.frames[sc.camera])
 	if err != nil {

@@ -88,7 +88,7 @@ func (l *Loader) hashEpisodes() string {
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 
-// count adds an epoch's counts to the report. It follows the decision how windows are drawn.
+// count adds an epoch's counts of windows, batches and rows to the report. It is called when the order of windows is fixed.
 func (l *Loader) count() error {
 	r := &l.report
 	r.Episodes, r.Windows, r.Batches, r.Dropped, r.Missing = len(l.numbers), cmp.Or(l.order.Positions, l.order.Count), l.order.Batches(), l.order.Dropped(), l.order.Missing()

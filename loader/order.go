@@ -143,7 +143,7 @@ func (l *Loader) EpochEnds(s State) bool {
 }
 
 // Window returns a row of a batch as a stream with the target times, and also the window's recorded episode from the store or
-// dataset. It is for plots and comparisons.
+// dataset. It is for plots and comparisons. If the row has no window, or the stream does not exist, it returns an error.
 func (l *Loader) Window(ctx context.Context, store dataset.Dataset, b *Batch, row int, stream string) (*dataset.Episode, *dataset.Stream, error) {
 	host, err := b.Host(ctx)
 	if err != nil {

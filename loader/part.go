@@ -53,7 +53,8 @@ func (h *closers) close() error {
 	return errors.Join(errs...)
 }
 
-// deltasOf returns the targets in a stream's window, ns from the anchor. Without a window in the plan that is the anchor alone.
+// deltasOf returns the targets in a stream's window, ns from the anchor. If the plan has no window for the stream, the only target is the
+// anchor, 0.
 func deltasOf(plan *align.Plan, name string) ([]int64, error) {
 	w, given := plan.Windows[name]
 	if !given {

@@ -131,7 +131,7 @@ func (c *selection) rounded(name string) (n int) {
 	return n
 }
 
-// newParts makes the batches' parts from the first episode.
+// newParts makes the batches' parts, one for each stream in the first episode that the plan takes.
 func (c *selection) newParts(p *prepared.Recording) error {
 	for m := range p.Streams {
 		s := &p.Streams[m]

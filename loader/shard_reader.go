@@ -67,7 +67,8 @@ type shardReader struct {
 	staging []store.Samples // nil if the slots are on the host
 }
 
-// read reads a shard into its slot.
+// read reads the episodes of a shard into its slot on the device. An episode that cannot be read is listed in the slot's unread, with a note.
+// With Options.Strict, and if the dataset is closed or no episode can be read any more, it is an error.
 func (w *shardReader) read(ctx context.Context, sl *slot) error {
 	s, c := w.s, w.s.selection
 	to, base := w.staging, 0
@@ -131,7 +132,7 @@ func (w *shardReader) copy(on, staged *tensor.Tensor, at, n int) error {
 	return w.queue.Copy(dst, src)
 }
 
-// episode reads an episode to its rows.
+// episode reads one episode to its rows: part m begins at row at[m] in to[m].
 func (w *shardReader) episode(ctx context.Context, e int, to []store.Samples, at []int) error {
 	return w.s.selection.readAgain(ctx, e, func(m int, rows *store.Samples) error { return rows.CopyTo(to[m], at[m]) })
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// start starts the reading at a batch.
+// start starts the workers, which read the shards from the batch at a position on.
 func (s *streamer) start(begin ops.Cursor) {
 	r := &groupReader{s: s, free: make(chan struct{}, 2), groups: make(chan *shardGroup, 2), tasks: make(chan *slot)}
 	r.ctx, r.stop = context.WithCancel(context.Background())
@@ -61,7 +61,7 @@ func (r *groupReader) enqueueGroups(begin ops.Cursor) {
 	}
 }
 
-// newGroup returns a group, in half 0 or 1 of the slots.
+// newGroup returns group g of an epoch, with its shards assigned to half 0 or 1 of the slots.
 func (s *streamer) newGroup(epoch, g int64, half int) *shardGroup {
 	m := &shardGroup{epoch: epoch, number: g, ready: make(chan struct{})}
 	for i := range s.shards.mix {

@@ -186,7 +186,7 @@ func spans(gaps []dataset.Span, from, to int64, pixels int) []dataset.Span {
 	return list
 }
 
-// extent returns the least and the greatest of the finite numbers in a list; +Inf and -Inf if there are none.
+// extent returns the least and the greatest number in a list, without NaN; +Inf and -Inf if there is none.
 func extent(list []float64) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, v := range list {

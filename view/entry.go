@@ -75,8 +75,8 @@ type coverage struct {
 // few is the number of samples below which a stream far from the others does not count for the length of the episode.
 const few = 10
 
-// whole returns the time of an episode: the range that its streams cover. A stream with few samples counts only if it lies near the others, because such
-// a topic may have timestamps of another clock.
+// whole returns the time range of an episode, ns: from the first to the last sample in its streams. A stream with few samples counts only
+// if it lies near the others, because such a topic may have timestamps of another clock.
 func whole(covers []coverage) (from, to int64) {
 	slices.SortStableFunc(covers, func(a, b coverage) int { return cmp.Compare(b.samples, a.samples) })
 	for i, c := range covers {

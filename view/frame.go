@@ -12,7 +12,8 @@ import (
 	"github.com/robocache/robocache/internal/caught"
 )
 
-// serveFrame sends the frame of a camera at a time as JPEG. The header Frame has the frame's number, its time and the time of the next, in seconds.
+// serveFrame sends the frame of a camera at a time as JPEG. The header Frame has the frame's number, its time and the next frame's time, in
+// seconds.
 func (s *Server) serveFrame(w http.ResponseWriter, r *http.Request, e *entry) {
 	k, err := e.camera(r)
 	if err != nil {

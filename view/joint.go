@@ -26,8 +26,8 @@ type member struct {
 // numbered matches column names that are only numbers, such as "3".
 var numbered = regexp.MustCompile(`^\d+$`)
 
-// joints returns the columns of the action that a state or the prediction has, too. The first state in order counts. Numbered columns match only those of
-// the prediction.
+// joints returns the columns of the action that a state or the prediction also has. The first state in order counts. Numbered columns match
+// only the prediction's columns.
 func (e *entry) joints(order []string) []joint {
 	list := []joint{}
 	at := slices.IndexFunc(order, func(name string) bool { return recognise.IsAction(path.Base(name)) })

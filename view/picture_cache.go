@@ -88,7 +88,7 @@ func (f *pictureCache) drop(at *list.Element) {
 }
 
 // get returns the picture name from the cache. If it is missing, get runs do, which adds it and may add others. Concurrent calls with the
-// same job run do once. The error is ctx's.
+// same job run do once. The error is ctx's, or the error of decoding the picture.
 func (f *pictureCache) get(ctx context.Context, name, job pictureKey, do func(ctx context.Context)) (*rendering, error) {
 	for range 3 { // the cache may drop a picture at once
 		if s := f.find(name); s != nil {

@@ -71,8 +71,8 @@ func (s *Server) series(r *http.Request, e *entry) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// resampling returns the episode resampled at a rate in hertz; 0 is the rate of the server's plan. One resampling runs at a time, and all its requests
-// wait for it. The error is errBusy while another one runs.
+// resampling returns the episode resampled at a rate in hertz; 0 is the rate of the server's plan. One resampling runs at a time, and all
+// its requests wait for it. The error is errBusy while another one runs.
 func (s *Server) resampling(e *entry, rate float64) (*resampling, error) {
 	plan := align.Plan{Rate: rate}
 	if s.opt.Plan != nil {

@@ -153,7 +153,7 @@ func (d *decoder) entries(n ast.Node, key string, fields bool, each func(k ast.N
 	}
 }
 
-// scalar returns the text of a name, a number or a truth value.
+// scalar returns the text of a YAML string, number or boolean, and false for any other node.
 func scalar(n ast.Node) (string, bool) {
 	switch n := n.(type) {
 	case *ast.StringNode:

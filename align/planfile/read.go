@@ -77,7 +77,7 @@ func Parse(path string, text []byte) (align.Plan, error) {
 	return p, nil
 }
 
-// newOrigin returns the places of the keys that a decoder has read.
+// newOrigin returns the lines and columns of the keys that a decoder has read from a file.
 func newOrigin(path string, d *decoder) *planorigin.Origin {
 	o := &planorigin.Origin{Path: path, Values: map[string][2]int{}, Keys: map[string][2]int{}}
 	for to, from := range map[*map[string][2]int]map[string]ast.Node{&o.Values: d.at, &o.Keys: d.keys} {

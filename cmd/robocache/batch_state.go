@@ -80,10 +80,11 @@ type goOn struct {
 	file      string // its path
 }
 
-// lastSpot returns the position where a rank continues: the last position with all earlier windows drawn, according to the state files from
-// any number of ranks. All windows before a program's start were drawn. If a program's ranks started at one position with one batch size,
-// all windows before the slowest rank's position were drawn too, unless a rank has no file or a file from another start. If a rank sees only
-// its own file, because each machine keeps its files, it continues at its own position.
+// lastSpot returns the position where a rank continues: the last position with all earlier windows drawn, according to the state files
+// from any number of ranks. All windows before a program's start were drawn. If a program's ranks started at one position with one batch
+// size, all windows before the slowest rank's position were drawn too, unless a rank has no file or a file from another start. If a rank
+// sees only its own file, because each machine keeps its files, it continues at its own position. Without a state file, of is nil in the
+// result.
 func lastSpot(path string, me, of int) (goOn, error) {
 	var last goOn
 	worlds, err := ranksOf(path)

@@ -138,7 +138,8 @@ func lacksFFmpeg(err error) bool {
 	return errors.As(err, &program) && (errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist))
 }
 
-// plainText returns an error's text with the backend's flag in place of the Go function, and without the paths that were tried for a library.
+// plainText returns an error's text with the backend's flag in place of the Go function, and without the paths at which a library was
+// searched.
 func plainText(err error, text string) string {
 	var open *ops.OpenError
 	if errors.As(err, &open) {

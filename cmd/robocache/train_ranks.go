@@ -57,7 +57,7 @@ func (a *app) join(ctx context.Context, t *training) (*ranks.Group, error) {
 	return all, err
 }
 
-// turn is the next action of all programs that train together: a number of steps, or the end.
+// turn is the next action of all programs that train together: whether to end, whether to save first, and how many steps to train.
 type turn struct {
 	Steps     int
 	Save, End bool

@@ -56,7 +56,7 @@ func Pack(ctx context.Context, d dataset.Dataset, path string, opt BuildOptions)
 	return s.write(path, p.fileTensors(ctx))
 }
 
-// dataset packs a dataset's episodes.
+// dataset packs a dataset's episodes, and returns the store. If p writes to a file, the store has no tensors.
 func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptions) (*Store, error) {
 	readAhead := int64(mostAhead)
 	if p.path == "" { // memory has to hold all episodes
@@ -152,7 +152,7 @@ func (p *packer) leftOutOf(streams []string) (notes dataset.Notes) {
 	return notes
 }
 
-// add appends an episode.
+// add appends an episode: its streams, its media and its entry, with notes about content that is left out. An error ends the packing.
 func (p *packer) add(ctx context.Context, number int, e *dataset.Episode, splits []string) error {
 	out := Episode{Name: e.Name, Number: number, Task: e.Attributes.Task, Tasks: TasksOf(e, p.tasks), Success: e.Attributes.Success, Splits: splits, Frames: e.Frames,
 		Rotation: e.Rotation, Dropouts: e.Dropouts, Notes: e.Notes.Of(dataset.ClassLeftOut)}

@@ -85,7 +85,8 @@ func elapsed(what string) func(time.Duration) string {
 	return func(since time.Duration) string { return fmt.Sprintf("%s, %.0f s", what, since.Seconds()) }
 }
 
-// widthOf returns a terminal's width in characters, or 0 if the writer is no terminal. The variable COLUMNS takes precedence over the system.
+// widthOf returns a terminal's width in characters, or 0 if the writer is no terminal. The variable COLUMNS takes precedence over the
+// system.
 func widthOf(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {

@@ -16,8 +16,8 @@ import (
 const ExitOther = 1
 
 // Interrupts handles the signals that end a program. By default the program ends at once with the signal, and removes incomplete files.
-// After UntilCut, the first signal only ends the context, and the command writes its results and exits with code 1. A second signal ends the
-// program at once.
+// After UntilCut, the first signal only ends the context, and the command writes its results and exits with code 1. A second signal ends
+// the program at once.
 type Interrupts struct {
 	sync.Mutex
 	soft func() // if it is nil, the signal ends the program at once
