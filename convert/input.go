@@ -147,8 +147,8 @@ func listing(list []input) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// hashed returns the inputs' reports, with hashes of the files that this shard checks: shard j % shards hashes file j. Of the other files
-// the reports have only the modification times, because otherwise every shard would read all inputs.
+// hashed returns the inputs' reports, with hashes of the files that this shard checks: shard j % shards hashes file j. For the other files a
+// report has only a hash of the modification times, because otherwise every shard would read all inputs.
 func hashed(ctx context.Context, list []input, name func(string) string, shard, shards int) ([]InputReport, error) {
 	var out []InputReport
 	j := 0

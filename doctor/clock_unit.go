@@ -66,7 +66,7 @@ func notFinite[T float32 | float64](times *tensor.Tensor) (rows []int) {
 	return rows
 }
 
-// strays adds a finding if timestamps are far from all others, and excludes them from the clock's range.
+// strays adds a finding if timestamps are far from all others, and excludes them from the clock's range. It returns true then.
 func (x *examiner) strays(c *clock) bool {
 	if c.stats.BackSteps > 0 || c.raw == nil {
 		return false

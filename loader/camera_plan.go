@@ -84,8 +84,8 @@ type frameStreams struct {
 	why     []dataset.Note // one a camera, if the recording explains why it has no frames
 }
 
-// findFrames returns an episode's camera frames as streams of frame numbers. If the plan cannot use a camera's frames, the camera is left out
-// with a note; with strict that is an error.
+// findFrames returns an episode's camera frames as streams of frame numbers. If the plan cannot use a camera's frames, the camera is left
+// out with a note; with strict that is an error.
 func (f *cameraPlan) findFrames(e *dataset.Episode, strict bool) (*frameStreams, error) {
 	out := &frameStreams{streams: make([]prepared.Stream, len(f.streams)), why: make([]dataset.Note, len(f.streams))}
 	for _, m := range e.Media {

@@ -67,8 +67,8 @@ type shardReader struct {
 	staging []store.Samples // nil if the slots are on the host
 }
 
-// read reads the episodes of a shard into its slot on the device. An episode that cannot be read is listed in the slot's unread, with a note.
-// With Options.Strict, and if the dataset is closed or no episode can be read any more, it is an error.
+// read reads the episodes of a shard into its slot on the device. An episode that cannot be read is listed in the slot's unread, with a
+// note. With Options.Strict, and if the dataset is closed or no episode can be read any more, it is an error.
 func (w *shardReader) read(ctx context.Context, sl *slot) error {
 	s, c := w.s, w.s.selection
 	to, base := w.staging, 0

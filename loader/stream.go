@@ -197,7 +197,7 @@ func (s *streamer) tables(l *Loader) error {
 	return err
 }
 
-// noRoom adds shards that would fit to an error about memory.
+// noRoom returns a *RoomError, with shards that would fit, for an *ops.MemoryError. All other errors stay.
 func (s *streamer) noRoom(err error) error {
 	var memory *ops.MemoryError
 	if !errors.As(err, &memory) {

@@ -16,7 +16,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// over reports whether a state is after the last epoch to draw.
+// over reports whether no batch is left to draw after a state: it is at the end of the last epoch, or later.
 func (d *drawing) over(s loader.State) bool {
 	return s.Epoch >= int64(d.epochs) || s.Epoch == int64(d.epochs)-1 && d.l.EpochEnds(s)
 }

@@ -144,8 +144,8 @@ func inMessages(e *dataset.Episode, encoding mcap.Encoding) func(io.Writer) erro
 	}
 }
 
-// save writes the output and, if plot is set, the picture, under temporary names. It renames them after both are complete and the report is
-// printed. After an error neither file appears.
+// save writes the output and, if plot is set, the picture, under temporary names. It renames them after both are complete and the report
+// is printed. If an error occurs before that, neither file appears.
 func save(in, out, plot string, fill func(io.Writer) error, draw func(io.Writer) error, report func() error) error {
 	var files []atomicfile.Output
 	if plot != "" {

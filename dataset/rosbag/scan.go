@@ -73,7 +73,8 @@ func (b *bag) scan(ctx context.Context) error {
 	return nil
 }
 
-// scanChunk adds a chunk's part, and returns the offset at which the scan continues.
+// scanChunk adds a chunk as a part, and returns the offset at which the scan continues. If an uncompressed chunk has no valid end, it adds
+// none, and the scan continues with the records in the chunk.
 func (b *bag) scanChunk(w *window, at, end int64, r *record) (int64, error) {
 	// A chunk that was being written declares 0 bytes, but bytes follow.
 	if end <= w.size && (end > w.data || end == w.size || w.isRecord(end)) {

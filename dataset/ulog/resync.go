@@ -47,8 +47,8 @@ func (p *parser) right(m message) bool {
 	return p.weight(m) >= strong
 }
 
-// follows reports whether valid messages continue at a byte: after at most a few weak messages without others inside them, a strong message
-// or the end follows.
+// follows reports whether valid messages continue at a byte: a strong message or the end follows, after at most a few weak messages without
+// others inside them, or many such weak messages follow.
 func (p *parser) follows(at int) bool {
 	limit, near := p.walk.limit(), at+nearby
 	for range enough {

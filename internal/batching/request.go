@@ -58,7 +58,7 @@ func (p *PerStream[T]) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &p.All)
 }
 
-// each calls set for every stream with its value. A value for an unknown stream is an *OptionError of the argument.
+// each calls set for every stream that has its own value in By. A value for an unknown stream is an *OptionError of the argument.
 func (p *PerStream[T]) each(streams []align.Stream, arg string, set func(*align.Stream, T)) error {
 	for _, name := range slices.Sorted(maps.Keys(p.By)) {
 		i := slices.IndexFunc(streams, func(s align.Stream) bool { return s.Name == name })

@@ -190,7 +190,8 @@ func (s *jsonScanner) array(depth int, use func(i int) error) error {
 	}
 }
 
-// more reads the end of an object or array and returns false, or reads a comma and returns true. Other text is an error.
+// more reads the character after a value in an object or array. It returns true at the end, and false after a comma. Other text is an
+// error.
 func (s *jsonScanner) more(end byte) (bool, error) {
 	switch s.next() {
 	case end:

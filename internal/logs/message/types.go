@@ -50,8 +50,8 @@ func bad(format string, line int, kind error, msg, got, want string) *dataset.Fo
 	return &dataset.FormatError{Format: format, Offset: -1, Line: line, Kind: kind, Msg: msg, Got: got, Want: want}
 }
 
-// parse returns the type that a ROS schema defines. If the schema has no text and lookup has no definition, it returns nil without an error.
-// A syntax error, or a missing definition of a field's type, is a *dataset.FormatError.
+// parse returns the type that a ROS schema defines. If the schema has no text and lookup has no definition, it returns nil without an
+// error. A syntax error, or a missing definition of a field's type, is a *dataset.FormatError.
 func parse(schema Schema, ros1 bool, lookup func(string) string) (*Type, error) {
 	format := schema.Encoding
 	if format == "" {
