@@ -147,8 +147,8 @@ func listing(list []input) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// hashed returns the inputs' reports, with hashes of the files that this shard checks: shard j % shards hashes file j. For the other files a
-// report has only a hash of the modification times, because otherwise every shard would read all inputs.
+// hashed returns the inputs' reports, with hashes of the files that this shard checks: shard j % shards hashes file j. For the other files
+// a report has only a hash of the modification times, because otherwise every shard would read all inputs.
 func hashed(ctx context.Context, list []input, name func(string) string, shard, shards int) ([]InputReport, error) {
 	var out []InputReport
 	j := 0
@@ -180,8 +180,8 @@ func hashed(ctx context.Context, list []input, name func(string) string, shard, 
 	return out, nil
 }
 
-// unchanged returns an error if the inputs' files changed after they were opened: other names or sizes, or a later modification time if the
-// storage records it.
+// unchanged returns an *InputError if an input's files changed after it was opened: other names or sizes, or another modification time if
+// the storage records it.
 func unchanged(ctx context.Context, list []input) error {
 	for i := range list {
 		in := &list[i]

@@ -136,8 +136,8 @@ func (x *examiner) offset(a, b *motion) {
 	f.draw = func() *Plot { return correlationPlot(curve, step, lags) }
 }
 
-// pairs returns the pairs of columns to compare: up to mostCompared pairs with the same name, or else each combination of the streams' first
-// mostCompared columns. Columns of whole numbers are left out.
+// pairs returns the pairs of columns to compare: up to mostCompared pairs with the same name, or else each combination of the streams'
+// first mostCompared columns. Columns of whole numbers are left out.
 func pairs(a, b *motion) (list [][2]int) {
 	for i := range a.s.Columns {
 		if k := b.s.Column(a.s.Columns[i].Name); k >= 0 && !a.s.Columns[i].Integer && !b.s.Columns[k].Integer && len(list) < mostCompared {

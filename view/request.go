@@ -99,8 +99,8 @@ func integer(r *http.Request, arg string, fallback, least, most int) (int, error
 	return int(v), err
 }
 
-// parseNumber parses the dataset's own number of an episode. If none of the n episodes has it, the error is a *missing; if it is no number, a
-// *badRequest.
+// parseNumber parses the dataset's own number of an episode. If none of the n episodes has it, the error is a *missing; if it is no number,
+// a *badRequest.
 func parseNumber(text string, info *dataset.Info, n int) (int, error) {
 	i, err := strconv.Atoi(text)
 	if err != nil {

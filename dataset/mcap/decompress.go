@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// maxChunk is the most bytes that a chunk may have, compressed or not.
+	// maxChunk is the maximum size of a chunk in bytes, both compressed and uncompressed.
 	maxChunk = 1 << 30
 	// zstdBlock is the largest output of a zstd block, and lz4Ratio the largest output per byte of lz4.
 	zstdBlock = 128 << 10

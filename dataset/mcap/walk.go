@@ -18,7 +18,7 @@ const (
 	dataEndSize = headSize + 4
 	// runSize is the approximate number of bytes of messages outside chunks that are read as one part.
 	runSize = 4 << 20
-	// checked is the number of chunks that are compared with an index before it is trusted; most of them must fit.
+	// checked is the approximate number of chunks that are compared with the index. If more than half of them differ, the index is not used.
 	checked = 4
 )
 

@@ -38,7 +38,7 @@ type planned struct {
 	counts func() (ops.VoxelCounts, error)
 }
 
-// Plan plans the operation on a device. tensors has an element for each of Tensors.
+// Plan plans the operation on a device. tensors has the tensor for each element of Tensors, in the same order.
 func (o *Operation) Plan(dev *ops.Device, tensors []*tensor.Tensor) (*ops.Plan, error) {
 	p, err := o.planOn(dev, tensors)
 	return p.Plan, err
