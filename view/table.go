@@ -78,7 +78,8 @@ func (b *blocks[F]) extremes(from, to int, low, high []float64) {
 	}
 }
 
-// take updates extremes by blocks from to to-1 of a level, or by rows if the level is -1. It uses full blocks of the next level where it can.
+// take updates the extremes low and high by blocks from to to-1 of level at, or by rows if at is -1. It uses full blocks of the next
+// level if possible.
 func (b *blocks[F]) take(at, from, to int, low, high []float64) {
 	lows, highs := b.data, b.data
 	if at >= 0 {
