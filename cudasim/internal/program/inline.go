@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/internal/ptxparse"
 )
 
-// maxInlined limits the number of instructions in an entry after all its calls are inlined.
+// maxInlined limits the instructions in an entry after all its calls are inlined.
 const maxInlined = 1 << 20
 
 // inliner replaces each call by a copy of the function.
