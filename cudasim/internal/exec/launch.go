@@ -75,7 +75,7 @@ type launchRun struct {
 	lastShadow *shadow
 }
 
-// occupancy is the number of blocks that one multiprocessor holds at once.
+// occupancy returns the number of blocks that one multiprocessor can hold at the same time.
 func (r *launchRun) occupancy() uint64 {
 	n := min(BlocksPerSM, ThreadsPerSM/(32*r.warps))
 	if s := r.Kernel.Shared + r.Shared; s > 0 {

@@ -117,7 +117,8 @@ func width64(size uint64) uint64 {
 	return 1<<(8*size) - 1
 }
 
-// race is the fault of two unordered accesses.
+// race sets the fault for two unordered accesses, and returns the status of a fault. t is the earlier access; wrote reports whether
+// it was a write.
 func (w *Warp) race(in *Inst, m *memory.Allocation, sp SpaceKind, lane int, n uint64, kind accessKind, t touch, wrote bool) Status {
 	st := w.badAddress(report.Race, in, lane, sp, m.Addr+w.ofs[lane], n)
 	r := w.b.run

@@ -49,7 +49,7 @@ func (p *cellPool) take(n uint64) []cell {
 	return list
 }
 
-// ended takes back the cells of a launch.
+// ended makes the cells of the ended launch available to the next one.
 func (p *cellPool) ended() {
 	for _, list := range p.taken {
 		p.spare[len(list)] = append(p.spare[len(list)], list)
