@@ -30,7 +30,7 @@ type Options struct {
 	Workers int
 	// Binned also computes the quantiles as LeRobot does, as Column.Binned.
 	Binned bool
-	// Strict returns an error if an episode cannot be read. Otherwise the episode is listed in Report.Skipped.
+	// Strict makes an episode that cannot be read an error. Otherwise the episode is listed in Report.Skipped.
 	Strict bool
 	// Progress is called after each episode with the pass, from 1, and the number of finished episodes.
 	Progress func(pass, done, of int)

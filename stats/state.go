@@ -26,7 +26,7 @@ type State struct {
 // about is the JSON part of a state.
 type about struct {
 	Dataset, Format string
-	Episodes        int                  // of the dataset
+	Episodes        int                  // number of episodes in the dataset
 	Quantiles       []float64            // the shares
 	Selection       string               // the selected streams, columns and episodes
 	Streams         []string             // the selected names; nil for all
@@ -36,7 +36,7 @@ type about struct {
 	Read, Filtered  int                  // added episodes, and episodes that the plan rejects
 	Damaged         int                  // added episodes with parts that could not be read
 	Skipped         []Skipped            // episodes that could not be read, by their numbers
-	Notes           dataset.EpisodeNotes // of the readers about the episodes that were added
+	Notes           dataset.EpisodeNotes // readers' notes about the added episodes
 }
 
 // Skipped is an episode that could not be read.

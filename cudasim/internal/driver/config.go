@@ -4,7 +4,7 @@ import "github.com/robocache/robocache/cudasim/internal/exec"
 
 // Config configures devices. Its fields are those of cudasim.Config.
 type Config struct {
-	exec.Options // of each launch
+	exec.Options // options for each launch
 	Rewrite      func(text []byte) []byte
 	Memory       uint64
 	Shared       int

@@ -29,7 +29,7 @@ func (w *Warp) unseen(t, me *touch) bool {
 func (w *Warp) unknown(t *touch) bool {
 	warps, block := w.b.run.warps, w.b.index
 	index := t.warp - 1 - uint32(block)*warps
-	if index >= warps { // of another block
+	if index >= warps { // the other warp is in another block
 		block, index = uint64((t.warp-1)/warps), (t.warp-1)%warps
 	}
 	clocks := w.known[block]

@@ -22,15 +22,15 @@ const pageBytes = 256
 type shadowPage struct {
 	cells []cell
 	each  uint64 // bytes of a cell, a power of two; 0 before the first access
-	shift uint   // its logarithm
+	shift uint   // log2(each)
 }
 
 const cellBytes = 16
 
 // cellPool keeps the cells of ended launches for later launches. One launch has it at a time.
 type cellPool struct {
-	spare [pageBytes + 1][][]cell // by length
-	taken [][]cell                // by the launch that runs
+	spare [pageBytes + 1][][]cell // unused slices, by length
+	taken [][]cell                // slices of the running launch
 }
 
 // take returns n empty cells. A nil pool allocates them.

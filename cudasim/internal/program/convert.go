@@ -234,7 +234,7 @@ func oddFromInt(v uint64) float64 {
 
 // intTo64 rounds an integer to double precision.
 func intTo64(u uint64, neg bool, mode rounding) float64 {
-	x := float64(u) // to nearest
+	x := float64(u) // rounded to nearest
 	if mode != roundNearest && x >= 1<<53 {
 		up := mode == roundUp && !neg || mode == roundDown && neg
 		above := x >= 1<<64 || uint64(x) > u

@@ -33,7 +33,7 @@ var partsOf = map[string][]string{
 	"tally":    {"tally"},
 }
 
-// fewOf lists the parts that run again on a device with few multiprocessors, where small jobs use the code for large ones.
+// fewOf lists the parts that run again on a device with one multiprocessor, where small jobs use the code for large ones.
 var fewOf = map[string][]string{
 	"resample": {"unaligned", "resample/speculative"}, "fuse": {"unaligned"}, "backward": {"backward/edges", "backward/shapes", "backward/tiles", "backward/dtypes"},
 	"voxel": {"large/voxels", "large/sorted", "large/grouped"}, "draw": {"draw/values"}, "tally": {"large/tally"},
@@ -70,7 +70,7 @@ func TestTrial(t *testing.T) {
 	}
 	r.wanted = set(r.Cases)
 	if n := samples[r.Suite]; n > 0 && (len(r.Cases) > 0 || r.found != nil) {
-		// With few multiprocessors, jobs are divided as larger ones are elsewhere.
+		// With one multiprocessor, jobs are divided as larger ones are elsewhere.
 		for i, few := range []bool{false, true} {
 			r.on(t, []string{"drawn", "drawn-few"}[i], 1, few, func(t *testing.T, dev *ops.Device) {
 				sample := opstest.NewSample(t, dev, r.Suite)

@@ -59,9 +59,10 @@ func TestSearchesStepToTheTargetItself(t *testing.T) {
 	})
 }
 
-// searchEnd returns the way in which the kernels' search ends for a target on a timestamp, from a first guess: in the first window,
-// at one of its turns, or by doubling steps and the limit that stops them. on reports whether a step reached the target's own
-// timestamp. The window covers two timestamps above the guess, so the first step up is never too far.
+// searchEnd follows the kernels' search in a row for a target time x, from a first guess, and returns how it ends: "at once" in the
+// first window, "turn N" in a later one, or with the direction of doubling steps and their end, for example "up broken off" (the
+// first step passed the target), "up and on" (a later one did) or "up to the end" of the row. on reports whether a step landed on a
+// timestamp equal to x. A window covers two timestamps above the guess, so the first step up is never too far.
 func searchEnd(row []float64, x float64, guess int) (end string, on bool) {
 	n := len(row)
 	at := func(g int) int { return max(0, min(g, n-2)) }
