@@ -91,7 +91,7 @@ func Select(d Dataset, s Selection) (Dataset, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case len(numbers) == 0:
+	case len(numbers) == 0 && s.Leave != nil:
 		return nil, &OptionError{"LeaveOut", fmt.Sprintf("all %d episodes", len(all)), "at least one that stays"}
 	}
 	return subsetOf(d, numbers), nil

@@ -21,8 +21,8 @@ type Table struct {
 	left    []string // headings of the omitted columns
 }
 
-// NewTable returns a table that Flush writes to w. The output's method Width() int, if it has one, returns the limit; 0 is none. flags are tabwriter's.
-// leaving are headings: their columns are left out first.
+// NewTable returns a table that Flush writes to w. The output's method Width() int, if it has one, returns the limit; 0 is none. flags are those
+// of package tabwriter. leaving are the headings with columns that are left out first.
 func NewTable(w io.Writer, flags uint, leaving ...string) *Table {
 	t := &Table{to: w, flags: flags, leaving: leaving}
 	if s, is := w.(interface{ Width() int }); is {

@@ -269,6 +269,14 @@ def test_episodes_are_those_that_are_asked_for(tmp_path):
         for streaming in (False, True):
             with pytest.raises(ArgumentError, match="episodes: got 3, want numbers for the dataset's 3 episodes"):
                 g1(paths=path, episodes=[0, 3], streaming=streaming)
+            with g1(paths=path, leave_out=[1], streaming=streaming, shuffle=False, last="short") as some:
+                assert {n for b in some for n in b["episode_index"].tolist()} - {-1} == {0, 2}
+            with g1(paths=path, episodes=[0, 1], leave_out=[0], streaming=streaming, last="short") as one:
+                assert one.report()["episodes"] == 1
+            with pytest.raises(ArgumentError, match="leave_out: got 3, want numbers for the dataset's 3 episodes"):
+                g1(paths=path, leave_out=[3], streaming=streaming)
+    with g1(paths=[G1, G1], leave_out=[[1], None], last="short") as mixed:
+        assert mixed.report()["episodes"] == 5
     for bad in ([1, 1], [-1], [0.5], 3):
         with pytest.raises(ArgumentError, match="episodes"):
             g1(episodes=bad)

@@ -339,8 +339,8 @@ func (s *suite) once(t *testing.T, dev *ops.Device, c operation, l layout) *resu
 // check runs a case by a call, and as a plan in each layout and launch mode. It compares the results with the expected ones and with
 // the CPU's bits. It skips a case that only the long set has.
 func (s *suite) check(t *testing.T, c operation, ls ...layout) {
-	t.Helper()
 	if s.fresh(c) {
+		t.Helper()
 		s.run(t, c, ls...)
 	}
 }
@@ -375,7 +375,6 @@ func (s *suite) run(t *testing.T, c operation, ls ...layout) {
 	}
 	fault, compare := c.solve(s)
 	verify := func(form string, got *result, err error) bool {
-		t.Helper()
 		msg := mistake(fault, compare, got, err)
 		if msg != "" {
 			fail(form, msg, got)

@@ -15,7 +15,7 @@ type App struct {
 	Announce   func(step string) (done func()) // shows a slow step on a terminal
 	JSON       bool                            // standard output has one JSON object instead of text
 	Quiet      bool                            // prints no remarks, because another program prints them
-	Wide       bool                            // tables have all columns, also beyond the terminal's width
+	Wide       bool                            // tables have all columns, for a terminal of any width
 	Interrupts Interrupts
 	Pipe       *Pipe
 	screen     *screen
