@@ -92,7 +92,7 @@ func (p *shadowPage) cut(each uint64, pool *cellPool) {
 // clockSet holds, for each block, the clocks up to which a warp has seen the block's warps. The slices are shared and immutable.
 type clockSet map[uint64][]uint32
 
-// join returns the later of each clock.
+// join returns the later of both clocks for each warp. A nil slice has no clocks; otherwise both have the same length.
 func join(a, b []uint32) []uint32 {
 	switch {
 	case a == nil:

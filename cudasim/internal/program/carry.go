@@ -89,7 +89,7 @@ func compileCarry(c *compiler) {
 	c.emit(in)
 }
 
-// carryReg returns the predicate that stands for the condition code.
+// carryReg returns the predicate register for the condition code, which it adds on its first call.
 func (c *compiler) carryReg() int32 {
 	if c.cc < 0 {
 		c.cc = c.temp("pred")
