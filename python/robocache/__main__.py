@@ -10,7 +10,10 @@ from ._errors import ServerError
 
 
 def main() -> None:
-    """Replaces this process with the robocache binary, with the same arguments. If no binary can run here, it exits with 127, as a shell does."""
+    """Replaces this process with the robocache binary, with the same arguments.
+
+    If no binary can run here, it exits with 127, as a shell does.
+    """
     try:
         binary = find_binary()
         if os.path.exists(sys.argv[0]) and os.path.samefile(binary, sys.argv[0]):  # PATH led to this script

@@ -25,7 +25,7 @@ class Place(NamedTuple):
 
 
 class Ahead:
-    """A loader whose helper process draws batches in advance. One thread at a time uses it.
+    """A process that draws batches in advance for a loader. One thread at a time uses it.
 
     The position is that of the last batch from `next`, however many were drawn in advance. It arrives with the batch, so it is known even
     after the process has ended.

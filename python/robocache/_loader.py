@@ -86,7 +86,7 @@ class Loader:
             stream have a fill value and are not valid, and `report` has a note.
         rate: steps per second of recordings that have neither times nor a rate. With others it is an error.
         clock: source of the times, for formats with several clocks. Default: the format's.
-        stretch: for a log whose clock was set back while recording: the part to read, from 1; -1 reads all, mixed.
+        stretch: for a log with a clock that was set back while recording: the part to read, from 1; -1 reads all, mixed.
         task_from: a topic with text, or a text column, with the task. A window's task is the last text at or before its anchor.
         definitions: folders or files with message definitions (.msg, .idl), for logs without definitions of their types.
         framework: "torch", "numpy" or "jax". Default: torch if it is imported, else numpy.
@@ -118,8 +118,11 @@ class Loader:
     in advance.
 
     Raises:
-        ArgumentError, PlanError: an argument or the plan is wrong. RecordingError: a dataset cannot be read. OutOfMemoryError: it does
-        not fit. LoaderError: no windows, a closed loader, or a state with another order. ServerError: the helper process ended.
+        ArgumentError, PlanError: an argument or the plan is wrong.
+        RecordingError: a dataset cannot be read.
+        OutOfMemoryError: the data do not fit the memory.
+        LoaderError: the loader is closed, or a state has another order.
+        ServerError: the helper process ended.
 
     Example:
         >>> import robocache as rc
@@ -415,16 +418,9 @@ class Loader:
             streams.append("{} [{},{},{},3]".format(c["name"], c["targets"], c["height"], c["width"]))
         ranks = ", rank {} of {}".format(self.rank, self.world) if self.world > 1 else ""
         return "<Loader of {} batches of {} at {:g} Hz{}: {}; {} windows of {} episodes, {}{}>".format(
-            report["batches"],
-            self._way.reply["batch"],
-            self.hz,
-            ranks,
-            ", ".join(streams),
-            report["windows"],
-            report["episodes"],
-            self.framework if self.device is None else "torch on {}".format(self.device),
-            ", closed" if self._closed else "",
-        )
+            report["batches"], self._way.reply["batch"], self.hz, ranks, ", ".join(streams), report["windows"], report["episodes"],
+            self.framework if self.device is None else "torch on {}".format(self.device), ", closed" if self._closed else "",
+        )  # fmt: skip
 
     def __enter__(self) -> "Loader":
         return self

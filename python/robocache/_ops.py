@@ -144,8 +144,8 @@ def resample(
       all from one framework, which the result has too. Lists become NumPy arrays: whole numbers in a list of values are float64;
       a list of times gets the dtype of the other times; if all are lists, floats are seconds and integers nanoseconds.
 
-    Gradients, in torch, flow to values for linear, previous, next and nearest. If a row's targets are not in ascending
-    order, the call returns values, but backward() raises DataError.
+    Gradients, in torch, flow to values for linear, previous, next and nearest, but not with starts or an `Anchored` clock. If a
+    row's targets are not in ascending order, the call returns values, but backward() raises DataError.
 
     Raises:
       ArgumentError: a wrong shape, dtype or option; nothing was written. DataError: for example times that decrease, with

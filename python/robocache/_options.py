@@ -71,14 +71,14 @@ class Stream(NamedTuple):
     """One stream for `fuse`.
 
     Args:
-        values: [B,S,D] or [S,D]; None for a missing stream, whose features have the fill value and are not valid.
+        values: [B,S,D] or [S,D]. None is a missing stream: its features have the fill value and are not valid.
         times: [B,S] or [S], on the stream's own clock.
         offset: seconds or a timedelta from the stream's clock to the common clock: stream time + offset = common time.
         kind, quat, period, window, channels, edge, fill_gaps, snap, max_gap, tolerance, lengths, offsets, starts: as in
             `resample`.
         fill: the fill value, written as it is, without shift and scale. Default: 0.
-        shift, scale, clip: normalise each feature: (x - shift) * scale, then limit it to clip=(least, most), either of which
-            may be None. Each is one number, or D numbers.
+        shift, scale, clip: normalise each feature: (x - shift) * scale, then limit it to clip=(least, most); either limit may
+            be None. Each is one number, or D numbers.
         width: the number of features of a missing stream.
 
     The normalisation is float32 arithmetic, for float64 values too: x and the result of each step are rounded to float32.

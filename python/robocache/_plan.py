@@ -169,7 +169,7 @@ class Instance:
         self._prepare()
 
     def _prepare(self) -> None:
-        """Packs the launches' parameters into one buffer, with the addresses that never change, and lists the words to patch in each run."""
+        """Packs the launches' parameters into one buffer with the addresses that never change, and lists the words to patch in each run."""
         plan = self.plan
         first = len(plan.arguments)
         sizes = [max((offset + size for _, size, offset in l["params"]), default=0) for l in plan.launches]

@@ -100,7 +100,7 @@ class Episode(Named):
     Attributes:
         streams: dict of `RecordedStream`. media: dict of `Media`, the cameras. clouds: dict of `Clouds`, series of point clouds.
         number: the dataset's own number, such as LeRobot's episode_index. name: the dataset's name for it.
-        task: the task as text, or "". success: True, False, or None if the file has no such field. source: its file.
+        task: the task as text, or "". success: True, False, or None if the file has no such field. source: its path or URL, or "".
         frames: rows or steps; 0 for logs. steps: True if times count steps, one per second, because the rate is unknown.
         attributes: other facts in the file, as text.
         left_out: `LeftOut` data in the file without a stream, each with a reason. damage: `Damage`, lost parts of a damaged file.
@@ -257,7 +257,7 @@ class Recording:
         strict: refuse a file with any damage. Else intact parts are read, and `Episode.damage` counts lost parts.
         framework: "numpy" or "torch", for arrays. NumPy has no bfloat16: its arrays are uint16 with the same bits.
         definitions: folders or files with message definitions (.msg, .idl), for logs without definitions of their types.
-        stretch: for a log whose clock was set back while recording: the part to read, from 1; -1 reads all, mixed.
+        stretch: for a log with a clock that was set back while recording: the part to read, from 1; -1 reads all, mixed.
         task_from: a topic with text, or a text column, with the task. A row's task is the last text at or before its time.
 
     Attributes:

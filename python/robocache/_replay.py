@@ -1,7 +1,7 @@
 """Replays exported plans on a GPU: patches addresses into parameters, and launches.
 
-A *plan* is the list of kernel launches for an operation with given shapes, options and device; the helper process makes it once. An
-*instance* of a plan has its own device buffers and launch parameters. Each plan and stream has one instance, so that work on two
+A *plan* is the list of kernel launches for an operation with given shapes, options and device; the helper process makes it once.
+An *instance* of a plan has its own device buffers and launch parameters. Each plan and stream has one instance, so that work on two
 streams shares nothing. Each plan, stream and CUDA graph capture has one more: a graph may be replayed at any time on any stream, so
 its instance belongs to the graph and stays for the life of the process.
 """
@@ -26,7 +26,7 @@ from ._recent import Recent
 
 # The kinds of kernel image, best first. If the driver refuses one, the next is tried.
 KINDS = ("cubin", "sm_90.ptx", "sm_80.ptx")
-# Limits of the cache: plans, instances, and bytes of their device memory. Instances of captured graphs are not counted.
+# Limits of the cache: plans, instances, and bytes of their device memory, without instances of captured graphs.
 PLANS, PLAN_BYTES = 512, 1 << 30
 
 
@@ -46,7 +46,7 @@ class Replayer:
         self._kernels = os.environ.get("ROBOCACHE_KERNELS", "")
         self._forced = self._kernels != ""
         self._reason = ""
-        self._faults: List[Tuple[Buffers, int, int]] = []  # owner, the cell's address, and the fault, for faults that no call has raised yet
+        self._faults: List[Tuple[Buffers, int, int]] = []  # not raised yet: owner, cell address, fault
         on.pool.reclaim += [self.trim, _framework_caches]
 
     def run(
@@ -106,7 +106,7 @@ class Replayer:
     def run_apart(
         self, instance: Instance, pointers: Tuple[int, ...], keep: Any, wait: bool, counts: bool
     ) -> Tuple[bool, bytes]:
-        """Runs an instance in the cases that Instance.run refuses: the stream is being captured, or is the default stream of another context.
+        """Runs an instance that Instance.run refuses: the stream is being captured, or is the default stream of another context.
 
         Returns whether it ran, and the bytes of the counters. A closed instance does not run.
         """
