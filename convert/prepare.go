@@ -54,7 +54,7 @@ func (c *Conversion) prepare(ctx context.Context, number int) (r ready) {
 	return r
 }
 
-// filtered notes why the plan does not want an episode.
+// filtered records the field of the plan's filter that rejects the episode, if one does.
 func (c *Conversion) filtered(r *ready, splits []string) bool {
 	if p := c.opt.Plan; p != nil {
 		r.about.Filtered = p.Filter.Refuses(splits, r.about.Task, r.about.Success)

@@ -135,8 +135,8 @@ func (l *Loader) Next(ctx context.Context) error {
 	return nil
 }
 
-// launch makes a batch on the device, with a shot's frames if the loader has cameras. It takes no context, because a launch that
-// is given up leaves the cursor unknown.
+// launch makes a batch on the device, with the frames in s if the loader has cameras. lost are rows without a window. It takes no context,
+// because the cursor would be unknown after a launch that is cancelled.
 func (l *Loader) launch(s *shot, lost []int) error {
 	ctx := context.Background()
 	if s != nil {

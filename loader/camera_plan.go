@@ -31,7 +31,7 @@ type noFrames struct {
 	note    dataset.Note
 }
 
-// split removes the cameras from a plan. The rest names streams of numbers.
+// split returns the plan without its cameras, and the cameras' own plans. The error is an *OptionError if a camera is invalid.
 func split(plan align.Plan, cameras []Camera) (align.Plan, *cameraPlan, error) {
 	f := &cameraPlan{cameras: cameras, whole: plan, why: make([]noFrames, len(cameras))}
 	all := len(plan.Streams) == 0

@@ -49,7 +49,7 @@ type openEpisode struct {
 	used  int // the last batch that read it
 }
 
-// scene lists a camera's frames in an episode that a batch needs.
+// scene lists the frames that a batch needs from one camera in one episode.
 type scene struct {
 	camera, episode int
 	wants           map[int][]int // indexes among the batch's targets for the camera, by frame number

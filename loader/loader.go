@@ -39,8 +39,8 @@ type Loader struct {
 	isApart         bool // each stream has tensors of its own
 }
 
-// feed writes a batch's rows and anchors to the tensors that the Fuses read. A loader with its store on the device and a loader
-// that streams differ in their feeds alone.
+// feed chooses a batch's windows, and writes their rows and anchors to the tensors that the Fuses read. It has two implementations:
+// resident, with the store on the device, and streamer.
 type feed interface {
 	// enqueue enqueues the work that comes before a batch's Fuses. It is captured.
 	enqueue(q *ops.Queue) error

@@ -184,7 +184,7 @@ func (l *Loader) Window(ctx context.Context, store dataset.Dataset, b *Batch, ro
 	return e, &made, err
 }
 
-// mixtureStates returns a state's part about a weighted mixture.
+// mixtureStates returns State.Mixture; nil unless the loader draws from a weighted mixture.
 func (l *Loader) mixtureStates() (all []MixtureState) {
 	if l.order.Sources != nil {
 		for _, r := range l.report.Mixture {

@@ -50,7 +50,7 @@ func (c *selection) readsAll() bool {
 	return c.keepsRows || decoded
 }
 
-// anchors returns how many of an episode's ticks have a window, for each stream and camera.
+// anchors returns how many of an episode's ticks have a complete window in all streams and cameras.
 func (c *selection) anchors(ticks int) int {
 	if c.cameras != nil {
 		return c.cameras.whole.Anchors(ticks)

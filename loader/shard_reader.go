@@ -37,7 +37,8 @@ func (w *shardReader) run(e, most int, to []store.Samples, at []int) int {
 	return n
 }
 
-// same reports whether an episode's timestamps have not changed. It is read k episodes after the one with its rows in at.
+// same reports whether the timestamps of episode e+k, which was just read, are still the ones from the first pass. The rows of episode e
+// begin at at in to.
 func (w *shardReader) same(e, k int, to []store.Samples, at []int) bool {
 	c := w.s.selection
 	hashes, all := make([]uint64, len(c.parts)), uint64(0) // hashes has an entry for each part

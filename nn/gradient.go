@@ -194,7 +194,7 @@ func (c *compiler) attentionBack(a *attention) {
 	}
 }
 
-// tables plans the gradients of the tables with rows that were added to a product.
+// tables plans the gradients of the tables (Positions and Embedding) with rows that were added to a product.
 func (c *compiler) tables(p *product) {
 	g, t, n := c.rooms[p.out].dSum, c.perRow(p.out), p.out.width
 	if p.position != nil {

@@ -207,7 +207,7 @@ func (j *joined) take(ctx context.Context) error {
 	return j.views[j.Rank()].model.become(ctx, j.views[0].model)
 }
 
-// told is the message about a rank's progress.
+// told is the message with a rank's progress.
 type told struct {
 	Losses []uint32 // as bits
 	Err    string

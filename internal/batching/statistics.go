@@ -88,7 +88,7 @@ func (n *Normalised) Statistics() (loader.Statistics, error) {
 	return s, nil
 }
 
-// lists are the statistics. values are those of a column, in the same order. The quantiles are last.
+// lists returns the lists of statistics, in the order of values. The quantiles are last.
 func (n *Normalised) lists() [8]*[]Number {
 	return [8]*[]Number{&n.Mean, &n.Std, &n.Min, &n.Max, &n.Q01, &n.Q10, &n.Q90, &n.Q99}
 }

@@ -32,7 +32,7 @@ type Operation struct {
 	plan  func(*ops.Device) (planned, error)
 }
 
-// planned is a plan for an operation. counts is nil if the operation counts nothing.
+// planned is a plan for an operation. counts reads the point counts after a run; it is nil if the operation counts no points.
 type planned struct {
 	*ops.Plan
 	counts func() (ops.VoxelCounts, error)

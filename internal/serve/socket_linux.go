@@ -12,7 +12,8 @@ import (
 // less than a poller.
 type socket struct{ fd int }
 
-// newSocket takes ownership of a descriptor, which must be one end of an inherited pair: see checkPair.
+// newSocket returns the socket for a descriptor, and owns it. The descriptor must be one end of an inherited pair, see checkPair; else the
+// error is a *SocketError.
 func newSocket(fd int) (*socket, error) {
 	err := checkPair(fd)
 	if err == nil {

@@ -151,7 +151,7 @@ func elements[T tensor.Element](t *tensor.Tensor, lo, hi int) ([]T, error) {
 	return tensor.Data[T](part)
 }
 
-// packet returns the size of a video's frame, and whether decoding can start there.
+// packet returns the size of a video's encoded frame in bytes, and whether decoding can start at it.
 func (p *packedFrames) packet(ctx context.Context, i int) (size uint32, begins bool, err error) {
 	b, err := p.ReadFrame(ctx, i)
 	return uint32(min(len(b), math.MaxUint32)), video.Begins(p.media.Encoding, b), err

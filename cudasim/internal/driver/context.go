@@ -19,7 +19,7 @@ func cuDevicePrimaryCtxRetain(d *Device, a []uintptr) code {
 	return put64(a[0], uint64(d.context))
 }
 
-// cuDevicePrimaryCtxRelease ends a hold. On a lost device it returns the fault's code, but the hold ends too.
+// cuDevicePrimaryCtxRelease ends one use of the primary context. On a lost device it returns the fault's code, but the use ends too.
 func cuDevicePrimaryCtxRelease(d *Device, _ []uintptr) code {
 	d.mu.Lock()
 	defer d.mu.Unlock()

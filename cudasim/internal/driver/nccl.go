@@ -30,7 +30,7 @@ type contribution struct {
 	stream   *stream
 }
 
-// nccl returns the table of NCCL's functions. The devices compute a sum at once, when its group ends.
+// nccl returns the table of NCCL's functions. The devices compute a sum at the end of its group (ncclGroupEnd).
 func (r *driver) nccl() (*cudadrv.FunctionTable, error) {
 	c := &collective{}
 	calls := map[string]func(a []uintptr) uintptr{

@@ -37,7 +37,7 @@ type barrier struct {
 
 // checkBlock is the state of the checks for a block.
 type checkBlock struct {
-	watching bool // observe must see every access
+	watching bool // every access must be observed
 	racing   bool
 	shadow   *shadow
 	syncs    map[uint64]clockSet // by address in shared memory

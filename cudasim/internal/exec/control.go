@@ -25,7 +25,7 @@ func WaitAhead(w *Warp, _ *Inst, _ uint32) Status {
 	return StatusNext
 }
 
-// BranchIndexed is brx: each lane goes to the target that its index in.A names.
+// BranchIndexed executes brx: each lane jumps to the target number in in.A.
 func BranchIndexed(w *Warp, in *Inst, exec uint32) Status {
 	if rest := w.mask &^ exec; rest != 0 {
 		w.groups = append(w.groups, group{pc: w.pc + 1, mask: rest})

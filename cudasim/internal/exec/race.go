@@ -9,13 +9,13 @@ import (
 	"github.com/robocache/robocache/cudasim/report"
 )
 
-// The race check follows the order of accesses. Each warp has a clock that ticks when the warp publishes its accesses: at barriers,
-// releases and collectives. For each other warp, a warp holds the clock up to which it has seen that warp. An access races with an
-// earlier access of another thread if the warp has not seen it, at least one of the two writes, and they are not both strong (atomic
-// accesses are strong). Collectives order the lanes of a warp.
+// The race check uses vector clocks. Each warp has a clock that ticks when the warp publishes its accesses: at barriers, releases and
+// collectives. A warp also keeps, for each other warp, the clock up to which it has seen that warp. Two accesses race if they are by
+// different threads, the later warp has not seen the earlier access, one of them writes, and not both are strong (atomic accesses are
+// strong). Collectives order the lanes of a warp.
 //
-// If the rules of PTX leave the order of two accesses open, the check takes them as ordered. So every report is a race, but the check
-// may miss one. Scopes count as wide enough. The check needs a single worker.
+// If PTX leaves the order of two accesses open, the check assumes that they are ordered. So every report is a race, but some races
+// are missed. All scopes count as wide enough. The check needs a single worker.
 
 // unseen reports whether an earlier access was made by another thread than me and is not yet seen by the warp of me.
 func (w *Warp) unseen(t, me *touch) bool {

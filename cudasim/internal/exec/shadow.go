@@ -12,7 +12,7 @@ type touch struct {
 	fixed  bool // a read through the read-only path: no write may follow in the launch
 }
 
-// cell holds the last writer, the last reader and the last reader of another warp for a range of bytes.
+// cell records the accesses to a range of bytes: the last write, the last read, and the last read by another warp.
 type cell struct{ w, r, r2 touch }
 
 const pageBytes = 256
@@ -118,7 +118,7 @@ func join(a, b []uint32) []uint32 {
 	return c
 }
 
-// learn adds the clocks of another warp.
+// learn merges the clocks of another warp into the set, keeping the later of each.
 func (s *clockSet) learn(o clockSet) {
 	if len(o) == 0 {
 		return

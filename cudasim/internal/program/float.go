@@ -91,7 +91,7 @@ func sum(a, b float64, mode rounding) float64 {
 	return s
 }
 
-// float compiles an operation with n floating-point sources from its forms: bits of f32, bits of f64, and doubles rounded to odd for
+// floatForms has the forms of an operation with n sources: on the bits of f32, on the bits of f64, and on doubles rounded to odd for
 // the half-precision formats. A nil form does not exist.
 type floatForms struct {
 	n    int

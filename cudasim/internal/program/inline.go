@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/internal/ptxparse"
 )
 
-// maxInlined bounds the size of an entry with all its calls inlined.
+// maxInlined limits the number of instructions in an entry after all its calls are inlined.
 const maxInlined = 1 << 20
 
 // inliner replaces each call by a copy of the function.
@@ -103,7 +103,8 @@ func (l *inliner) args(list []ptxparse.Operand, base int, vars map[*ptxparse.Var
 	return list
 }
 
-// call inlines the function that in calls.
+// call inlines the function that an instruction calls. It returns an *UnsupportedError for a recursive call, an unknown function, and
+// arguments that do not match the parameters.
 func (l *inliner) call(in ptxparse.Inst, chain []string) error {
 	refuse := func(format string, args ...any) error {
 		return &UnsupportedError{in.Line, in.Op, fmt.Sprintf(format, args...)}
