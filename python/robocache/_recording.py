@@ -253,7 +253,7 @@ class Recording:
         path: a file or folder: ULog, LeRobot, RLDS, HDF5 (robomimic, ALOHA, Isaac Lab), CALVIN, TUM, CSV, .npz, .safetensors, or a
             folder of such files, one episode each; robot logs as MCAP, ROS 1 bags or rosbag2.
         clock: the source of the times, one of `info.clocks`, for formats with several clocks. Default: the format's.
-        rate: steps per second, Hz, for a recording with neither times nor a rate.
+        rate: steps per second, Hz, for a format without times. It replaces the rate in the file, if any.
         strict: refuse a file with any damage. Else intact parts are read, and `Episode.damage` counts lost parts.
         framework: "numpy" or "torch", for arrays. NumPy has no bfloat16: its arrays are uint16 with the same bits.
         definitions: folders or files with message definitions (.msg, .idl), for logs without definitions of their types.

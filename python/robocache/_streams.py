@@ -133,6 +133,12 @@ class RecordedStream(_Table):
         times: [S], int64 nanoseconds, or float64 or float32 seconds if the file has seconds. They are as recorded, so they may decrease
             or repeat.
         inexact_integers: how many whole numbers the dtype cannot represent; they are rounded.
+
+    Example:
+        >>> import robocache as rc
+        >>> attitude = rc.Recording("flight.ulg")["vehicle_attitude"]
+        >>> attitude["q"].shape, attitude.times.dtype, round(attitude.rate, 1)
+        ((1298, 4), dtype('int64'), 204.6)
     """
 
     def __init__(self, sent: Mapping[str, Any], data: Any, maker: Maker, request: Request) -> None:
@@ -347,6 +353,12 @@ class Aligned(_OnClock):
     """A recording's streams on one clock, a mapping: ``aligned["imu"]`` is an `AlignedStream`.
 
     times is [T], with the dtype of the streams' times. report is a `Report`, which counts each target and sample.
+
+    Example:
+        >>> import robocache as rc
+        >>> aligned = rc.Recording("flight.ulg").align(hz=50, streams={"airspeed": "linear"}, max_gap=0.05)
+        >>> aligned["airspeed"].values.shape, int(aligned["airspeed"].valid.sum())
+        ((326, 4), 318)
     """
 
     def __init__(self, reply: Mapping[str, Any], data: Any, maker: Maker) -> None:
@@ -367,6 +379,12 @@ class Fused(_OnClock):
         times: [T]. values: [T,D], D the columns of all streams. columns: the D names, "STREAM.column".
         valid: bool [T,M], age: [T,M], pad: bool [T,M], for the M streams, as in `AlignedStream`.
         report: a `Report`, which counts each target and sample.
+
+    Example:
+        >>> import robocache as rc
+        >>> fused = rc.Recording("flight.ulg").fuse(hz=50, streams=["airspeed", "vehicle_attitude"])
+        >>> fused.values.shape, fused.valid.shape, fused.columns[0]
+        ((325, 13), (325, 2), 'airspeed.indicated_airspeed_m_s')
     """
 
     def __init__(self, reply: Mapping[str, Any], data: Any, maker: Maker) -> None:
