@@ -21,6 +21,21 @@ func (e *RefusedError) Error() string { return e.Err.Error() }
 // Unwrap returns the reason.
 func (e *RefusedError) Unwrap() error { return e.Err }
 
+// EmptyError reports an episode without samples.
+type EmptyError struct {
+	Damage dataset.Notes // the reason, if the file is damaged
+}
+
+func (e *EmptyError) Error() string {
+	if e.Damage == nil {
+		return "no samples"
+	}
+	return "no samples; lost: " + e.Damage.String()
+}
+
+// ErrorNotes returns the damage.
+func (e *EmptyError) ErrorNotes() dataset.Notes { return e.Damage }
+
 // EpisodeError reports an episode that ended a conversion.
 type EpisodeError struct {
 	Number int    // counted over all inputs

@@ -2,7 +2,6 @@ package convert
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -112,12 +111,4 @@ func short(e *dataset.Episode) error {
 		return nil
 	}
 	return found
-}
-
-// empty is the error for a recording without content, with its losses.
-func empty(e *dataset.Episode) error {
-	if damage := e.Notes.Damage(); damage != nil {
-		return fmt.Errorf("no samples; lost: %v", damage)
-	}
-	return errors.New("no samples")
 }

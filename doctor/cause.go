@@ -97,7 +97,7 @@ func union(event []Finding) Finding {
 	case f.gap != nil:
 		f.describeGap()
 	case f.Severity == Information:
-		f.describeUnfilled(text.Join(event, 20, ", ", func(o *Finding) string {
+		f.describeUnfilled(text.Join(event, mostNames, ", ", func(o *Finding) string {
 			if len(o.Columns) == 1 {
 				return o.Subject() + "." + o.Columns[0]
 			}

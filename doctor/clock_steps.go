@@ -99,7 +99,15 @@ func (x *examiner) jitter(c *clock) {
 	}
 	f := x.add(Jitter, c.stream, c.hi-c.lo, fmt.Sprintf("one step in twenty is %s or more away from the median of %s%s", span(c.stats.Jitter), span(c.stats.Median), c.sharers()))
 	f.whole(c.times[c.lo:c.hi])
-	f.draw = x.steps(c, nil)
+	draw, most := x.steps(c, nil), float64(c.stats.Median+3*c.stats.Jitter)/1e6
+	f.draw = func() *Plot { // a single gap would flatten the jitter
+		p := draw()
+		for i, y := range p.Lines[0].Y {
+			p.Lines[0].Y[i] = min(y, most)
+		}
+		p.Y = "step, ms (outliers cut off)"
+		return p
+	}
 }
 
 // coarse adds a finding if timestamps are rounded to a large part of their step.

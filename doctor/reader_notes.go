@@ -42,7 +42,9 @@ var problemKinds = map[dataset.Code]noteFinding{
 	dataset.CodeFileElsewhere:   {kind: MissingFile, what: "Move the files to that path, or correct data_path and chunks_size in meta/info.json: other readers open only that path."},
 	dataset.CodeVideoOverlap:    {kind: VideoDrift},
 	dataset.CodeTimestampColumn: {kind: FrameTime},
-	dataset.CodeColumnMissing:   {kind: Schema, severity: Warning}, dataset.CodeColumnType: {kind: Schema, severity: Warning}, // which loaders convert
+	dataset.CodeColumnMissing:   {kind: Schema, severity: Warning}, // which loaders convert
+	dataset.CodeColumnType: {kind: Schema, severity: Warning,
+		what: "Write the columns with the declared type, or declare the type that they have: a reader that trusts the declaration fails or loses digits."},
 	dataset.CodeColumnNone: {kind: Schema}, dataset.CodeColumnUndeclared: {kind: Schema}, dataset.CodeFileColumns: {kind: Schema},
 	dataset.CodeColumnIsVideo: {kind: Schema}, dataset.CodeSliceBeyond: {kind: Schema},
 }
@@ -119,12 +121,22 @@ func (x *examiner) noted() {
 		sum, at := int64(0), []dataset.Span{}
 		for _, d := range x.e.Dropouts {
 			sum += d.Duration
-			at = append(at, dataset.Span{From: d.Time, To: d.Time + d.Duration})
+			if x.within(d.Time) {
+				at = append(at, dataset.Span{From: d.Time, To: d.Time + d.Duration})
+			}
 		}
 		f := x.add(Dropout, "", n, "the recorder noted that it lost data "+text.Count(n, "time", "times")+", for "+span(sum)+" together")
 		f.cover(at...)
 	}
 	x.empty()
+}
+
+// within reports whether a time lies in a clock with several samples. A recorder estimates the time of lost data, and a topic with a
+// single sample from another clock misleads it.
+func (x *examiner) within(t int64) bool {
+	return slices.ContainsFunc(x.clocked, func(c *clock) bool {
+		return len(c.times) > 1 && c.times[0] <= t && t <= c.times[len(c.times)-1]
+	})
 }
 
 // besides reports whether an array has so few or so many rows, compared with the episode's steps, that it is no series, such as a

@@ -37,7 +37,7 @@ type room struct {
 // available returns the host's free memory in bytes; tests replace it.
 var available = tensor.Available
 
-// compile makes the plans.
+// compile makes the step's plans and allocates their tensors.
 func (s *Step) compile(ctx context.Context) error {
 	c := &compiler{Step: s, ctx: ctx, nn: s.model.nn, rooms: map[*value]*room{}, room: math.MaxInt64}
 	if s.model.params.OnHost() {

@@ -156,7 +156,7 @@ func (c *compiler) matMul(job *backend.MatMulJob) {
 }
 
 // cutBack plans the gradient of tokens before a LastToken or a Flatten. With LastToken it is 0 for the other tokens. If a norm
-// computed the tokens, it returns the gradient, in F32.
+// computed the tokens, it returns the gradient, in F32, otherwise nil.
 func (c *compiler) cutBack(v *value, r *room, normed bool, out backend.Dropout) []*tensor.Tensor {
 	job := c.through(v.cut.products[0])
 	if normed {

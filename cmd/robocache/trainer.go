@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/robocache/robocache/internal/schema"
@@ -114,7 +115,7 @@ func (w *trainer) write() error {
 		writeSkills(&b, o.Evaluation, o.Ridge, o.Mean)
 	}
 	if o.Output != "" {
-		fmt.Fprintf(&b, "wrote %s\n", o.Output)
+		fmt.Fprintf(&b, "wrote %s, the losses in %s\n", o.Output, filepath.Join(o.Output, lossPicture))
 	}
 	_, err := w.app.Out.Write(b.Bytes())
 	return err

@@ -287,9 +287,7 @@ func (w *walker) end() (int64, *Footer, error) {
 			return size - footerSize - int64(len(Magic)), f, nil
 		}
 	}
-	bad := broken(dataset.ErrTruncated, size, "end of the file", "no footer", "one, and the magic")
-	bad.Err = io.ErrUnexpectedEOF
-	w.damage.AddDamage(dataset.CodeNotClosed, 0, bad)
+	w.damage.AddDamage(dataset.CodeNotClosed, 0, broken(dataset.ErrTruncated, size, "end of the file", "no footer", "one"))
 	return size, nil, nil
 }
 

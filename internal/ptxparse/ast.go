@@ -20,8 +20,8 @@ type Module struct {
 type Var struct {
 	Name        string
 	Space       string // global, const, shared, local or param
-	Type        string // type of an element, without the dot
-	Size, Align int    // bytes of the whole variable; Size is 0 for an array without a length
+	Type        string // element type, without the dot
+	Size, Align int    // bytes for the whole variable; Size is 0 for an array without a length
 	Extern      bool
 	Data        []byte // initial value; nil if there is none
 	Relocs      []Reloc
@@ -64,7 +64,7 @@ type Inst struct {
 	Args     []Operand
 }
 
-// Kind is the form of an operand, and selects the fields of Operand that are set.
+// Kind is an operand's form, and selects the fields in Operand that are set.
 type Kind uint8
 
 const (
@@ -102,10 +102,10 @@ type Entry struct {
 	Name       string
 	Params     []Param
 	MaxThreads int      // product of .maxntid; 0 if there is none
-	Opcodes    []string // each opcode with its qualifiers, once, in order of appearance
+	Opcodes    []string // each opcode with its qualifiers, once, in the text's order
 }
 
-// Param is one kernel parameter. A struct is an array of bytes: its Type is b8, and Size is the size of the struct.
+// Param is one kernel parameter. A struct counts as a byte array: Type is b8, and Size is the struct's size.
 type Param struct {
 	Type        string // without the dot
 	Size, Align int

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// maxRegs is the largest number of registers that this package accepts in a function.
+// maxRegs limits the registers in a function.
 const maxRegs = 1 << 20
 
 // symbol is a declared name: a variable, one or more registers, or a list of branch targets.
 type symbol struct {
 	v    *Var
 	reg  int // first register, if v is nil and targets is nil
-	n    int // for a range %r<n>, the number of registers; 0 for a single register
+	n    int // for a range %r<n>, its register count; 0 for a single register
 	tab  []labelRef
 	tabs bool
 }
@@ -282,7 +282,7 @@ func (p *parser) labelOrInst() error {
 	return p.advance()
 }
 
-// label sets the kind of an operand that is an undeclared name: a function in a call, a list of targets in brx, otherwise a label.
+// label sets the operand kind for an undeclared name: a function in a call, a list of targets in brx, otherwise a label.
 func (p *parser) label(inst, arg, line int) {
 	in := &p.f.Body[inst]
 	o := &in.Args[arg]

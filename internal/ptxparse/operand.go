@@ -1,6 +1,6 @@
 package ptxparse
 
-// maxNesting is the largest depth of braces and parentheses in operands.
+// maxNesting limits the depth to which braces and parentheses nest in operands.
 const maxNesting = 2
 
 // operand parses one operand. An undeclared name becomes a label.

@@ -61,7 +61,7 @@ func (p *parser) variables(space string, extern bool) ([]*Var, error) {
 func (p *parser) variable(space string) (*Var, error) {
 	v := &Var{Space: space, Line: p.tok.line}
 	lanes := 1
-	pointee := false // after .ptr, .align is the alignment of the memory that the pointer refers to
+	pointee := false // after .ptr, .align applies to the memory that the pointer refers to
 	for strings.HasPrefix(p.tok.text, ".") {
 		line := p.tok.line
 		w, err := p.word("a type")
@@ -88,7 +88,7 @@ func (p *parser) variable(space string) (*Var, error) {
 			lanes = 4
 		case typeSizes[w[1:]] != 0:
 			v.Type, v.Size = w[1:], typeSizes[w[1:]]
-		case pointee: // the state space of the memory that the pointer refers to
+		case pointee: // the state space that the pointer refers to
 		default:
 			return nil, p.errorf(line, "unknown type %q", w)
 		}

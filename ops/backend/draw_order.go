@@ -196,7 +196,7 @@ func (e *Epoch) Shard(slot int64) (first, n int64) {
 // Sharding is the division of an epoch into shards. A shard is limited to the epoch's windows, and a group to the
 // number of shards. These limits do not change the order, but keep all numbers below 2^63.
 type Sharding struct {
-	Windows int64 // in a whole shard
+	Windows int64 // windows in a whole shard
 	Whole   int64 // number of whole shards
 	Mix     int64 // shards in a group
 	Span    int64 // positions in a group
@@ -210,8 +210,8 @@ func (o *DrawOrder) Sharding() Sharding {
 	return Sharding{w, n / w, k, k * w}
 }
 
-// Lane numbers distinguish the permutations of one epoch: 0 permutes all windows, laneShards the shards, laneGroups and the following
-// the positions in each group, laneSources and the following the windows in each source of a mixture.
+// laneShards, laneGroups and laneSources are lane numbers, which distinguish the permutations of one epoch. Lane 0 permutes all
+// windows, laneShards the shards, laneGroups+g the positions in group g, and laneSources+d the windows in source d of a mixture.
 const laneShards, laneGroups, laneSources = 1, 2, 1 << 32
 
 const feistelKeys = 4

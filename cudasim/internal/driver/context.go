@@ -95,7 +95,7 @@ func cuCtxSynchronize(d *Device, a []uintptr) code {
 	return d.lost()
 }
 
-// priorities: lower goes first. The device ignores them.
+// cuCtxGetStreamPriorityRange returns the range of priorities, where lower numbers go first. The device ignores them.
 func cuCtxGetStreamPriorityRange(d *Device, a []uintptr) code {
 	if a[0] != 0 {
 		put32(a[0], 0)

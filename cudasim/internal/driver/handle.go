@@ -42,7 +42,7 @@ func (d *Device) add(k kind, value any, size int64) uintptr {
 	return d.next
 }
 
-// lookup returns the value of a handle. ok is false if the handle is unknown or its value has another type than T.
+// lookup returns the value of a handle, or false if the handle is unknown or its value has another type than T.
 func lookup[T any](d *Device, h uintptr) (T, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -61,7 +61,7 @@ func (r *driver) drop(h uintptr) {
 	delete(r.open, h)
 }
 
-// text keeps a C string for the device's life, and returns its address.
+// text returns the address of a copy of s as a C string, which lives as long as the driver. Equal strings share one copy.
 func (d *Device) text(s string) uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -19,14 +19,14 @@ func pages(n uint64) []byte {
 // hosts is the host memory that kernels can access. All devices can access memory that one of them pins or registers.
 type hosts struct {
 	mu     sync.Mutex
-	blocks map[uintptr]*hostBlock // by address
+	blocks map[uintptr]*hostBlock // by host address
 }
 
 // hostBlock is one range of host memory.
 type hostBlock struct {
 	handle     uintptr
 	bytes      []byte // keeps the memory alive
-	base       uint64 // its address in the space
+	base       uint64 // address in the simulated address space
 	device     uint64 // the device address of its first byte
 	registered bool
 }

@@ -13,13 +13,13 @@ type deviceMemory struct {
 	total     uint64
 	pool      uintptr // handle
 	mu        sync.Mutex
-	used      uint64 // of the pool
+	used      uint64 // bytes in use from the pool
 	cached    uint64 // bytes that the pool keeps for later allocations
 	unpooled  uint64 // bytes from cuMemAlloc, which are in no pool
 	usedHigh  uint64
 	heldHigh  uint64
 	threshold uint64
-	blocks    map[uint64]*holding // by address, of every kind
+	blocks    map[uint64]*holding // allocations of every kind, by address
 	adopted   map[uint64]uintptr  // handles of another driver's memory, by address
 }
 

@@ -29,8 +29,8 @@ type library struct{ module *module }
 
 // function is a kernel of a module.
 type function struct {
-	handle   uintptr // as a CUkernel
-	inner    uintptr // as a CUfunction
+	handle   uintptr // handle as a CUkernel
+	inner    uintptr // handle as a CUfunction
 	dev      *Device
 	module   *module
 	kernel   *exec.Kernel

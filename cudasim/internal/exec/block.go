@@ -40,7 +40,7 @@ type checkBlock struct {
 	watching bool // every access must be observed
 	racing   bool
 	shadow   *shadow
-	syncs    map[uint64]clockSet // by address in shared memory
+	syncs    map[uint64]clockSet // released clocks, by address in shared memory
 }
 
 // bulkCopy is a cp.async.bulk. The block waits for it through an mbarrier or a bulk group.

@@ -29,7 +29,7 @@ func (w *Warp) unseen(t, me *touch) bool {
 func (w *Warp) unknown(t *touch) bool {
 	warps, block := w.b.run.warps, w.b.index
 	index := t.warp - 1 - uint32(block)*warps
-	if index >= warps { // of another block
+	if index >= warps { // the other warp is in another block
 		block, index = uint64((t.warp-1)/warps), (t.warp-1)%warps
 	}
 	clocks := w.known[block]
@@ -117,7 +117,8 @@ func width64(size uint64) uint64 {
 	return 1<<(8*size) - 1
 }
 
-// race is the fault of two unordered accesses.
+// race sets the fault for two unordered accesses, and returns the status of a fault. t is the earlier access; wrote reports whether
+// it was a write.
 func (w *Warp) race(in *Inst, m *memory.Allocation, sp SpaceKind, lane int, n uint64, kind accessKind, t touch, wrote bool) Status {
 	st := w.badAddress(report.Race, in, lane, sp, m.Addr+w.ofs[lane], n)
 	r := w.b.run

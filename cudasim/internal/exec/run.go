@@ -63,7 +63,7 @@ func (m *Machine) Run(l *Launch) (*report.Counters, *report.Fault) {
 	return &r.total.Counters, r.fault
 }
 
-// neverWaited is the fault of a launch that may begin early if no thread waited for the launch before it.
+// neverWaited returns the fault for a launch that could begin early, but has no thread that waited for the launch before it.
 func (r *launchRun) neverWaited() *report.Fault {
 	line := int(r.Kernel.Code[len(r.Kernel.Code)-1].Line)
 	return &report.Fault{Kind: report.NeverWaited, Kernel: r.Kernel.Name, Line: line, Text: TrimmedLine(r.Kernel.Source, line),
@@ -145,7 +145,7 @@ func (r *launchRun) work(capacity uint64) {
 	}
 }
 
-// start makes the next block resident, and returns nil if none is left.
+// start makes the next block resident and returns it, or returns nil if all blocks have started.
 func (r *launchRun) start(spare *[]*block, counts *tally) *block {
 	i := r.next.Add(1) - 1
 	if i >= r.blocks {

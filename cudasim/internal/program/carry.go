@@ -89,7 +89,7 @@ func compileCarry(c *compiler) {
 	c.emit(in)
 }
 
-// carryReg returns the predicate that stands for the condition code.
+// carryReg returns the predicate register for the condition code, which it adds on its first call.
 func (c *compiler) carryReg() int32 {
 	if c.cc < 0 {
 		c.cc = c.temp("pred")
@@ -97,7 +97,7 @@ func (c *compiler) carryReg() int32 {
 	return c.cc
 }
 
-// high returns a function for the upper half of the product of two values of a type.
+// high returns a function for the upper half of a product; both factors have type t.
 func high(t string) func(a, b uint64) uint64 {
 	n := 8 * ptxparse.TypeSize(t)
 	switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/internal/ptxparse"
 )
 
-// maxInlined limits the number of instructions in an entry after all its calls are inlined.
+// maxInlined limits the instructions in an entry after all its calls are inlined.
 const maxInlined = 1 << 20
 
 // inliner replaces each call by a copy of the function.
@@ -31,7 +31,8 @@ func inline(m *ptxparse.Module, f *ptxparse.Func) (*ptxparse.Func, error) {
 
 func isCall(op string) bool { return op == "call" || strings.HasPrefix(op, "call.") }
 
-// body appends f's instructions. chain holds the functions that are being expanded.
+// body appends f's instructions to the result, with its calls inlined. chain has the names of the functions that are being inlined,
+// to find recursion.
 func (l *inliner) body(f *ptxparse.Func, vars map[*ptxparse.Var]*ptxparse.Var, chain []string) error {
 	base := len(l.out.Regs)
 	l.out.Regs = append(l.out.Regs, f.Regs...)

@@ -114,8 +114,8 @@ func writesTo(line, register string) bool {
 	return m != nil && mentions(m[1], register)
 }
 
-// written returns the line before i that assigns a simple value to a register, if there is no branch or label between the two lines.
-// It returns -1 if there is no such line.
+// written returns the index of the line before i that assigns a simple value to a register, if there is no branch or label between
+// the two lines. It returns -1 if there is no such line.
 func written(lines []string, from, i int, register string) int {
 	for i--; i > from && !newBlock.MatchString(lines[i]); i-- {
 		if writesTo(lines[i], register) {

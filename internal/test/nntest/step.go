@@ -173,7 +173,7 @@ func (c stepCase) check(t *testing.T, got map[string][]float64) {
 		}
 	}
 	for r := 1; r < c.ranks; r++ {
-		assert.Equal(t, fmt.Sprint(got["squares0"]), fmt.Sprint(got[fmt.Sprint("squares", r)]), "those of rank %d", r) // of which some are no numbers
+		assert.Equal(t, fmt.Sprint(got["squares0"]), fmt.Sprint(got[fmt.Sprint("squares", r)]), "those of rank %d", r) // some are NaN
 	}
 	for i, s := range got["squares0"] {
 		lo, hi := i*backend.NormChunk, min((i+1)*backend.NormChunk, c.p)

@@ -172,7 +172,7 @@ func feistel(seed uint64, epoch int64, lane uint64, n, position int64) int64 {
 	return int64(x)
 }
 
-// fault is the first wrong value by class, stream and episode.
+// fault returns the error for the first wrong value by class, stream and episode, or nil.
 func (c *drawing) fault() *ops.ValueError {
 	wrong := func(arg string, row, index int, kind error) *ops.ValueError {
 		return &ops.ValueError{Op: "Draw", Arg: arg, Row: row, Index: index, Kind: kind}

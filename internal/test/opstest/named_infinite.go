@@ -19,7 +19,7 @@ func infiniteLines(test visit) {
 			r := rng(uint64(150 + i))
 			targets := uniformValues(r, 2*n)
 			for i := range targets {
-				targets[i] = (targets[i] + 1) / 2 * n // of -1 to 1
+				targets[i] = (targets[i] + 1) / 2 * n // values from -1 to 1 become times from 0 to n
 			}
 			c := &resampling{Name: fmt.Sprint("infinite lines ", in, edge), Times: vals(clockDTypes[1+(i+k)%2], count0(n), n), Opts: ops.ResampleOptions{Edge: edge}}
 			c.Targets = vals(c.Times.dtype, append(targets, -1, -.5, n+1), 2*n+3)

@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Jobs that write nothing are checked as others are: what their offsets and timestamps must be does not depend on the targets.
+// Jobs that write nothing are checked like others: the rules for offsets and timestamps do not depend on the targets.
 
 // notNought has values that the single offset of a job without rows must not have.
 var notNought = []int64{7, 1, -1, math.MinInt64, math.MaxInt64}

@@ -25,7 +25,7 @@ type cell struct {
 	goName, goType string // for one element
 	of             *structure
 	dims           []int
-	offset, size   int // of the whole field
+	offset, size   int // of the whole field, in bytes
 }
 
 type layout struct {
