@@ -14,7 +14,7 @@ import (
 	"github.com/robocache/robocache/internal/fault"
 )
 
-// foreign returns an error if there is something at the output that no conversion with this head has made.
+// foreign returns an *OptionError if the output folder has files and they are not from a conversion with this head, shards aside.
 func (p *place) foreign(head Head) error {
 	if p.marker == "" {
 		return nil
@@ -90,7 +90,7 @@ func (p *place) heads() (list []Head, err error) {
 	return list, err
 }
 
-// otherwise lists the settings in which two heads differ. Settings of a target and keys of a plan are listed by name.
+// otherwise returns a text that lists the settings in which two heads differ: options of the target and keys of the plan by name.
 func otherwise(is, want Head) string {
 	var list []string
 	differ := func(name string, got, want any) {

@@ -23,7 +23,8 @@ func (e *ClockError) Error() string {
 // Unwrap returns dataset.ErrMissing.
 func (e *ClockError) Unwrap() error { return dataset.ErrMissing }
 
-// oneClock returns the times of an episode's rows, or two streams that have other times than each other. Clouds have no rows.
+// oneClock returns the common times of all streams and media, ns, and empty names. If two of them have different times, the times are nil,
+// and a and b are their names. Clouds have no rows, so an episode with clouds has no common clock.
 func oneClock(e *dataset.Episode) (times []int64, a, b string) {
 	first := ""
 	same := func(name string, own []int64) bool {

@@ -43,6 +43,8 @@ func TestTheFlightLogHasOneFindingForEachCause(t *testing.T) {
 	assert.Equal(t, []string{"ekf_gps_drift"}, drift.Streams, "a pause at another time")
 	assert.Equal(t, []any{NaN, Information, 37}, []any{unfilled.Kind, unfilled.Severity, len(unfilled.Columns)})
 	assert.Contains(t, unfilled.Columns, "battery_status.temperature")
+	scattered := r.Findings[slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Kind == Jitter })].Plot.Lines[0].Y
+	assert.Less(t, slices.Max(scattered), 10.0, "ms: the pause of 164 ms would flatten the jitter")
 	assert.Equal(t, []Number{{Error, 0}, {Warning, 5}, {Information, 1}}, r.Tally())
 }
 

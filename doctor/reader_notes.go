@@ -93,7 +93,7 @@ func (x *examiner) noted() {
 	for _, n := range x.e.Notes.Damage() {
 		kind := cmp.Or(damageKinds[n.Code], Damaged)
 		if (kind == VideoDrift || kind == VideoCount) && x.has(Duplicate, BackStep, FPSMismatch, TimeUnit, Float32Clock) {
-			continue // of rows with wrong times: other findings show once these are mended
+			continue // the times are wrong: other findings appear after they are corrected
 		}
 		x.list = append(x.list, findingOf(kind, &n))
 		x.list[len(x.list)-1].At = x.timeOf(n.Row)
@@ -175,12 +175,12 @@ func (x *examiner) empty() {
 	}
 }
 
-// has reports whether a finding of one of these kinds was made.
+// has reports whether the episode has a finding of one of these kinds.
 func (x *examiner) has(kinds ...Kind) bool {
 	return slices.ContainsFunc(x.list, func(f *Finding) bool { return slices.Contains(kinds, f.Kind) })
 }
 
-// holds reports whether the episode has a sample of anything.
+// holds reports whether the episode has any sample, frame or cloud.
 func (x *examiner) holds() bool {
 	for _, n := range x.lengths() {
 		if n > 0 {
@@ -190,7 +190,7 @@ func (x *examiner) holds() bool {
 	return false
 }
 
-// lengths are how many samples, frames and clouds there are of each stream.
+// lengths yields the name of each stream, camera and cloud series with its number of samples, frames or clouds.
 func (x *examiner) lengths() iter.Seq2[string, int] {
 	return func(yield func(string, int) bool) {
 		for i := range x.e.Streams {
@@ -211,7 +211,7 @@ func (x *examiner) lengths() iter.Seq2[string, int] {
 	}
 }
 
-// timeOf returns the time of a row of the episode, nil if there is none.
+// timeOf returns a list with the time of a row in the episode, ns; nil if it has none.
 func (x *examiner) timeOf(row dataset.Row) []int64 {
 	if i, ok := row.Index(); ok && len(x.e.Streams) > 0 {
 		if times := x.times[x.e.Streams[0].Name]; i < len(times) {
@@ -239,7 +239,7 @@ func problem(n *dataset.Note, path string) Finding {
 	return *f
 }
 
-// unread is the finding of an episode that cannot be read.
+// unread returns the finding about an episode that cannot be read.
 func unread(number int, err error, path string) Finding {
 	kind := Unreadable
 	var collapsed *dataset.CollapsedError

@@ -117,7 +117,7 @@ func (c *conversion) named() error {
 	return nil
 }
 
-// which returns the range of shards that this program makes.
+// which returns the range of shards that this program makes: begin to end-1.
 func (c *conversion) which(given func(string) bool, remark func(string, ...any)) (begin, end int, err error) {
 	switch {
 	case given("shard"):

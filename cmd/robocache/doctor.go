@@ -149,7 +149,7 @@ func (a *app) examine(ctx context.Context, p *physician, path string) (*doctor.R
 	}})
 }
 
-// colours are those of severities on a terminal.
+// colours has the terminal colours by severity.
 var colours = map[doctor.Severity]int{doctor.Error: cli.Red, doctor.Warning: cli.Yellow}
 
 // printFindings prints the findings as text.
