@@ -274,7 +274,7 @@ func (r *Report) clock() string {
 	return s
 }
 
-// outside returns a line about the streams that shorten a clock by a tenth of the recording or more, or nothing.
+// outside returns a line about the streams that shorten a clock by a tenth of the recording and a second or more, or nothing.
 func (r *Report) outside() string {
 	c := &r.Clock
 	first, _ := c.First.(int64)
@@ -286,11 +286,12 @@ func (r *Report) outside() string {
 		}
 	}
 	share := 1 - float64(last-first)/float64(max(hi-lo, 1))
-	if !ok || c.BeginsWith == "" || c.EndsWith == "" || share < 0.1 {
+	if !ok || c.BeginsWith == "" || c.EndsWith == "" || share < 0.1 || hi-lo-(last-first) < 1e9 {
 		return ""
 	}
-	return fmt.Sprintf("%.0f %% of the time from %s to %s s is outside, because each stream must have samples: without %s or %s there is more\n",
-		100*share, cover.Seconds(lo), cover.Seconds(hi), printed.Text(c.BeginsWith), printed.Text(c.EndsWith))
+	ends := slices.Compact([]string{c.BeginsWith, c.EndsWith})
+	return fmt.Sprintf("%.0f %% of the time from %s to %s s is outside, because each stream must have samples: without %s there is more\n",
+		100*share, cover.Seconds(lo), cover.Seconds(hi), printed.Text(strings.Join(ends, " or ")))
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
