@@ -96,7 +96,7 @@ func TestOneBrokenRecordingOfSeveralCostsItself(t *testing.T) {
 	require.NoError(t, os.WriteFile(broken, []byte("no recording at all"), 0o600))
 	stdout, _ := good(t, "doctor", broken, "../../examples/data/g1")
 	assert.Contains(t, stdout, "unreadable      "+broken)
-	assert.Contains(t, stdout, "1 error and 0 warnings in 3 episodes")
+	assert.Contains(t, stdout, "1 error and 0 warnings in 4 episodes")
 	code, _, _ := execute("doctor", broken)
 	assert.Equal(t, exitInput, code)
 	code, _, _ = execute("doctor", filepath.Join(t.TempDir(), "none"), "../../examples/data/g1")
