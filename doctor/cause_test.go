@@ -34,6 +34,7 @@ func TestTheFlightLogHasOneFindingForEachCause(t *testing.T) {
 	}, streams)
 	assert.Equal(t, map[Kind]int{Gap: 10, Jitter: 3623, Dropout: 1, NaN: 833, AngleWrap: 4}, counts)
 	require.Len(t, r.Findings, 6)
+	assert.Empty(t, r.Findings[3].At, "the recorder took the time of the lost data from a topic with another clock")
 	f, drift, unfilled := r.Findings[0], r.Findings[1], r.Findings[5]
 	assert.Equal(t, []int{9, 9, 1}, []int{len(f.Streams), f.Count, len(f.Places())}, "streams that pause together")
 	assert.Contains(t, f.Why, "at the same time, 9 steps are longer than 20 ms to 151 ms")

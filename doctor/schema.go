@@ -12,13 +12,14 @@ import (
 	"github.com/robocache/robocache/internal/text"
 )
 
-// The rules of the comparison of episodes and datasets.
+// The rules for comparing episodes and datasets.
 const (
 	otherRate = 1.25 // ratio of two rates that is a difference
 	inCommon  = 0.5  // least share of the streams of the smaller dataset that both have if they are of one robot
 )
 
-// schema compares the streams of each episode with those of the first episode that has them, and the streams of datasets with each other.
+// schema compares each episode's streams with the same streams in the first episode that has them, and one dataset's streams with
+// another's.
 type schema struct {
 	path     string
 	declared bool     // the dataset declares its rate and features; the reader and the checks of clocks compare these
@@ -244,7 +245,8 @@ func (s *schema) found() (list []Finding) {
 	return list
 }
 
-// missingStreams reports streams with a rate that most episodes have and some lack. Streams that the same episodes lack are one finding.
+// missingStreams returns findings about streams with a rate that most episodes have and some lack. Streams that the same episodes lack are
+// one finding.
 func (s *schema) missingStreams() (list []Finding) {
 	type group struct {
 		missing int

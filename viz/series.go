@@ -152,8 +152,8 @@ func pick(cols [][]float64, held []bool) []int {
 	return show
 }
 
-// gapsOf returns the intervals between neighbours that are more than limit seconds apart, and the limit. Limit 0 is three times
-// the median step.
+// gapsOf returns the intervals between neighbouring times that are longer than limit, in seconds, and the limit. If limit is 0, it is
+// three times the median step.
 func gapsOf(x []float64, limit float64) ([][2]float64, float64) {
 	steps := make([]float64, 0, len(x))
 	for i := 1; i < len(x); i++ {

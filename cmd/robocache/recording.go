@@ -31,7 +31,7 @@ type recording struct {
 	episode *dataset.Episode
 	plan    align.Plan
 	used    []string // arrays of an .npz file that are used
-	ignored []string // and the other arrays
+	ignored []string // the arrays that are not used
 	notes   noteList
 	fused   *align.Fused
 	apart   *align.Resampled
@@ -62,7 +62,7 @@ func loadRecording(r *request) (*work, error) {
 	return &work{j}, d.Close()
 }
 
-// loadStreams reads an archive with streams.
+// loadStreams reads an archive with streams for resample or fuse. If it has no usable stream, the error names the reasons.
 func loadStreams(r *request) (_ *work, err error) {
 	defer dataset.Watched(r.in, &err)()
 	file, err := npz.Open(r.in)
@@ -247,7 +247,7 @@ func (j *recording) damaged(err error) error {
 	return err
 }
 
-// array returns the archive's array that a stream's error is about.
+// array returns the name of the archive's array that a stream's error is about.
 func (j *recording) array(e *align.StreamError) string {
 	name := cmp.Or(e.Arg, ops.Argument(e))
 	switch name[strings.LastIndexByte(name, '.')+1:] {
