@@ -45,7 +45,7 @@ func told(d dataset.Dataset, root string) string {
 	ctx := context.Background()
 	fmt.Fprintf(&b, "%s %s %d\n%+v\n", d.Name(), d.Format(), d.Len(), d.Info())
 	episodes := dataset.Episodes(ctx, d)
-	if most := thorough.Of(12, d.Len()); d.Len() > most {
+	if most := thorough.Of(10, d.Len()); d.Len() > most {
 		episodes = func(yield func(*dataset.Episode, error) bool) {
 			for i := range most {
 				if !yield(d.Episode(ctx, i*d.Len()/most)) {
