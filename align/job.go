@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// job is an episode with a plan.
+// job is the work of putting one episode on a plan's clock.
 type job struct {
 	plan    Plan
 	snap    ops.Limit

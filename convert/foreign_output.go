@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/internal/fault"
 )
 
-// foreign returns an error if there is something at the output that no conversion with this head has made.
+// foreign returns an *OptionError if the output folder has files and they are not from a conversion with this head, shards aside.
 func (p *place) foreign(head Head) error {
 	if p.marker == "" {
 		return nil
@@ -88,7 +88,7 @@ func (p *place) heads() (list []Head, err error) {
 	return list, err
 }
 
-// otherwise returns the settings in which two heads differ.
+// otherwise returns a text that lists the settings in which two heads differ.
 func otherwise(is, want Head) string {
 	for _, c := range []struct {
 		what      string

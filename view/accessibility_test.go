@@ -175,8 +175,11 @@ func theKeyboardReachesEverything(t *testing.T, p *browsertest.Page) {
 func TestPagesForTroubleNameTheCure(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	b := browsertest.Start(t)
-	d := robots(t, 3)
+	d := robots(t, 4)
 	d.list[0] = func() (*dataset.Episode, error) { return &dataset.Episode{Name: "run_0"}, nil }
+	d.list[3] = func() (*dataset.Episode, error) {
+		return &dataset.Episode{Name: "run_3", Notes: dataset.Notes{{Code: dataset.CodeNotClosed, Count: 1}}}, nil
+	}
 	viewer := serve(t, d, Options{})
 	server := httptest.NewServer(viewer)
 	at := server.Listener.Addr().String()
@@ -190,9 +193,18 @@ func TestPagesForTroubleNameTheCure(t *testing.T) {
 		assert.False(t, evaluated[bool](p, `document.querySelector("#streams").checkVisibility()`))
 		assert.Empty(t, p.Violations(), title)
 	}
+	shown("run_0 is empty", "the episode has no samples", "its topics were published")
+	p.Eval(`location.hash = "e=3"`, nil)
+	shown("run_3: no sample can be read", "never closed", "Copy the file again")
+	assert.NotContains(t, evaluated[string](p, `document.querySelector("#message").textContent`), "topics")
+	p.Eval(`location.hash = "e=0"`, nil)
 	shown("run_0 is empty", "the episode has no samples", "Leave the episode out")
 	p.Key("j")
 	shown("Episode 1 cannot be read", "header", "Copy the file again", "try again")
+	assert.Contains(t, evaluated[string](p, `document.querySelector("#side").textContent`), "unreadable")
+	p.Key("m")
+	assert.Equal(t, "★", evaluated[string](p, `document.querySelector("#mark").textContent`))
+	p.Key("m")
 	readable := d.list[2]
 	d.list[1] = readable
 	p.Eval(`document.querySelector("#message button").click()`, nil)

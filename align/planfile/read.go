@@ -27,13 +27,13 @@ func Read(path string) (align.Plan, error) {
 	return Parse(path, text)
 }
 
-// maxPlan is how long a plan file may be: the parser's memory grows with it.
+// maxPlan limits a plan file, in bytes, because the parser's memory grows with it.
 const maxPlan = 1 << 20
 
-// maxDepth is how deep a plan may nest: the parser's memory grows with the square.
+// maxDepth limits the nesting of a plan file, because the parser's memory grows with the square of the depth.
 const maxDepth = 100
 
-// Parse reads the text of a plan file. path is used in errors.
+// Parse reads the text of a plan file. path is for errors, which are those of Read.
 func Parse(path string, text []byte) (align.Plan, error) {
 	d := &decoder{path: path, at: map[string]ast.Node{}, keys: map[string]ast.Node{}}
 	if len(text) > maxPlan {
@@ -77,7 +77,7 @@ func Parse(path string, text []byte) (align.Plan, error) {
 	return p, nil
 }
 
-// newOrigin returns the places of the keys that a decoder has read.
+// newOrigin returns the lines and columns of the keys that a decoder has read from a file.
 func newOrigin(path string, d *decoder) *planorigin.Origin {
 	o := &planorigin.Origin{Path: path, Values: map[string][2]int{}, Keys: map[string][2]int{}}
 	for to, from := range map[*map[string][2]int]map[string]ast.Node{&o.Values: d.at, &o.Keys: d.keys} {

@@ -32,11 +32,13 @@ async function open(number, at = {}, entry = true) {
     } while (compared !== state.compared);
   } catch (e) {
     if (wanted !== number || !(e instanceof Refused)) return;
-    Object.assign(state, { episode: null, playing: false, loop: null });
+    const failed = { kind: 'unreadable', severity: 'error', streams: [], ranges: [], count: 1, why: e.message, what_to_do: e.cure ?? '' };
+    Object.assign(state, { episode: null, failed, playing: false, loop: null });
     tell('closed');
     moved();
     $('episode').textContent = `${number}`;
     $('task').textContent = '';
+    star();
     trouble.unreadable(number, e, () => open(number));
     remember();
     return;
@@ -187,7 +189,7 @@ addEventListener('keydown', e => {
   }
   if ((e.key === ' ' || e.key === 'Enter') && control.matches('button, input')) return; // it presses the control
   const do_ = keys[e.key];
-  if (!do_ || !state.dataset || !state.episode && !'jk/?ArrowDownArrowUp'.includes(e.key)) return;
+  if (!do_ || !state.dataset || !state.episode && !'jkmt/?ArrowDownArrowUp'.includes(e.key)) return;
   e.preventDefault();
   do_(e);
 });

@@ -10,7 +10,10 @@ function draw() {
   const all = state.dataset.findings;
   if (all.length) side.append(make('h2', { textContent: count(all.length, 'finding') + ' about the dataset' }), ...all.slice(0, 30).map(f => card(f, -2)));
   if (all.length > 30) side.append(make('p', { className: 'soft', textContent: `and ${all.length - 30} more, which robocache doctor lists` }));
-  if (!e) return;
+  if (!e) {
+    if (state.failed) side.append(make('h2', { textContent: '1 finding' }), card(state.failed, -2));
+    return;
+  }
   side.append(make('h2', { textContent: e.findings.length ? count(e.findings.length, 'finding') : 'No findings' }));
   e.findings.forEach((f, i) => side.append(card(f, i)));
   const facts = [];
