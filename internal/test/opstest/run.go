@@ -203,8 +203,8 @@ func resampleParts() parts {
 	}
 }
 
-// largeParts returns the tests with jobs so large that a backend may use another algorithm. A device with one multiprocessor does so
-// for smaller jobs.
+// largeParts returns the tests with jobs so large that a backend may switch to another algorithm. Few lists them too, because a device
+// with one multiprocessor switches at smaller jobs.
 func largeParts() parts {
 	return parts{"voxels": (*suite).largeVoxels, "sorted": (*suite).sortedVoxels, "grouped": (*suite).groupedVoxels, "tally": (*suite).tallyLarge}
 }
