@@ -31,7 +31,7 @@ func (w Window) span(rate float64) (lo, hi float64) {
 	return lo, hi
 }
 
-// windowTolerance is LeRobot's own for delta_timestamps, seconds. Example: 0.0333 s is a step of 30 Hz.
+// windowTolerance is LeRobot's tolerance for delta_timestamps, in seconds. Example: 0.0333 s counts as a step at 30 Hz.
 const windowTolerance = 1e-4
 
 // steps returns how many steps of a rate, Hz, a duration has. If that is a whole number within the tolerance, in seconds, it is rounded.

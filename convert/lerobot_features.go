@@ -29,9 +29,10 @@ func (e *ExtraStreamError) Error() string {
 // Unwrap returns dataset.ErrMissing.
 func (e *ExtraStreamError) Unwrap() error { return dataset.ErrMissing }
 
-// compare finds the streams that an episode has in addition to the first, and the ones that it lacks. The episode that lost a
-// stream is dropped, either this one or an earlier one. If LeRobotOptions.Extra is "drop", a stream that the first episode never
-// had is left out.
+// compare compares an episode's streams with the first episode's. If this episode lost a stream, the error is a *LostError in a
+// *RefusedError. If earlier ones lost a stream that this one has, it is a *SpoiledError. For any other additional stream
+// LeRobotOptions.Extra decides: "drop" removes it from own, with a note in kept; "error" is an *ExtraStreamError; with "skip" the writer
+// refuses the episode later.
 func (l *leRobotWriter) compare(e *Episode, own *dataset.Episode, names map[string]string, kept *Kept) error {
 	if l.has == nil {
 		return nil

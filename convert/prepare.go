@@ -10,7 +10,8 @@ import (
 	"github.com/robocache/robocache/internal/clocks"
 )
 
-// prepare reads an episode and converts it to the form that a Target takes.
+// prepare reads an episode and converts it to the form that a Target takes. If the plan's filter rejects the episode, or if it is skipped,
+// the result has no episode; if an error ends the conversion, the result has the error.
 func (c *Conversion) prepare(ctx context.Context, number int) (r ready) {
 	in, which, index := at(c.inputs, number)
 	r.about = EpisodeReport{Number: number, Input: which, Index: in.info.Number(index)}
@@ -87,7 +88,8 @@ func (c *Conversion) unread(ctx context.Context, r ready, err error) ready {
 	return r
 }
 
-// asRecorded keeps an episode's streams as they are.
+// asRecorded sets the episode to write without a plan: the recorded streams, and the selected media, on their own clocks. If the target
+// needs one clock and the recording has several, the error is a *ClockError; if nothing is left to write, a *RefusedError.
 func (c *Conversion) asRecorded(r *ready, in *input) error {
 	own := *r.e.Recorded
 	own.Media = nil
@@ -141,7 +143,8 @@ func (c *Conversion) asRecorded(r *ready, in *input) error {
 	return nil
 }
 
-// byPlan puts an episode on the plan's clock.
+// byPlan sets the episode to write with a plan: its streams and media on the plan's clock. Its errors are those of arrange,
+// align.Resample and trim.
 func (c *Conversion) byPlan(ctx context.Context, r *ready) error {
 	a, err := c.arrange(r.e.Recorded)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 func takes(least, most int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch n := len(args); {
-		case n == 0 && most == 0:
+		case n == 0:
 			return usagef("%s, got none", what)
 		case n < least || most > 0 && n > most:
 			return usagef("%s, got %d: %s", what, n, quoted(args))

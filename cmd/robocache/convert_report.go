@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -82,6 +83,9 @@ func (a *app) converted(all *converted) error {
 			all.Output, shard, megabytes(bytes), before); err != nil {
 			return err
 		}
+	}
+	if r := all.Shards[0]; r.Target == "lerobot" && r.Shards == 1 {
+		fmt.Fprintf(a.Out, "statistics for training: %s; robocache doctor %s checks the dataset\n", filepath.Join(all.Output, "meta", "stats.json"), all.Output)
 	}
 	for _, s := range all.Skipped {
 		first := ""

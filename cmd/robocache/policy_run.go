@@ -326,11 +326,7 @@ func (w *actor) write() error {
 		writeSkills(&b, o.Evaluation, nil, nil)
 	}
 	if o.SeenBy != nil {
-		var list []string
-		for _, s := range o.SeenBy.Skills {
-			list = append(list, fmt.Sprintf("%.3f", s.Skill))
-		}
-		fmt.Fprintf(&b, "it was trained on %s: skill there, %s, means nothing\n", numbered(o.SeenBy.Episodes), strings.Join(list, ", "))
+		fmt.Fprintf(&b, "it was trained on %s, so its skill there is only in --json\n", numbered(o.SeenBy.Episodes))
 	}
 	if e := cmp.Or(o.Evaluation, o.SeenBy); e != nil && w.columns {
 		writeColumns(&b, e)

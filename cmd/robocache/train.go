@@ -86,7 +86,7 @@ func (a *app) trainCommand() *cobra.Command {
 	f.IntVar(&t.Steps, "steps", 0, "training steps; 0 for the size's default")
 	f.IntVar(&t.Batch, "batch", 0, "windows per step on each device; 0 for the size's default")
 	f.Float64Var(&t.Rate, "lr", 0, "the learning `RATE` at its highest; 0 for the size's default")
-	f.Float64Var(&t.Floor, "floor", 0, "the least `STD` that actions are measured by, in their unit; 0 for the rule above")
+	f.Float64Var(&t.Floor, "floor", 0, "the least `STD` that actions are divided by, in their unit; 0: 0.05 for joints, a thousandth of the range for others")
 	nameFlag(cmd, &t.Unordered, "unordered", "", "a stream if its timestamps step back or are no times: drop (default), sort, or error", align.Unordereds...)
 	f.IntSliceVar(&t.HoldOut, "hold-out", nil, "the numbers `I,...` of episodes that are not trained on, but compared with")
 	f.Uint64Var(&t.Seed, "seed", 0, "seed for the first weights, the window order, and dropout")

@@ -92,7 +92,7 @@ var remarkTexts = map[dataset.Code]string{
 
 	dataset.CodeMediaMissing:     "media {subject}, which was asked for, is missing",
 	dataset.CodeFramesJPEG:       "video frames are JPEG images with quality {got}",
-	dataset.CodeFramesEncoded:    "its frames are encoded as {got}",
+	dataset.CodeFramesEncoded:    "frames are encoded as {got}",
 	dataset.CodeFramesMoved:      "frames from a copied video were moved to the times of their rows",
 	dataset.CodeEventsMoved:      "the events in {count row} are in the first row after, because their own was not written",
 	dataset.CodeListTimes:        "timestamps in the lists of {count row} count from {got} s before the first written row",

@@ -201,7 +201,8 @@ func (p *parser) flags(m message) error {
 	return nil
 }
 
-// key reads a length and "type name", and returns the rest as the value.
+// key splits the body of an information or parameter message: the key's length, the key "type name", and the value. An invalid key is a
+// *dataset.FormatError.
 func key(at int64, what string, body []byte) (typ, name string, value []byte, err error) {
 	_, _, value, ok := splitKey(body)
 	if !ok {

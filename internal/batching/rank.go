@@ -12,8 +12,9 @@ type Place struct {
 	From         string // the arguments or environment variables that set it
 }
 
-// launchers are the environment variables of launchers, in the order in which they are read. If one launcher starts another, the
-// variables of both are set and must agree.
+// launchers lists launchers (programs such as torchrun and srun that start the ranks) with their environment variables for a rank's index
+// and the number of ranks, in the order in which they are read. If one launcher starts another, the variables of both are set and must
+// agree.
 var launchers = []struct{ name, index, count string }{
 	{"RoboCache", "ROBOCACHE_RANK", "ROBOCACHE_WORLD"},
 	{"torchrun", "RANK", "WORLD_SIZE"},

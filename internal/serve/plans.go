@@ -126,7 +126,7 @@ type explainRequest struct {
 	Contents map[string][]int64 `json:"contents"`
 }
 
-// explain replies with the error for a fault.
+// explain returns the error that a fault stands for. It never returns a reply.
 func explain(_ context.Context, c *Conn, r *Request, q explainRequest) (*Reply, error) {
 	recorder, o, tensors, err := q.plan(c)
 	if err != nil {
