@@ -55,6 +55,14 @@ func completeFrom(cmd *cobra.Command, list func(*dataset.Episode) []string, endi
 	}, flags...)
 }
 
+// selectionFlags adds the flags that select episodes, and completes their numbers.
+func selectionFlags(cmd *cobra.Command, to *dataset.Selection) {
+	f := cmd.Flags()
+	f.Var(rangesFlag{&to.Take}, "episodes", "the episodes to take, by the dataset's own numbers, such as 0-9,12")
+	f.Var(rangesFlag{&to.Leave}, "leave-out", "the episodes to leave out, such as 3,7")
+	completeEpisodes(cmd, "episodes", "leave-out")
+}
+
 // completeEpisodes registers completions with up to 1000 episode numbers.
 func completeEpisodes(cmd *cobra.Command, flags ...string) {
 	completeListed(cmd, func(path string) (numbers []string) {
