@@ -36,7 +36,7 @@ var partsOf = map[string][]string{
 // fewOf are the parts that run once more where one multiprocessor makes small jobs large.
 var fewOf = map[string][]string{
 	"resample": {"unaligned", "resample/speculative"}, "fuse": {"unaligned"}, "backward": {"backward/edges", "backward/shapes", "backward/tiles", "backward/dtypes"},
-	"voxel": {"large/voxels", "large/sorted", "large/grouped"}, "draw": {"draw/values"}, "tally": {"large/tally"},
+	"voxel": {"large/voxels", "large/counted", "large/sorted", "large/grouped"}, "draw": {"draw/values"}, "tally": {"large/tally"},
 }
 
 // manyOf are the parts whose blocks, where there are many multiprocessors, look back at many others, which are not done.

@@ -49,7 +49,7 @@ func groups() []group {
 // Few lists the parts that run on a device with one multiprocessor too, which takes other ways.
 var Few = []string{
 	"resample/speculative", "unaligned/lone infinities", "unaligned/lone infinities in a fusion", "backward/edges", "backward/shapes", "backward/dtypes", "backward/tiles",
-	"draw/values", "large",
+	"draw/values", "large/voxels", "large/sorted", "large/grouped", "large/tally",
 }
 
 // Concurrent lists the parts that use a device from several goroutines.
@@ -202,5 +202,11 @@ func resampleParts() parts {
 
 // largeParts have jobs so large that a backend may go another way: a device with one multiprocessor, sooner.
 func largeParts() parts {
-	return parts{"voxels": (*suite).largeVoxels, "sorted": (*suite).sortedVoxels, "grouped": (*suite).groupedVoxels, "tally": (*suite).tallyLarge}
+	return parts{
+		"voxels":  func(s *suite, t *testing.T) { s.largeVoxels(t, false) },
+		"counted": func(s *suite, t *testing.T) { s.largeVoxels(t, true) },
+		"sorted":  (*suite).sortedVoxels,
+		"grouped": (*suite).groupedVoxels,
+		"tally":   (*suite).tallyLarge,
+	}
 }
