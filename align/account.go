@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// report begins the report with the clock and the losses and notes of the recording.
+// report returns a report with the clock, and with the losses and notes of the recording, but without streams.
 func (j *job) report(e *dataset.Episode) Report {
 	r := NewReport(j.targets, j.plan.Rate)
 	if j.plan.Targets == nil {
@@ -46,7 +46,7 @@ func (j *job) report(e *dataset.Episode) Report {
 	return r
 }
 
-// account adds a stream's line to the report.
+// account adds a stream's counts to the report. lost adds the values that the output's dtype rounds.
 func (r *Report) account(t *take, a *Aligned, targets *tensor.Tensor, snap ops.Limit, lost func(n *precision.Loss) error) error {
 	line := StreamReport{
 		Name: a.Name, Rows: 1, Columns: len(a.Columns), DType: a.Values.DType().String(),

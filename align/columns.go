@@ -12,8 +12,8 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// selected returns the stream with the columns of the entries, in their order. Values share the stream's memory if the columns are
-// neighbours.
+// selected returns the stream with the columns that the entries name, in their order. Values share the stream's memory if the columns are
+// adjacent. An entry that matches no column is a *StreamError.
 func selected(s *dataset.Stream, entries []string) (*dataset.Stream, error) {
 	if len(entries) == 0 {
 		return s, nil
@@ -49,8 +49,8 @@ func selected(s *dataset.Stream, entries []string) (*dataset.Stream, error) {
 	return &out, err
 }
 
-// channels gives each column its kind. own is true if the kind is in the stream's plan and not in the defaults. custom is the order of
-// quaternions if the columns have none.
+// channels returns the interpolation method of each column, its kind. own is true if the kind is set for the stream and not only in the
+// defaults. custom is the quaternion order if the columns declare none. A method that does not fit the columns is an error.
 func channels(s *dataset.Stream, o *Sampling, own bool, custom dataset.Rotation) ([]ops.Channel, error) {
 	list := make([]ops.Channel, 0, len(s.Columns))
 	set, err := assigned(s, o, custom)
@@ -90,7 +90,7 @@ func channels(s *dataset.Stream, o *Sampling, own bool, custom dataset.Rotation)
 
 func isSet(c *ops.Channel) bool { return c != nil }
 
-// assigned returns the channels that Kinds gives to columns, at each of their columns.
+// assigned returns, by column, the channel that the plan's Kinds set for it, or nil.
 func assigned(s *dataset.Stream, o *Sampling, custom dataset.Rotation) ([]*ops.Channel, error) {
 	set := make([]*ops.Channel, len(s.Columns))
 	for _, k := range o.Kinds {
@@ -131,8 +131,8 @@ func (o *Sampling) finish(c *ops.Channel, r dataset.Rotation) {
 	}
 }
 
-// byColumn gives columns their kinds by type. Whole numbers keep their previous value, unless the stream has only whole numbers and a kind
-// in the plan. Rotations go along their arc if the plan has no kind. All others have the kind of the plan, or linear.
+// byColumn returns the methods of columns by their type. Whole numbers keep their previous value, unless the stream has only whole numbers
+// and a kind in the plan. Without a kind in the plan, rotations use slerp. All others have the plan's kind, or linear.
 func byColumn(s *dataset.Stream, o *Sampling, own bool, custom dataset.Rotation) ([]ops.Channel, error) {
 	cols := s.Columns
 	kind, asked := ops.InterpLinear, o.Kind != ""
@@ -217,7 +217,7 @@ func arrayAt(cols []dataset.Column, i, n int) bool {
 	return i+n == len(cols) || cols[i+n].Name != fmt.Sprintf("%s[%d]", base, n)
 }
 
-// merged joins neighbours of one kind.
+// merged joins adjacent channels with one kind into one channel.
 func merged(list []ops.Channel) []ops.Channel {
 	var out []ops.Channel
 	for _, c := range list {

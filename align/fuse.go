@@ -59,7 +59,7 @@ func Fuse(ctx context.Context, device *ops.Device, e *dataset.Episode, plan Plan
 	return out, ctx.Err()
 }
 
-// split gives each stream its part of the tensors, and counts the targets at which all streams are valid.
+// split sets each stream's values and masks to views on the fused tensors, and counts the targets at which all streams are valid.
 func (f *Fused) split(j *job, args ops.FuseArgs) error {
 	flags, err := tensor.Data[uint8](f.Valid)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// job is an episode with a plan.
+// job is the work of putting one episode on a plan's clock.
 type job struct {
 	plan    Plan
 	snap    ops.Limit
@@ -100,7 +100,7 @@ func (j *job) mistake(stream int, key, got, want string) error {
 	return j.plan.Mistake(j.plan.Key(stream, key), got, want)
 }
 
-// at adds the line and column of a stream in the plan file to an error.
+// at adds to an error the line and column of a stream's key in the plan file, if there is one.
 func (j *job) at(stream int, key string, err error) error {
 	var s *StreamError
 	if errors.As(err, &s) && s.key != "" {

@@ -5,7 +5,8 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// makeClock sets the clock over the range of the plan, or over its targets.
+// makeClock sets the clock: the plan's targets, or ticks over the plan's range. If the range is empty, or has too many ticks, it returns an
+// error.
 func (j *job) makeClock() error {
 	if j.plan.Targets != nil {
 		j.clock, j.targets = ops.At(j.plan.Targets), j.plan.Targets
@@ -30,7 +31,7 @@ func (j *job) makeClock() error {
 	return err
 }
 
-// makeTargets writes the clock's targets, if the memory holds the result.
+// makeTargets writes the clock's ticks to a tensor. If memory cannot hold the result, the error is ops.ErrTooLarge.
 func (j *job) makeTargets() error {
 	if j.plan.Targets != nil {
 		return nil

@@ -229,7 +229,7 @@ func (l *Live) Push(stream string, at int64, values []float64) error {
 	return nil
 }
 
-// take reports whether there was room.
+// take adds a sample to a stream's buffer in time order, and reports whether there was room.
 func (l *Live) take(s *liveStream, at int64, values []float64) bool {
 	part := &l.parts[s.part]
 	common := at + s.offset
@@ -263,7 +263,7 @@ func (l *Live) take(s *liveStream, at int64, values []float64) bool {
 	return true
 }
 
-// copyRows makes room for a row.
+// copyRows moves rows place to end-1 back by one row, to make room for a row at index place. d is the row width.
 func copyRows[T float32 | float64](list []T, place, end, d int) {
 	if list != nil {
 		copy(list[(place+1)*d:(end+1)*d], list[place*d:end*d])

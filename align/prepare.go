@@ -30,7 +30,7 @@ func (p *Preparer) Prepare(e *dataset.Episode) (*prepared.Recording, error) {
 	return out, nil
 }
 
-// newJob checks the plan and chooses streams.
+// newJob checks the plan and chooses the streams of an episode. Its errors are those of [Fuse] or [Resample].
 func newJob(e *dataset.Episode, p *Preparer, fuse bool) (*job, error) {
 	if err := p.check(); err != nil {
 		return nil, err

@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/internal/cover"
 )
 
-// beside returns the recorded streams that the plan does not take and that have sorted timestamps.
+// beside returns the timestamps of recorded streams that the plan does not take, if they are sorted. They are evidence about stray times.
 func (j *job) beside(e *dataset.Episode) (list []clocks.Source) {
 	for i := range e.Streams {
 		s := &e.Streams[i]
@@ -22,7 +22,7 @@ func (j *job) beside(e *dataset.Episode) (list []clocks.Source) {
 	return list
 }
 
-// witness reports whether another stream has samples around a time.
+// witness reports whether a stream other than t has samples around the time at, ns.
 func (j *job) witness(t *take, beside []clocks.Source, at int64) bool {
 	within := func(c cover.Cover) bool { return c.First <= at && at <= c.Last }
 	return slices.ContainsFunc(beside, func(s clocks.Source) bool { return within(s.Cover) }) ||

@@ -21,7 +21,7 @@ func (a *Aligned) windowed() bool {
 	return slices.ContainsFunc(a.Channels, func(c ops.Channel) bool { return c.Interp.Windowed() })
 }
 
-// floats reports whether a column has no whole numbers.
+// floats reports whether some column is not a whole number.
 func (a *Aligned) floats() bool {
 	return a.Recorded != nil && slices.ContainsFunc(a.Recorded.Columns, func(c dataset.Column) bool { return !c.Integer })
 }

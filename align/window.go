@@ -31,11 +31,12 @@ func (w Window) span(rate float64) (lo, hi float64) {
 	return lo, hi
 }
 
-// windowTolerance is LeRobot's own for delta_timestamps, seconds. Example: 0.0333 s is a step of 30 Hz.
+// windowTolerance is LeRobot's tolerance for delta_timestamps, in seconds. Example: 0.0333 s counts as a step at 30 Hz.
 const windowTolerance = 1e-4
 
-// steps returns the number of steps of a rate in a duration. It is whole if it is so within the tolerance, seconds, unless that is over a quarter of a
-// step. It corrects the rounding of a Duration, so that a third of a second is 10 steps of 30 Hz.
+// steps returns how many steps of a rate, Hz, a duration has. If that is a whole number within the tolerance, in seconds, it is rounded.
+// A tolerance over a quarter of a step counts as 0. A Duration's own rounding is always corrected, so a third of a second has 10 steps at
+// 30 Hz.
 func steps(d time.Duration, rate, tolerance float64) float64 {
 	v := d.Seconds() * rate
 	if tolerance*rate > 0.25 {

@@ -41,7 +41,7 @@ type StreamAccount struct {
 }
 
 // BalanceError reports an account that does not add up, or differs from the written samples. It is a bug in this program or in a
-// reader. The piece is not written.
+// reader. The piece, a file or folder of the output, is not written.
 type BalanceError struct {
 	Episode, Stream, Got, Want string
 }
@@ -60,7 +60,7 @@ func (a *StreamAccount) dropNote(n dataset.Note, count int) {
 	}
 }
 
-// dropAll counts all that was used as dropped: it was not written.
+// dropAll counts all used samples as dropped, because they were not written after all. why is the reason.
 func (a *StreamAccount) dropAll(why dataset.Note) {
 	n := a.Used
 	*a = StreamAccount{Name: a.Name, Kind: a.Kind, Episodes: a.Episodes, Read: a.Read, Dropped: a.Dropped}

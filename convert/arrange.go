@@ -11,16 +11,17 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// arranged is an episode as align takes it: media are streams of the frames' numbers, so that the plan's clock, kinds, gaps and tolerances
-// hold for them as for any stream; and streams with an offset have times that are later by it.
+// arranged is an episode and a plan in the form that package align takes. Each camera is a stream of frame numbers, so that the plan's
+// clock, kinds, gaps and tolerances apply to it as to any stream. An offset in the plan is added to the stream's times and removed from
+// the plan.
 type arranged struct {
 	episode *dataset.Episode
 	plan    align.Plan
-	origin  map[string]source // by the name in episode
-	names   map[string]string // of streams in episode, by their names in the output, where the plan gives them one
+	origin  map[string]source // the recorded stream, by the stream's name in episode
+	names   map[string]string // names of streams in episode, by their names in the output; only renamed streams
 }
 
-// source is where a stream of an arranged episode comes from.
+// source is the recorded stream or camera that a stream in an arranged episode was made from.
 type source struct {
 	name    string // in the recording
 	samples int
@@ -34,7 +35,8 @@ func (a *arranged) from(name string) source {
 	return a.origin[name]
 }
 
-// arrange makes an episode and a plan of a recording and the plan that was given.
+// arrange returns a recording and the conversion's plan in the form that package align takes. A camera method that needs values between
+// two frames, for example linear, is an *OptionError.
 func (c *Conversion) arrange(e *dataset.Episode) (*arranged, error) {
 	own := *e
 	own.Streams, own.Media, own.Clouds = slices.Clone(e.Streams), nil, nil
@@ -47,7 +49,7 @@ func (c *Conversion) arrange(e *dataset.Episode) (*arranged, error) {
 		clock = own.Streams[0].Times.DType()
 	}
 	named := len(a.plan.Streams) > 0
-	var keep []int // of the plan's streams, without cameras that are not selected
+	var keep []int // indexes in the plan's streams, without cameras that are not selected
 	for k := range a.plan.Streams {
 		if s := &a.plan.Streams[k]; e.MediaStream(fromOf(s)) == nil || c.wantsMedia(fromOf(s)) {
 			keep = append(keep, k)
@@ -98,7 +100,7 @@ func fromOf(s *align.Stream) string {
 	return s.Name
 }
 
-// shift gives streams that have an offset times that are later by it. One that the plan takes with several is there several times.
+// shift adds the plan's offsets to the streams' times. If the plan takes one stream with several offsets, the episode gets a copy for each.
 func (a *arranged) shift() error {
 	if len(a.plan.Streams) == 0 {
 		by := a.plan.Defaults.Offset
@@ -133,14 +135,14 @@ func (a *arranged) shift() error {
 	return nil
 }
 
-// later moves a stream's times.
+// later adds a duration to a stream's times.
 func later(s *dataset.Stream, by time.Duration) (err error) {
 	s.Times, err = clocks.Shifted(s.Times, by)
 	return err
 }
 
-// Unwritten returns the streams and cameras that Options.Media or the plan names and that no episode in the output has. shards are
-// the reports of all shards.
+// Unwritten returns the names of streams and cameras that Options.Media or the plan requests, if no episode in the output has them. shards
+// are the reports of all shards.
 func Unwritten(shards []*Report, opt Options) (names []string) {
 	asked := slices.Clone(opt.Media)
 	if opt.Plan != nil {
@@ -164,7 +166,7 @@ func Unwritten(shards []*Report, opt Options) (names []string) {
 	return names
 }
 
-// isMedia reports whether a media stream has a name.
+// isMedia reports whether the name is the name of a media stream in the shard.
 func (r *Report) isMedia(name string) bool {
 	return slices.ContainsFunc(r.Streams, func(a StreamAccount) bool { return a.Name == name && a.Kind == mediaKind })
 }

@@ -115,7 +115,7 @@ func (w *arraysWriter) write(e *Episode) error {
 	return nil
 }
 
-// say writes a text unless it is empty; in npz it is an array.
+// say writes a text under a name, unless the text is empty. A npz file gets it as an array of one string.
 func (w *arraysWriter) say(name, text string) error {
 	text = strings.TrimRight(strings.ToValidUTF8(text, "\uFFFD"), "\x00")
 	if text == "" {
@@ -127,16 +127,16 @@ func (w *arraysWriter) say(name, text string) error {
 	return w.to.AddStrings(name, []string{text})
 }
 
-// wholeWriter is a Writer that writes whole numbers as such.
+// wholeWriter is an array writer that can write whole numbers in an integer dtype.
 type wholeWriter interface {
 	AddWhole(name, typ string, t *tensor.Tensor) error
 }
 
-// kindly writes the values of streams of whole numbers as such, if they still are.
+// kindly is an array writer that writes whole-number streams in an integer dtype, unless the plan interpolates between their samples.
 type kindly struct {
 	arrayfile.Writer
 	e       *Episode
-	streams map[string]int // places in e.Streams by name
+	streams map[string]int // indexes in e.Streams by name
 }
 
 func (k *kindly) Add(name string, t *tensor.Tensor) error {
@@ -160,7 +160,7 @@ func (k *kindly) Add(name string, t *tensor.Tensor) error {
 	return to.AddWhole(name, typ, t)
 }
 
-// between reports whether there is something between two samples, so that whole numbers become others.
+// between reports whether a channel's method computes values between two samples, so that whole numbers may become fractions.
 func between(c ops.Channel) bool {
 	return c.Interp != ops.InterpPrevious && c.Interp != ops.InterpNearest && c.Interp != ops.InterpNext
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// inOrder gives a stream the order of columns that another episode has, if it has the same by name, each once, as a loader takes them;
-// else, and where they are in that order already, it is as it was, and moved is false.
+// inOrder returns a stream with its columns in the order of names, and true, if it has exactly these columns in another order. Otherwise
+// it returns the stream unchanged, and false.
 func inOrder(s *dataset.Stream, names []string) (out dataset.Stream, moved bool, err error) {
 	own := s.ColumnNames()
 	if len(own) != len(names) || slices.Equal(own, names) {
@@ -49,7 +49,7 @@ func inOrder(s *dataset.Stream, names []string) (out dataset.Stream, moved bool,
 	return out, err == nil, err
 }
 
-// permuted takes columns of t [S,D] in another order.
+// permuted returns a copy of t [S,D] in which column c is column from[c] of t.
 func permuted[T float32 | float64 | int64](t *tensor.Tensor, from []int) (*tensor.Tensor, error) {
 	t, err := t.Contiguous()
 	if err != nil {

@@ -22,7 +22,7 @@ type Conversion struct {
 	target   Target
 	traits   Traits
 	opt      Options
-	begins   []int // where the shards' episodes begin, and where the last ends
+	begins   []int // the first episode of each shard, then the number of all episodes
 	episodes int
 	head     Head
 	own      bool // a shard has checked that all files at the output belong to this conversion

@@ -13,13 +13,28 @@ import (
 	"github.com/robocache/robocache/internal/video"
 )
 
-// RefusedError reports an episode that a format cannot hold.
+// RefusedError reports an episode that the output format cannot hold. Only this episode is left out.
 type RefusedError struct{ Err error }
 
 func (e *RefusedError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the reason.
 func (e *RefusedError) Unwrap() error { return e.Err }
+
+// EmptyError reports an episode without samples.
+type EmptyError struct {
+	Damage dataset.Notes // the reason, if the file is damaged
+}
+
+func (e *EmptyError) Error() string {
+	if e.Damage == nil {
+		return "no samples"
+	}
+	return "no samples; lost: " + e.Damage.String()
+}
+
+// ErrorNotes returns the damage.
+func (e *EmptyError) ErrorNotes() dataset.Notes { return e.Damage }
 
 // EpisodeError reports an episode that ended a conversion.
 type EpisodeError struct {
@@ -39,10 +54,10 @@ type SpoiledError struct{ Episodes map[int]error }
 
 func (e *SpoiledError) Error() string { return e.Episodes[e.first()].Error() }
 
-// first is the lowest number of these episodes.
+// first returns the lowest number of these episodes.
 func (e *SpoiledError) first() int { return slices.Min(slices.Collect(maps.Keys(e.Episodes))) }
 
-// brokenError is an episode that was written in part.
+// brokenError reports an episode that was written in part when its error appeared, so the piece must be made again without it.
 type brokenError struct {
 	number int
 	err    error
@@ -50,8 +65,9 @@ type brokenError struct {
 
 func (e *brokenError) Error() string { return e.err.Error() }
 
-// ofEpisode reports whether an error concerns the content of one episode only: a file that breaks its format, streams that cannot be put on
-// a clock, content that the output has no place for. A missing file, a full disk and a missing decoder also affect the next episode.
+// ofEpisode reports whether an error concerns the content of one episode only: a file breaks its format, streams cannot be put on a clock,
+// or the output format cannot hold the content. It returns false for a missing file, a full disk or a missing decoder, because these
+// affect the next episode, too.
 func ofEpisode(err error) bool {
 	var path *fs.PathError
 	var program *video.ProgramError

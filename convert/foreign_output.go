@@ -6,13 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/internal/fault"
 )
 
-// foreign returns an error if there is something at the output that no conversion with this head has made.
+// foreign returns an *OptionError if the output folder has files and they are not from a conversion with this head, shards aside.
 func (p *place) foreign(head Head) error {
 	if p.marker == "" {
 		return nil
@@ -88,24 +90,49 @@ func (p *place) heads() (list []Head, err error) {
 	return list, err
 }
 
-// otherwise returns the settings in which two heads differ.
+// otherwise lists the settings in which two heads differ. Settings of a target and keys of a plan are listed by name.
 func otherwise(is, want Head) string {
+	var list []string
+	differ := func(name string, got, want any) {
+		a, b := strings.ReplaceAll(text(got), "null", "none"), strings.ReplaceAll(text(want), "null", "none")
+		switch {
+		case a == b:
+		case len(a)+len(b) > 100:
+			list = append(list, "another "+name)
+		default:
+			list = append(list, fmt.Sprintf("%s %s, where %s is asked for", name, a, b))
+		}
+	}
+	keys := func(got, want json.RawMessage) {
+		var a, b map[string]any
+		_, _ = json.Unmarshal(got, &a), json.Unmarshal(want, &b) // nil without a plan
+		both := maps.Clone(a)
+		if both == nil {
+			both = map[string]any{}
+		}
+		maps.Copy(both, b)
+		delete(both, "version")
+		for _, key := range slices.Sorted(maps.Keys(both)) {
+			differ(key, a[key], b[key])
+		}
+	}
+	if differ("target", is.Target, want.Target); list == nil {
+		keys(is.Settings, want.Settings)
+	}
+	keys(is.Plan, want.Plan)
 	for _, c := range []struct {
-		what      string
+		name      string
 		got, want any
 	}{
-		{"target", is.Target, want.Target}, {"settings", is.Settings, want.Settings}, {"shards", is.Shards, want.Shards}, {"plan", is.Plan, want.Plan},
-		{"episodes", is.Episodes, want.Episodes}, {"input files", is.Listing, want.Listing}, {"media", is.Media, want.Media},
+		{"shards", is.Shards, want.Shards}, {"episodes", is.Episodes, want.Episodes}, {"listing of the input files", is.Listing, want.Listing}, {"media", is.Media, want.Media},
 		{"definitions", is.Definitions, want.Definitions},
 		{"rate", is.Rate, want.Rate}, {"clock", is.Clock, want.Clock}, {"stretch", is.Stretch, want.Stretch}, {"task_from", is.TaskFrom, want.TaskFrom}, {"strictness", is.Strict, want.Strict},
 		{"rows that are not valid", is.KeepInvalid, want.KeepInvalid}, {"episodes", is.Selected, want.Selected},
 	} {
-		if a, b := text(c.got), text(c.want); a != b {
-			if len(a)+len(b) > 200 {
-				return "another " + c.what
-			}
-			return fmt.Sprintf("%s %s, where %s is asked for", c.what, a, b)
-		}
+		differ(c.name, c.got, c.want)
 	}
-	return "another version"
+	if list == nil {
+		return "another version"
+	}
+	return strings.Join(list, "; ")
 }

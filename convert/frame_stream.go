@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// digits is the number of columns for a frame's number: digits of base 256, because every dtype of values holds each exactly.
+// digits is the number of columns that hold a frame number. Each is a digit in base 256, which every dtype of values holds exactly.
 const digits = 4
 
 // noKinds are the methods for a camera's columns: none, because the defaults are for numeric columns.
@@ -20,7 +20,7 @@ var noKinds = []align.ColumnKind{}
 // frameKinds are the kinds that a media stream can have.
 var frameKinds = []string{"", ops.InterpPrevious.String(), ops.InterpNearest.String(), ops.InterpNext.String()}
 
-// numbers is the stream of a media stream's frames' numbers.
+// numbers returns the stream of a media stream's frame numbers: row i has i, as digits. clock is the dtype of its times.
 func numbers(m *dataset.Media, clock tensor.DType) (s dataset.Stream, err error) {
 	list := make([]float32, 0, digits*m.Len())
 	for i := range m.Len() {
@@ -38,7 +38,7 @@ func numbers(m *dataset.Media, clock tensor.DType) (s dataset.Stream, err error)
 	return s, err
 }
 
-// clockOf returns times in nanoseconds as a clock of a dtype.
+// clockOf returns times in nanoseconds as a tensor: seconds if dtype is F64 or F32, else int64 nanoseconds.
 func clockOf(ns []int64, dtype tensor.DType) (*tensor.Tensor, error) {
 	switch dtype {
 	case tensor.F64:
@@ -68,7 +68,7 @@ func number(row []float64) (n int, ok bool) {
 	return n, true
 }
 
-// ordered yields the frames' numbers of a stream of them.
+// ordered yields each row of a stream of frame numbers with its frame number.
 func ordered(values []float64) iter.Seq2[int, int] {
 	return func(yield func(int, int) bool) {
 		for i := 0; i < len(values); i += digits {
@@ -79,7 +79,8 @@ func ordered(values []float64) iter.Seq2[int, int] {
 	}
 }
 
-// pick makes a media stream of the frames' numbers that the clock's ticks got, and accounts for the frames.
+// pick returns a media stream with one frame a tick: the frame with the number that the aligned stream s has there. times are the ticks,
+// ns. account gets the counts of used and dropped frames.
 func pick(s *align.Aligned, plan *align.Plan, m *dataset.Media, times []int64, account *StreamAccount) (out dataset.Media, err error) {
 	values, err := tensor.Floats(s.Values)
 	if err != nil {
@@ -90,7 +91,7 @@ func pick(s *align.Aligned, plan *align.Plan, m *dataset.Media, times []int64, a
 		return out, err
 	}
 	p := &Picked{Recorded: m, Frames: make([]int, len(times)), Valid: valid}
-	// Of a tick that has no frame the values are those to fill with. It gets the frame before it, or the first, and is not valid.
+	// A tick without a frame has the fill value. It gets the frame before it, or else the first frame, and is not valid.
 	used, recorded, k := make([]bool, m.Len()), s.Recorded.Nanoseconds(), 0
 	own, err := tensor.Floats(s.Recorded.Values)
 	if err != nil {
@@ -121,7 +122,8 @@ func pick(s *align.Aligned, plan *align.Plan, m *dataset.Media, times []int64, a
 	return out, nil
 }
 
-// undecoded returns the function that counts the rows with bad frames. A row of a plan that is not valid anyway is in the note alone.
+// undecoded returns a function that records rows with frames that cannot be decoded. All are counted in a note. Undecoded gets only the
+// rows that are otherwise valid.
 func (k *Kept) undecoded(e *dataset.Episode) func(media string, row int, err error) {
 	k.Undecoded = map[string][]int{}
 	return func(media string, row int, err error) {

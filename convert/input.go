@@ -14,13 +14,13 @@ import (
 	"github.com/robocache/robocache/internal/sources"
 )
 
-// input is one of the datasets that are converted.
+// input is an open dataset of a conversion.
 type input struct {
 	path  string
 	from  dataset.Dataset
 	info  dataset.Info
 	first int            // the number of its first episode
-	split [][]string     // of its episodes, by number
+	split [][]string     // the splits of each episode, by its number in the input
 	files []sources.File // hashes has some of them
 }
 
@@ -35,7 +35,8 @@ func (e *InputError) Error() string { return fmt.Sprintf("convert: %s: %v", e.Pa
 // Unwrap returns the reason.
 func (e *InputError) Unwrap() error { return e.Err }
 
-// open opens inputs; their episodes are numbered one input after the other.
+// open opens inputs and numbers their episodes, one input after another. If an input cannot be opened, the error is an *InputError; if
+// there is no episode, an *OptionError. After an error nothing stays open.
 func open(ctx context.Context, paths []string, opt dataset.Options) (list []input, err error) {
 	defer func() {
 		if err != nil {
@@ -65,8 +66,8 @@ func open(ctx context.Context, paths []string, opt dataset.Options) (list []inpu
 	return list, nil
 }
 
-// known returns an *OptionError if a selected media stream exists in no episode. Inputs that declare cameras are not read. Other
-// inputs are read until all names are found, so completely if a name is wrong.
+// known returns an *OptionError if a selected media stream exists in no episode. Inputs that declare cameras are not read. Other inputs are
+// read until all names are found. So if a name is wrong, all their episodes are read.
 func known(ctx context.Context, list []input, media []string) error {
 	names := map[string]bool{"": true}
 	lacking := func() int { return slices.IndexFunc(media, func(name string) bool { return !names[name] }) }
@@ -89,7 +90,7 @@ func known(ctx context.Context, list []input, media []string) error {
 			if dataset.IsFatal(err) {
 				return err
 			}
-			if err != nil { // which the conversion reports later
+			if err != nil { // the conversion reports it later
 				continue
 			}
 			for m := range e.Media {
@@ -122,7 +123,7 @@ func closeAll(list []input) (err error) {
 	return err
 }
 
-// at returns the input that an episode is of, and its number there.
+// at returns the input with an episode, the input's index in the list, and the episode's number in that input.
 func at(list []input, number int) (in *input, index, there int) {
 	index, found := slices.BinarySearchFunc(list, number, func(in input, n int) int { return in.first - n })
 	if !found {
@@ -134,7 +135,7 @@ func at(list []input, number int) (in *input, index, there int) {
 	return &list[index], index, number - list[index].first
 }
 
-// listing is a hash of the names and sizes of all input files.
+// listing returns a hash of the names and sizes of all input files.
 func listing(list []input) string {
 	sum := sha256.New()
 	for i := range list {
@@ -146,8 +147,8 @@ func listing(list []input) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// hashed hashes the input files that belong to a shard: shard j % shards hashes file j. For the other files it records the time of the last
-// write, because otherwise every shard would read all inputs.
+// hashed returns the inputs' reports, with hashes of the files that this shard checks: shard j % shards hashes file j. For the other files
+// a report has only a hash of the modification times, because otherwise every shard would read all inputs.
 func hashed(ctx context.Context, list []input, name func(string) string, shard, shards int) ([]InputReport, error) {
 	var out []InputReport
 	j := 0
@@ -179,8 +180,8 @@ func hashed(ctx context.Context, list []input, name func(string) string, shard, 
 	return out, nil
 }
 
-// unchanged returns an error if inputs have other files than when they were opened, or if a file was written since and its storage records
-// the time.
+// unchanged returns an *InputError if an input's files changed after it was opened: other names or sizes, or another modification time if
+// the storage records it.
 func unchanged(ctx context.Context, list []input) error {
 	for i := range list {
 		in := &list[i]

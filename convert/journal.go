@@ -23,7 +23,8 @@ type doneBefore struct {
 	entries  []entry
 }
 
-// before reads the state that an earlier conversion of the same shard left; nil if there is none.
+// before returns the state that an earlier conversion of the same shard left, from its report or its journal. If there is neither, it
+// returns nil without an error.
 func (p *place) before() (*doneBefore, error) {
 	if p.marker == "" {
 		return nil, nil
@@ -61,7 +62,7 @@ type opening struct {
 	Inputs []InputReport `json:"inputs"`
 }
 
-// journalOf reads a journal as far as its lines are whole: a conversion that was killed may have left a part of one.
+// journalOf reads a journal up to its first incomplete or invalid line, because a conversion that was killed may leave such a line.
 func journalOf(r io.Reader) (*doneBefore, error) {
 	d := &doneBefore{}
 	lines := bufio.NewReader(r)
@@ -92,7 +93,7 @@ func journalOf(r io.Reader) (*doneBefore, error) {
 	}
 }
 
-// begin starts a journal that has the entries of finished pieces.
+// begin writes a new journal with the entries of finished pieces, and opens it for more entries.
 func (p *place) begin(o opening, done []entry) (*journal, error) {
 	if p.journal == "" {
 		return &journal{keep: func() {}}, nil
@@ -129,11 +130,12 @@ func (p *place) begin(o opening, done []entry) (*journal, error) {
 	return &journal{f, st, keep}, nil
 }
 
-// journal is an open one.
+// journal is the open list of a shard's finished pieces. A conversion that was killed continues from it. f is nil if the output is one
+// file.
 type journal struct {
 	f  *fault.File
 	is fs.FileInfo
-	// keep is to be called before the first piece gets its name: until then a signal removes the journal.
+	// keep must be called before the first piece gets its final name. Until then a signal that ends the program removes the journal.
 	keep func()
 }
 

@@ -172,7 +172,7 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 	return kept, nil
 }
 
-// anew discards the dataset that a refused first episode began, because the first written episode determines the features.
+// anew discards the dataset that a refused first episode began, because the first written episode defines the features.
 func (l *leRobotWriter) anew() error {
 	if l.has != nil {
 		return nil
@@ -182,8 +182,8 @@ func (l *leRobotWriter) anew() error {
 	return err
 }
 
-// forget drops the recorded numbers of an arranged episode and the parts of states and actions, because they take as much memory as the
-// written numbers.
+// forget frees an arranged episode's recorded numbers, and the streams that were joined to states and actions, because they take as much
+// memory as the written numbers.
 func forget(e *Episode) {
 	e.Streams, e.Recorded = nil, nil
 	if e.Aligned != nil {
@@ -233,8 +233,8 @@ func (l *leRobotWriter) begin(ctx context.Context, e *Episode) (err error) {
 	return err
 }
 
-// arrange returns the episode to write, the names of its streams in the dataset, the capture times of an earlier recording, and the notes
-// about streams of e.
+// arrange returns the episode to write as own, the dataset's names for its streams as names, the recorded capture times of an input that
+// was converted before, ns by column, as stamps, and the counts and notes about the streams of e as kept.
 func (l *leRobotWriter) arrange(ctx context.Context, e *Episode) (own *dataset.Episode, names map[string]string, stamps map[string][]int64, kept Kept, err error) {
 	kept.Samples = map[string]int{}
 	names, stamps = map[string]string{}, map[string][]int64{}

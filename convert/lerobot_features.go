@@ -29,9 +29,10 @@ func (e *ExtraStreamError) Error() string {
 // Unwrap returns dataset.ErrMissing.
 func (e *ExtraStreamError) Unwrap() error { return dataset.ErrMissing }
 
-// compare finds the streams that an episode has in addition to the first, and the ones that it lacks. The episode that lost a
-// stream is dropped, either this one or an earlier one. If LeRobotOptions.Extra is "drop", a stream that the first episode never
-// had is left out.
+// compare compares an episode's streams with the first episode's. If this episode lost a stream, the error is a *LostError in a
+// *RefusedError. If earlier ones lost a stream that this one has, it is a *SpoiledError. For any other additional stream
+// LeRobotOptions.Extra decides: "drop" removes it from own, with a note in kept; "error" is an *ExtraStreamError; with "skip" the writer
+// refuses the episode later.
 func (l *leRobotWriter) compare(e *Episode, own *dataset.Episode, names map[string]string, kept *Kept) error {
 	if l.has == nil {
 		return nil
@@ -106,7 +107,7 @@ func (l *leRobotWriter) spoiled(e *Episode, found []string) error {
 	return spoiled
 }
 
-// unheld finds the streams of the first episode that a dataset has no place for, which are left out of all.
+// unheld finds the first episode's streams that LeRobot cannot hold, and adds the reasons to l.left. They are left out of all episodes.
 func (l *leRobotWriter) unheld(e *Episode) error {
 	for i := range e.Streams {
 		s := &e.Streams[i]
@@ -124,8 +125,8 @@ func (l *leRobotWriter) unheld(e *Episode) error {
 	return nil
 }
 
-// notFinite finds the streams of the first episode that are left out of all as not all of their numbers are finite, and which of these are
-// no better in a later one.
+// notFinite finds streams with NaN or infinite values and adds the reasons to e.Lost. In the first episode such streams are added to
+// l.left, and are left out of all episodes. In later episodes it checks only the streams in l.left.
 func (l *leRobotWriter) notFinite(e *Episode) error {
 	first := l.left == nil
 	if first {
@@ -151,8 +152,8 @@ func (l *leRobotWriter) notFinite(e *Episode) error {
 	return nil
 }
 
-// firstNotFinite returns the first of a tensor's values that is NaN or an infinity, and its number; -1 if there is none. It copies some
-// rows at a time: a stream may take much of the memory.
+// firstNotFinite returns the index and the value of a tensor's first NaN or infinity; the index is -1 if there is none. It copies a few
+// rows at a time, because a stream may take much of the memory.
 func firstNotFinite(t *tensor.Tensor) (i int, v float64, err error) {
 	const some = 1024
 	for row := 0; row < t.Dim(0); row += some {

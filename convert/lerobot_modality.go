@@ -17,7 +17,8 @@ type modalities interface {
 	Modality(ctx context.Context) ([]byte, error)
 }
 
-// modality returns the meta/modality.json of the inputs, if all have the same, else a note.
+// modality returns the inputs' meta/modality.json if all are equal; empty if no input has one. If they differ, or one cannot be read, it
+// returns a note.
 func modality(ctx context.Context, list []input) (text []byte, notes dataset.Notes, err error) {
 	for i := range list {
 		var own bytes.Buffer

@@ -12,13 +12,14 @@ import (
 // captureTime is the column with the recorded times of the rows. captureTime.CAMERA has the recorded times of a camera's frames.
 const captureTime = "capture_time"
 
-// isCapture reports whether a column of a dataset is one of these.
+// isCapture reports whether a dataset's column has capture times by its name.
 func isCapture(name string) bool {
 	return name == captureTime || strings.HasPrefix(name, captureTime+".")
 }
 
-// stamps returns the times of a stream that is such a column, ns, of a dataset that is converted again; nil of any other stream, and of one
-// that the options name. A value that is no time, as a plan makes where there is nothing to trust, is the row's own time.
+// stamps returns the recorded times, ns, if a stream is a column of capture times, because the input was converted before. It returns nil
+// for any other stream, and for a stream that the options name. A value that is no time, for example a plan's fill value NaN, becomes the
+// row's own time.
 func (l *leRobotWriter) stamps(s *dataset.Stream, times []int64) ([]int64, error) {
 	_, named := l.opt.Names[s.Name]
 	if named || !isCapture(s.Name) || len(s.Columns) != 1 || !s.Columns[0].Integer || slices.Contains(l.opt.State, s.Name) || slices.Contains(l.opt.Action, s.Name) {
@@ -40,8 +41,8 @@ func (l *leRobotWriter) stamps(s *dataset.Stream, times []int64) ([]int64, error
 	return list, nil
 }
 
-// captures returns the columns of capture times: the first episode has or needs them, or an input has them for a stream of the dataset. An
-// episode without them is not skipped.
+// captures returns the names of the columns with capture times that the dataset gets. A column is needed if the first episode's rows or
+// frames have other times than i/FPS, or if an input declares it. Columns with the name of another stream are left out.
 func (l *leRobotWriter) captures(e *Episode, own *dataset.Episode, names map[string]string) []string {
 	declared := map[string]bool{}
 	for i := range l.piece.Inputs {
@@ -61,7 +62,7 @@ func (l *leRobotWriter) captures(e *Episode, own *dataset.Episode, names map[str
 			list = append(list, column)
 		}
 	}
-	return slices.DeleteFunc(list, func(column string) bool { // a stream of something else is called so
+	return slices.DeleteFunc(list, func(column string) bool { // another stream has this name
 		return slices.ContainsFunc(own.Streams, func(s dataset.Stream) bool { return names[s.Name] == column })
 	})
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// joined returns stream names after a flag split them at commas. If the episode has a name with a comma, that name wins over its
-// parts.
+// joined repairs a list of stream names that a flag split at commas. If a stream's own name has commas, its pieces become one name again.
 func joined(list []string, e *Episode) (names []string) {
 	for len(list) > 0 {
 		n := 1
@@ -26,8 +25,8 @@ func joined(list []string, e *Episode) (names []string) {
 	return names
 }
 
-// prefixes returns the text before the column names of streams: nothing if these name joints, so that no two columns are called the same.
-// Else it is the stream's name, without the set of names in parentheses that it may end with.
+// prefixes returns, for each stream, the text to write before its column names. All are empty if the column names are distinct and
+// descriptive, for example joint names. Else the text is the stream's name, up to " (", and a dot.
 func prefixes(from []*dataset.Stream) []string {
 	list, met, own := make([]string, len(from)), map[string]bool{}, true
 	for i, s := range from {
@@ -44,7 +43,8 @@ func prefixes(from []*dataset.Stream) []string {
 	return list
 }
 
-// beside joins the columns of several streams on one clock into one stream.
+// beside joins the columns of the streams with the names in parts, which are on one clock, into one stream with a new name. If a stream is
+// missing, it returns an error with the reason.
 func beside(e *Episode, name string, parts []string) (s dataset.Stream, err error) {
 	dtype, width := tensor.F32, 0
 	from := make([]*dataset.Stream, len(parts))

@@ -49,14 +49,14 @@ type leRobotWriter struct {
 	piece   Piece
 	w       *lerobotwrite.Writer
 	fps     float64
-	capture []string                // columns of when it was recorded
+	capture []string                // columns with capture times: see captureTime
 	first   string                  // the first episode's name
-	columns map[string][]string     // of its streams
-	has     map[string]string       // its features, with the names of their streams in the recording; nil before it
-	lossy   []lossy                 // the episodes that were written and lack something
-	notes   dataset.Notes           // about content of the inputs that is no episode's
+	columns map[string][]string     // the column names of the first episode's streams
+	has     map[string]string       // recorded stream names by the first episode's features; nil before that episode
+	lossy   []lossy                 // the written episodes that lack streams
+	notes   dataset.Notes           // about the inputs' content outside episodes
 	strings []string                // texts of the first episode that are features
-	left    map[string]dataset.Note // why streams are left out, by their names in the first episode; nil before it
+	left    map[string]dataset.Note // the reasons why streams are left out, by their names in the first episode; nil before it
 }
 
 // lossy is a written episode that lacks streams, and the reasons.
@@ -126,7 +126,8 @@ func (l *leRobotWriter) media(ctx context.Context, m *dataset.Media, times []int
 	return *m, undecoded(ctx, m)
 }
 
-// copied returns a video cut out of its file without decoding. It requires that each row has the next frame.
+// copied returns a video with the rows' frames that can be copied from its file without decoding, and true. If a row does not have the
+// frame after the previous row's, it returns false.
 func copied(m *dataset.Media, times []int64) (cut dataset.Media, ok bool) {
 	p, picked := m.Source.(*Picked)
 	if !picked || len(p.Frames) == 0 {

@@ -10,10 +10,11 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// room is how many bytes the numbers of the episodes may take that are worked on at a time.
+// room returns the limit, in bytes, for the numbers of all episodes that are in memory at a time.
 func room() int64 { return min(1<<30, tensor.Available()/4) }
 
-// limit returns how many episodes may be in work at once, by the memory of the largest so far.
+// limit returns a function that returns how many episodes may be in memory at a time, at most most. It takes each new episode, and divides
+// room by the largest episode so far.
 func (w *work) limit(most int) func(r *ready) int {
 	largest := int64(1)
 	return func(r *ready) int {
@@ -22,7 +23,7 @@ func (w *work) limit(most int) func(r *ready) int {
 	}
 }
 
-// each makes pieces of an episode each, several at a time.
+// each makes the pieces left for a format with one episode in each piece, several at a time. It calls done after each piece, in order.
 func (w *work) each(ctx context.Context, _ *journal, left []int, done func(*entry) error) error {
 	type made struct {
 		n   *entry
@@ -57,8 +58,8 @@ func (w *work) each(ctx context.Context, _ *journal, left []int, done func(*entr
 	return nil
 }
 
-// together makes one piece of all episodes: they are read ahead, and written in their order. If parts of some were written when they turned
-// out to be broken, the piece is made again without them.
+// together makes one piece with all episodes of the shard, in their order; several are read in advance. If an episode fails after a part of
+// it was written, the piece is made again without it.
 func (w *work) together(ctx context.Context, j *journal, left []int, done func(*entry) error) error {
 	if len(left) == 0 {
 		return nil
@@ -83,7 +84,8 @@ func (w *work) together(ctx context.Context, j *journal, left []int, done func(*
 	}
 }
 
-// attempt makes the piece without the episodes in broken. If it finds more broken episodes, it adds them and makes nothing.
+// attempt makes the piece without the episodes in broken, and returns its entry. If it finds more broken episodes, it adds them to broken,
+// makes nothing, and returns nil.
 func (w *work) attempt(ctx context.Context, broken map[int]error) (*entry, error) {
 	p := &piece{work: w, n: &entry{Piece: 0}}
 	defer p.close()

@@ -97,7 +97,8 @@ func (w *messagesWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 // twice is the writer's error for a name that a stream and a camera share, because it cannot choose one to leave out.
 const twice = "the name twice"
 
-// withoutRefused leaves out the stream, camera or series that an error is about, unless it is about none or that is all there is.
+// withoutRefused removes from e the stream, camera or cloud series that the writer's error names, adds a note to kept, and returns true. It
+// returns false if the error names none, or if e has nothing else.
 func withoutRefused(e *dataset.Episode, bad *mcap.Error, kept *Kept) bool {
 	if len(e.Streams)+len(e.Media)+len(e.Clouds) == 1 || bad.Got == twice {
 		return false
@@ -121,7 +122,7 @@ func withoutRefused(e *dataset.Episode, bad *mcap.Error, kept *Kept) bool {
 	return true
 }
 
-// stillsOf gives the frames of a video one by one, where its packets cannot be messages; nil of other media.
+// stillsOf returns a source of JPEG frames for a video if its packets cannot be written as messages; nil for all other media.
 func stillsOf(m *dataset.Media) *stills {
 	if p, picked := m.Source.(*Picked); picked {
 		if p.Recorded.IsVideo() {
@@ -141,7 +142,7 @@ func stillsOf(m *dataset.Media) *stills {
 	return &stills{p}
 }
 
-// stills is the source of a video's frames as JPEG.
+// stills decodes a video's frames and encodes each as JPEG.
 type stills struct{ *Picked }
 
 func (s *stills) ReadFrame(ctx context.Context, i int) ([]byte, error) {

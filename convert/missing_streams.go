@@ -27,7 +27,8 @@ func (e *LostError) ErrorNotes() dataset.Notes { return e.Notes }
 // Unwrap returns dataset.ErrMissing.
 func (e *LostError) Unwrap() error { return dataset.ErrMissing }
 
-// lostOf lists why streams and cameras of a recording are not on its clock or no streams at all, by their names.
+// lostOf returns the reasons why a recording's streams and cameras are missing, by name: the reader's notes, and left, the notes of
+// the alignment. The empty name has the recording's damage, if any.
 func lostOf(e *dataset.Episode, left dataset.Notes) map[string]dataset.Note {
 	lost := map[string]dataset.Note{}
 	for _, n := range slices.Concat(e.Notes.Of(dataset.ClassLeftOut), left) {
@@ -39,7 +40,8 @@ func lostOf(e *dataset.Episode, left dataset.Notes) map[string]dataset.Note {
 	return lost
 }
 
-// reasonOf returns why an episode lacks a stream. An array of a stream is named STREAM.ARRAY, for example "state.times".
+// reasonOf returns the reason why an episode lacks a stream, and true; false if lost has none. A note may name an array of the stream,
+// for example "state.times", or the whole recording, by the empty name.
 func reasonOf(lost map[string]dataset.Note, stream string) (why dataset.Note, ok bool) {
 	for _, name := range []string{stream, stream + ".values", stream + ".times", ""} {
 		if why, ok = lost[name]; ok {

@@ -48,10 +48,11 @@ func (p *Picked) ReadFrame(ctx context.Context, i int) ([]byte, error) {
 // DepthInfo returns the recorded camera's DepthInfo.
 func (p *Picked) DepthInfo() string { return lerobotwrite.DepthInfo(p.Recorded) }
 
-// ahead is how many frames a decoder is let go on to the one that is wanted, before it begins anew there.
+// ahead limits how many frames a decoder decodes to reach a later frame. If the distance is larger, a new decoder starts at that frame.
 const ahead = 300
 
-// decode returns frame n of a video, which is kept for the next row.
+// decode returns frame n of a video. The frame is kept, because the next row often has it, too. If the video ends before frame n, the error
+// is a *dataset.RangeError.
 func (p *Picked) decode(ctx context.Context, n int) (*tensor.Tensor, error) {
 	if p.last != nil && p.at == n {
 		return p.last, nil
@@ -95,8 +96,7 @@ func (p *Picked) end() {
 	p.next, p.stop, p.last = nil, nil, nil
 }
 
-// measure decodes the first frame of a video to find the size of its pictures, if its messages do not state it. The frame is kept for the
-// first row.
+// measure sets a video's width and height from its first decoded frame, if its messages do not state them. The frame is kept for row 0.
 func measure(ctx context.Context, m *dataset.Media) error {
 	p, picked := m.Source.(*Picked)
 	if !picked || !p.Recorded.IsVideo() || m.Width > 0 || len(p.Frames) == 0 {
@@ -115,8 +115,8 @@ func measure(ctx context.Context, m *dataset.Media) error {
 	return err
 }
 
-// undecoded returns why the frames of a media stream cannot be decoded, for example because pixels have more than 8 bits. It decodes the
-// first frame. It is empty if that succeeds, and if the frame is broken, because the others may be fine.
+// undecoded returns a note with the reason why a media stream cannot be decoded, for example because its pixels have more than 8 bits. It
+// decodes the first frame. If that succeeds, or if only this frame is broken, the note's code is empty.
 func undecoded(ctx context.Context, m *dataset.Media) (why dataset.Note) {
 	if m.Len() == 0 {
 		return why

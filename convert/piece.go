@@ -12,14 +12,15 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// piece is one that is being made.
+// piece is a file or folder of the output while it is written.
 type piece struct {
 	*work
 	n      *entry
 	writer Writer // nil before the first episode
 }
 
-// add writes an episode, or notes why not.
+// add writes a prepared episode to the piece, and adds its report to the piece's entry. If the episode was skipped, only the report is
+// added. An error ends the piece: see Writer.Add and brokenError.
 func (p *piece) add(ctx context.Context, r *ready) error {
 	if r.err != nil {
 		return r.err
@@ -74,7 +75,7 @@ func (p *piece) write(ctx context.Context, r *ready) (err error) {
 	return settle(r.about.Name, r.accounts, &kept)
 }
 
-// ofOutput reports whether an error is of the output, or of a file below it.
+// ofOutput reports whether an error is a file-system error about the output or a file in it.
 func (p *piece) ofOutput(err error) bool {
 	var path *fs.PathError
 	if !errors.As(err, &path) {
@@ -84,7 +85,7 @@ func (p *piece) ofOutput(err error) bool {
 	return err == nil && filepath.IsLocal(below)
 }
 
-// commit gives the piece its name, if there is anything in it.
+// commit completes the piece under its final name. If no episode was converted, there is no file, and the piece's path is empty.
 func (p *piece) commit(ctx context.Context) error {
 	if !p.n.Report.converted() || p.writer == nil {
 		p.n.Report.Path = ""
@@ -94,7 +95,7 @@ func (p *piece) commit(ctx context.Context) error {
 	if err := p.writer.Commit(ctx); err != nil {
 		return err
 	}
-	if w, ok := p.writer.(interface{ Notes() dataset.Notes }); ok { // of the piece as a whole
+	if w, ok := p.writer.(interface{ Notes() dataset.Notes }); ok { // notes about the piece as a whole
 		first, end := p.episodesOf(p.n.Piece)
 		for _, n := range w.Notes() {
 			p.n.Notes.Join(dataset.EpisodeNote{Note: n, Number: first, Episodes: end - first})
@@ -109,7 +110,7 @@ func (p *piece) close() {
 	}
 }
 
-// take adds the report of an episode to the entry of its piece.
+// take adds an episode's report, accounts and notes to the entry of its piece.
 func (n *entry) take(r *ready) {
 	n.Report.Episodes = append(n.Report.Episodes, r.about)
 	n.Streams = sum(n.Streams, r.accounts)
@@ -117,7 +118,7 @@ func (n *entry) take(r *ready) {
 	n.Notes.Add(r.about.Number, r.about.Name, r.notes)
 }
 
-// besides returns the notes that no account lists as Dropped.
+// besides returns the notes that are not in an account's Dropped list: the ones about no stream, and the ones about changes.
 func (k *Kept) besides(accounts []StreamAccount) (list dataset.Notes) {
 	for _, n := range k.Notes {
 		if n.Code.Class() != dataset.ClassLeftOut || !slices.ContainsFunc(accounts, func(a StreamAccount) bool { return a.Name == n.Subject }) {
@@ -127,7 +128,8 @@ func (k *Kept) besides(accounts []StreamAccount) (list dataset.Notes) {
 	return list
 }
 
-// settle compares the accounts of an episode with its written samples, and checks that they add up.
+// settle compares an episode's accounts with the writer's counts in kept. Streams that the writer left out are counted as dropped. If the
+// counts differ, or an account does not add up, the error is a *BalanceError.
 func settle(episode string, list []StreamAccount, kept *Kept) error {
 	seen := 0
 	for i := range list {

@@ -15,7 +15,7 @@ import (
 	"github.com/robocache/robocache/internal/sources"
 )
 
-// place is where the parts of a shard's output are.
+// place has the paths of a shard's files: the output, its report, its journal and its lock.
 type place struct {
 	at      string // the output, as the caller wrote it
 	whole   bool   // the output is the piece itself
@@ -23,10 +23,10 @@ type place struct {
 	shards  int
 	marker  string // the report of a finished shard; empty if the output is one file
 	journal string // the list of finished pieces, next to the output
-	lock    string // the file that who makes it has locked
+	lock    string // the file that the program that makes the shard has locked
 }
 
-// placeOf returns the place of a shard's parts.
+// placeOf returns the paths for a shard. single is set if the output is one file.
 func placeOf(out string, t Traits, single bool, shard, shards int) place {
 	p := place{at: out, whole: single || t.Whole && t.Ext == "" && shards == 1, shard: shard, shards: shards}
 	clean := filepath.Clean(out)
@@ -52,7 +52,7 @@ func (e *BusyError) Error() string { return e.Option.Error() }
 // Unwrap returns the option.
 func (e *BusyError) Unwrap() error { return &e.Option }
 
-// alone locks the shard's output, or returns a *BusyError where another program makes it.
+// alone locks the shard's output and returns the function that unlocks it. If another program makes the shard, the error is a *BusyError.
 func (p *place) alone() (unlock func(), err error) {
 	if err := atomicfile.MkdirAll(filepath.Dir(p.lock)); err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (p *place) alone() (unlock func(), err error) {
 	return unlock, err
 }
 
-// path is where a piece is.
+// path returns the path of a piece.
 func (p *place) path(r *PieceReport) string {
 	if r.Path == "" {
 		return p.at
@@ -72,7 +72,8 @@ func (p *place) path(r *PieceReport) string {
 	return filepath.Join(p.at, filepath.FromSlash(r.Path))
 }
 
-// stands reports whether a piece is there as it was written.
+// stands reports whether a piece exists with its recorded size and hash. If its hash was not recorded yet, it must only exist. A piece
+// without a converted episode has no file, so it always stands.
 func (p *place) stands(ctx context.Context, r *PieceReport) bool {
 	if r.SHA256 == "" { // of no episode, or it was just whole
 		_, err := fault.Stat(p.path(r))
@@ -82,7 +83,7 @@ func (p *place) stands(ctx context.Context, r *PieceReport) bool {
 	return hash(ctx, p.path(r), &now) == nil && now.SHA256 == r.SHA256 && now.Bytes == r.Bytes
 }
 
-// hash fills in how large a piece is, and its hash.
+// hash sets a piece's size in bytes, and its hash: see PieceReport.SHA256.
 func hash(ctx context.Context, path string, r *PieceReport) error {
 	list, err := sources.List(ctx, path)
 	if err == nil {
@@ -113,5 +114,5 @@ func hash(ctx context.Context, path string, r *PieceReport) error {
 	return nil
 }
 
-// isReport reports whether a file of an output is a report on it.
+// isReport reports whether a file in an output is the conversion's report, which is no part of a piece.
 func isReport(name string) bool { return name == "convert.json" }

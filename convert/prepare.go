@@ -2,13 +2,16 @@ package convert
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/clocks"
 )
 
-// prepare reads an episode and converts it to the form that a Target takes.
+// prepare reads an episode and converts it to the form that a Target takes. If the plan's filter rejects the episode, or if it is skipped,
+// the result has no episode; if an error ends the conversion, the result has the error.
 func (c *Conversion) prepare(ctx context.Context, number int) (r ready) {
 	in, which, index := at(c.inputs, number)
 	r.about = EpisodeReport{Number: number, Input: which, Index: in.info.Number(index)}
@@ -32,6 +35,10 @@ func (c *Conversion) prepare(ctx context.Context, number int) (r ready) {
 	} else {
 		err = c.byPlan(ctx, &r)
 	}
+	var none *clocks.NoStreamsError
+	if damage := e.Notes.Damage(); damage != nil && errors.As(err, &none) {
+		err = &RefusedError{&EmptyError{damage}} // because the damage is why there is no stream
+	}
 	if err != nil {
 		return c.unread(ctx, r, err)
 	}
@@ -54,7 +61,7 @@ func (c *Conversion) prepare(ctx context.Context, number int) (r ready) {
 	return r
 }
 
-// filtered notes why the plan does not want an episode.
+// filtered records the field of the plan's filter that rejects the episode, if one does.
 func (c *Conversion) filtered(r *ready, splits []string) bool {
 	if p := c.opt.Plan; p != nil {
 		r.about.Filtered = p.Filter.Refuses(splits, r.about.Task, r.about.Success)
@@ -72,12 +79,17 @@ func (c *Conversion) unread(ctx context.Context, r ready, err error) ready {
 		r.err = &EpisodeError{Number: r.about.Number, Input: c.inputs[r.about.Input].path, Err: err}
 		return r
 	}
+	var of *dataset.EpisodeError
+	if errors.As(err, &of) { // the report has the number
+		err = of.Err
+	}
 	r.e, r.accounts, r.about.Skipped = nil, nil, &dataset.Note{Code: dataset.CodeEpisodeUnread, Subject: r.about.Name, Detail: dataset.Detail{Cause: err}}
 	r.about.LeftOut, r.about.NotValid = 0, 0
 	return r
 }
 
-// asRecorded keeps an episode's streams as they are.
+// asRecorded sets the episode to write without a plan: the recorded streams, and the selected media, on their own clocks. If the target
+// needs one clock and the recording has several, the error is a *ClockError; if nothing is left to write, a *RefusedError.
 func (c *Conversion) asRecorded(r *ready, in *input) error {
 	own := *r.e.Recorded
 	own.Media = nil
@@ -118,7 +130,7 @@ func (c *Conversion) asRecorded(r *ready, in *input) error {
 	}
 	switch {
 	case len(own.Streams)+len(own.Media)+len(own.Clouds) == 0, c.traits.Rows && a == "" && len(times) == 0:
-		return &RefusedError{empty(&own)}
+		return &RefusedError{&EmptyError{own.Notes.Damage()}}
 	case c.traits.Rows && r.e.Times == nil && in.info.Rate > 0:
 		if err := short(&own); err != nil {
 			return &RefusedError{err}
@@ -131,7 +143,8 @@ func (c *Conversion) asRecorded(r *ready, in *input) error {
 	return nil
 }
 
-// byPlan puts an episode on the plan's clock.
+// byPlan sets the episode to write with a plan: its streams and media on the plan's clock. Its errors are those of arrange,
+// align.Resample and trim.
 func (c *Conversion) byPlan(ctx context.Context, r *ready) error {
 	a, err := c.arrange(r.e.Recorded)
 	if err != nil {

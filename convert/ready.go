@@ -14,7 +14,7 @@ type ready struct {
 	accounts []StreamAccount
 	losses   dataset.Notes // content that the reader did not return
 	notes    dataset.Notes
-	bytes    int64 // that the episode takes while it is worked on
+	bytes    int64 // memory for the episode while it is converted
 	err      error // ends the conversion
 }
 
@@ -43,7 +43,8 @@ func (r *ready) withoutEmpty(own *dataset.Episode) {
 	own.Clouds = slices.DeleteFunc(slices.Clone(own.Clouds), func(c dataset.CloudStream) bool { return empty(c.Name, c.Len()) })
 }
 
-// untaken counts recorded samples that are not on the clock.
+// untaken adds accounts for recorded streams, cameras and clouds that are not in taken. All their samples count as dropped, with the reason
+// from left.
 func (r *ready) untaken(taken map[string]bool, left dataset.Notes, c *Conversion) {
 	add := func(name, kind string, n int, code dataset.Code) {
 		if taken[name] {

@@ -2,7 +2,6 @@ package convert
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -24,7 +23,8 @@ func (e *ClockError) Error() string {
 // Unwrap returns dataset.ErrMissing.
 func (e *ClockError) Unwrap() error { return dataset.ErrMissing }
 
-// oneClock returns the times of an episode's rows, or two streams that have other times than each other. Clouds have no rows.
+// oneClock returns the common times of all streams and media, ns, and empty names. If two of them have different times, the times are nil,
+// and a and b are their names. Clouds have no rows, so an episode with clouds has no common clock.
 func oneClock(e *dataset.Episode) (times []int64, a, b string) {
 	first := ""
 	same := func(name string, own []int64) bool {
@@ -111,12 +111,4 @@ func short(e *dataset.Episode) error {
 		return nil
 	}
 	return found
-}
-
-// empty is the error for a recording without content, with its losses.
-func empty(e *dataset.Episode) error {
-	if damage := e.Notes.Damage(); damage != nil {
-		return fmt.Errorf("no samples; lost: %v", damage)
-	}
-	return errors.New("no samples")
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// countUsed counts the samples of an aligned stream that its rows use, why the others are not used, and the rows across gaps of the
-// recording. If used is nil, the sampling decides which are used.
+// countUsed adds to an account the recorded samples that an aligned stream's rows use, the other samples by reason, and the rows inside
+// gaps of the recording. used marks the used samples; if it is nil, usedSamples finds them.
 func countUsed(a *align.Aligned, plan *align.Plan, used []bool, account *StreamAccount) (err error) {
 	limit := clocks.Snapping(plan.Snap, plan.Rate)
 	if used == nil {
@@ -36,7 +36,7 @@ func countUsed(a *align.Aligned, plan *align.Plan, used []bool, account *StreamA
 	return nil
 }
 
-// usedSamples reports which recorded samples the rows of an aligned stream use.
+// usedSamples returns a flag for each recorded sample of an aligned stream: true if a row uses it.
 func usedSamples(a *align.Aligned, snap ops.Limit) ([]bool, error) {
 	edge, err := ops.ParseEdge(a.How.Edge)
 	if err != nil {
@@ -46,8 +46,8 @@ func usedSamples(a *align.Aligned, snap ops.Limit) ([]bool, error) {
 		Snap: snap, MaxGap: a.How.MaxGap, Tolerance: a.How.Tolerance, FillGaps: a.How.FillGaps})
 }
 
-// count adds samples to an account, by whether they are used and by their times. If gap is not 0, it also counts the targets inside steps
-// longer than gap that do not snap to a sample.
+// count adds samples to an account: as used, or as dropped before, after or between the targets. If gap is not 0, AcrossGaps counts the
+// targets inside a step longer than gap, except ones within snap of a sample.
 func count[T int64 | float64](used []bool, times, targets []T, gap, snap T, account *StreamAccount) {
 	k := -1
 	for _, x := range targets {

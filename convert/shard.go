@@ -63,7 +63,7 @@ func (c *Conversion) Shard(ctx context.Context, shard int) (*Report, error) {
 	return &w.report, w.finish(ctx, journal)
 }
 
-// problems notes the problems of the inputs as a whole that have episodes in the shard.
+// problems adds notes about the problems of whole inputs, for the inputs with episodes in the shard.
 func (w *work) problems() {
 	for i := range w.inputs {
 		in := &w.inputs[i]
@@ -75,7 +75,8 @@ func (w *work) problems() {
 	}
 }
 
-// resume finds the whole pieces of an earlier call. If the shard is done, it returns the report.
+// resume takes over the complete pieces of an earlier conversion, and removes the rest. If the shard is already complete, it returns its
+// report; otherwise the report is nil.
 func (w *work) resume(ctx context.Context) (*Report, error) {
 	before, err := w.before()
 	if err != nil {
@@ -88,7 +89,7 @@ func (w *work) resume(ctx context.Context) (*Report, error) {
 		}
 	}
 	w.own = true
-	if same && w.whole { // a report that was being written, which is no part of the piece
+	if same && w.whole { // removes an incomplete report, which is no part of the piece
 		err := atomicfile.Sweep(w.out, func(name string) bool { return name == filepath.Base(w.marker) })
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
@@ -128,7 +129,7 @@ func (w *work) resume(ctx context.Context) (*Report, error) {
 	return nil, nil
 }
 
-// standing returns which of some pieces are there as they were written.
+// standing returns the indexes of the pieces that exist as they were written: see place.stands.
 func (w *work) standing(ctx context.Context, n int, piece func(i int) *PieceReport) (list []int, err error) {
 	ahead := 4 * w.opt.Workers
 	for i, stands := range inorder.Each(ctx, n, w.opt.Workers, ahead, func(bool) int { return ahead }, func(ctx context.Context, i int) bool {

@@ -22,8 +22,8 @@ func (e *ApartError) Error() string {
 		"a plan with fewer streams, or all rows kept (--keep-invalid)", e.Rows, strings.Join(e.Streams, ", "))
 }
 
-// trim leaves out the rows at both ends of a clock in which not every stream is valid, if the target has no place for validity, and counts
-// such rows in between.
+// trim removes rows at both ends of a clock in which some stream is not valid, if the target cannot mark them, and counts such rows in
+// between. If no row is valid in all streams, the error is an *ApartError in a *RefusedError.
 func (c *Conversion) trim(r *ready, got *align.Resampled) error {
 	rows := got.Times.Len()
 	if !c.traits.Unmasked || rows == 0 || len(got.Streams) == 0 {
@@ -63,7 +63,7 @@ func (c *Conversion) trim(r *ready, got *align.Resampled) error {
 	return cut(got, first, end)
 }
 
-// cut leaves rows first to end-1 of a clock.
+// cut keeps only rows first to end-1 of the aligned streams.
 func cut(got *align.Resampled, first, end int) (err error) {
 	part := func(t *tensor.Tensor) *tensor.Tensor {
 		if err != nil || t == nil {

@@ -63,11 +63,11 @@ type sample struct {
 	Time    int64             `json:"time_ns"`
 	Task    string            `json:"task,omitempty"`
 	Success *bool             `json:"success,omitempty"`
-	Texts   map[string]string `json:"texts,omitempty"` // of the row, but the task
-	Valid   map[string]bool   `json:"valid,omitempty"` // by the members' names without their endings
+	Texts   map[string]string `json:"texts,omitempty"` // the row's texts, except the task
+	Valid   map[string]bool   `json:"valid,omitempty"` // by the names of the tar file's members, without extensions
 }
 
-// part is a stream or camera of an episode: its member in each sample.
+// part is a stream or camera of an episode. It makes one member (a file in the tar archive) for each sample.
 type part struct {
 	name   string
 	member string
@@ -76,10 +76,10 @@ type part struct {
 	next func() (encode func() ([]byte, error), err error)
 }
 
-// encoded are a row's members while they are made.
+// encoded has the encoded members of one row.
 type encoded struct {
 	members []webdataset.Member
-	bad     map[int]error // of frames that cannot be decoded, by their parts
+	bad     map[int]error // errors of frames that cannot be decoded, by the part's index
 	err     error
 }
 
@@ -182,7 +182,7 @@ func (w *samplesWriter) Add(ctx context.Context, e *Episode) (kept Kept, err err
 	return kept, nil
 }
 
-// encode makes the members of a row.
+// encode runs the encoders in jobs, one for each part, and returns the members of a row.
 func encode(ctx context.Context, e *Episode, parts []part, jobs []func() ([]byte, error), row int) (made encoded) {
 	if made.err = ctx.Err(); made.err != nil {
 		return made
@@ -233,7 +233,7 @@ type oneFrame []byte
 
 func (f oneFrame) ReadFrame(context.Context, int) ([]byte, error) { return f, nil }
 
-// streamPart gives a stream's rows as .npy [D].
+// streamPart returns the part for stream i, which encodes each row as .npy [D].
 func streamPart(e *Episode, i int) (part, error) {
 	s := &e.Streams[i]
 	p := part{name: s.Name, member: webdataset.Ext(s.Name) + ".npy"}
@@ -265,7 +265,7 @@ func streamPart(e *Episode, i int) (part, error) {
 	return p, nil
 }
 
-// mediaPart gives a camera's frames in order. stop ends it.
+// mediaPart returns the part for a camera, which yields its frames in order. The caller calls stop after the last row.
 func mediaPart(ctx context.Context, m *dataset.Media) (p part, stop func()) {
 	p = part{name: m.Name}
 	video := m.IsVideo()
@@ -319,7 +319,8 @@ func mediaPart(ctx context.Context, m *dataset.Media) (p part, stop func()) {
 	}
 }
 
-// decoded gives the decoded frames of a camera in order, to be encoded.
+// decoded returns part.next for a camera: it takes a decoded frame from next, and its encoder writes the frame with encode. After the last
+// frame it returns the decoder's error, or a *dataset.RangeError.
 func decoded(m *dataset.Media, next func() (*tensor.Tensor, error, bool), encode func(*bytes.Buffer, *tensor.Tensor) error,
 ) func() (func() ([]byte, error), error) {
 	var last error = &dataset.RangeError{What: "frame of " + m.Name, Got: m.Len(), Len: m.Len()}

@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/internal/fault"
 )
 
-// work is a shard that is being made.
+// work is the state of a shard while it is converted.
 type work struct {
 	*Conversion
 	place
@@ -20,7 +20,7 @@ type work struct {
 	entries    []entry
 	report     Report
 	progress   Progress
-	keep       func() // of the journal
+	keep       func() // journal.keep
 }
 
 // pieces returns how many pieces the shard has.
@@ -57,7 +57,7 @@ func (w *work) remove(path string) error {
 	return nil
 }
 
-// hash fills in the hash of a piece that has its name.
+// hash sets the size and the hash of a complete piece.
 func (w *work) hash(ctx context.Context, n *entry) error {
 	if n.Report.Path == "" && !n.Report.converted() {
 		return nil
@@ -79,15 +79,15 @@ func (w *work) tell(n *entry, before bool) {
 	}
 }
 
-// giveUp removes the journal of a shard that failed, and the folder that was made for it, if no piece has its name: there is nothing to go
-// on from.
+// giveUp removes the journal and the empty folder of a shard that failed, if no piece is complete, because a later conversion could not
+// continue from them.
 func (w *work) giveUp() error {
 	if w.journal == "" {
 		return nil
 	}
 	if w.whole {
 		if list, err := fault.ReadDir(w.out); dataset.IsSystem(err) || len(list) > 0 {
-			return err // a journal that is left is of use, and a lost one is not
+			return err // the journal stays, because it is of use
 		}
 		return w.remove(w.journal)
 	}

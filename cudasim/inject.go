@@ -58,7 +58,7 @@ func Inject(t *cudadrv.FunctionTable, failures ...Failure) (*cudadrv.FunctionTab
 	}), in
 }
 
-// note counts a call, and returns the failure that it gets; ok is false if it gets none.
+// note counts a call and returns the failure that applies to it. ok is false if none does.
 func (in *Injector) note(name string) (hit Failure, ok bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -80,7 +80,7 @@ func (in *Injector) note(name string) (hit Failure, ok bool) {
 	return hit, ok
 }
 
-// Stop ends counting and failures.
+// Stop turns off all failures and the counting of calls.
 func (in *Injector) Stop() {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -6,10 +6,11 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// lumaFirst reports for each encoding of 4:2:2 whether luma is the first of two bytes. ROS calls UYVY yuv422.
+// lumaFirst has an entry for each 4:2:2 encoding: true if luma is the first of two bytes. ROS calls UYVY yuv422.
 var lumaFirst = map[string]bool{"yuv422": false, "uyvy": false, "UYVY": false, "yuv422_yuy2": true, "yuyv": true, "YUYV": true}
 
-// subsampled decodes pairs of pixels that share their colour, of BT.601 in the range 16 to 235, by OpenCV's fixed-point numbers.
+// subsampled decodes 4:2:2 pixels, in which two pixels share their colour, to [H,W,3]. luma is the encoding's entry in lumaFirst. The
+// colours are BT.601 with luma from 16 to 235, converted with OpenCV's fixed-point numbers. An odd width or a wrong byte count is an error.
 func (m *Media) subsampled(b []byte, luma bool) (*tensor.Tensor, *FormatError) {
 	if bad := m.sized(b, 2); bad != nil {
 		return nil, bad
@@ -49,7 +50,7 @@ func bayerOrder(encoding string) (order string, size int) {
 // eightBits rounds a 16-bit colour to 8 bits, so that 65535 becomes 255.
 func eightBits(v int) byte { return byte((v + 128) / 257) }
 
-// deep decodes colours of 16 bits, little-endian.
+// deep decodes pixels with 16 bits a channel, little-endian, and rounds them to 8 bits. order has the channels' positions: see rawOrder.
 func (m *Media) deep(b []byte, order []int) (*tensor.Tensor, *FormatError) {
 	if bad := m.sized(b, 2*len(order)); bad != nil {
 		return nil, bad
@@ -61,8 +62,8 @@ func (m *Media) deep(b []byte, order []int) (*tensor.Tensor, *FormatError) {
 	return m.raw(out, order)
 }
 
-// mosaic decodes pixels that have one colour each, in 1 or 2 bytes, little-endian. The other two colours are the rounded means of the neighbours; a pixel
-// on the border repeats the next inside. 16-bit colours are rounded to 8 bits.
+// mosaic decodes a Bayer pattern to [H,W,3]: each pixel has one colour, in size bytes (1 or 2), little-endian. The other two colours are
+// rounded means of the neighbours. A pixel on the border repeats the next one inside. 16-bit colours are rounded to 8 bits.
 func (m *Media) mosaic(b []byte, order string, size int) (*tensor.Tensor, *FormatError) {
 	if bad := m.sized(b, size); bad != nil {
 		return nil, bad

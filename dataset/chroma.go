@@ -46,7 +46,7 @@ func (c *chroma) at(y int) []byte {
 		}
 		return c.row
 	}
-	rounding, bits := [2]uint32{1, 2}, 2 // of the sums: one way for even pixels and the other for odd ones
+	rounding, bits := [2]uint32{1, 2}, 2 // added to the sums before the shift, for even and for odd pixels
 	if c.down == 0 {
 		for i, v := range near {
 			c.sums[i] = uint32(v)
@@ -73,8 +73,8 @@ func (c *chroma) at(y int) []byte {
 	return c.row
 }
 
-// fromYCbCr writes the pixels of a JPEG to out [H,W,3]: for the same planes they are the bits of libjpeg-turbo, which Pillow, OpenCV and TensorFlow use.
-// The planes are those of package image/jpeg, which rounds its inverse transform in another way.
+// fromYCbCr writes the pixels of a decoded JPEG to out [H,W,3]. For equal colour planes they equal libjpeg-turbo's, which Pillow, OpenCV
+// and TensorFlow use. The planes come from package image/jpeg, which rounds its inverse transform differently.
 func fromYCbCr(out []byte, img *image.YCbCr) {
 	blue, red := newChroma(img.Cb, img), newChroma(img.Cr, img)
 	w := img.Rect.Dx()
@@ -88,7 +88,7 @@ func fromYCbCr(out []byte, img *image.YCbCr) {
 	}
 }
 
-// level is the whole part of a number in 1/65536, from 0 to 255.
+// level returns the whole part of v/65536, limited to 0 to 255.
 func level(v int32) byte {
 	if uint32(v) < 1<<24 {
 		return byte(v >> 16)

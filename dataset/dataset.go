@@ -54,7 +54,7 @@ func Episodes(ctx context.Context, d Dataset) iter.Seq2[*Episode, error] {
 	}
 }
 
-// episodeError returns the error of the episode with an index.
+// episodeError returns the *EpisodeError for the episode at index place, with the episode's own number.
 func episodeError(d Dataset, place int, err error) *EpisodeError {
 	info := d.Info()
 	return &EpisodeError{Episode: info.Number(place), Err: err}
@@ -178,7 +178,7 @@ func Open(ctx context.Context, path string, opt Options) (Dataset, error) {
 
 func openChecked(ctx context.Context, path string, opt Options) (Dataset, error) {
 	d, err := open(ctx, path, opt)
-	if err != nil && d != nil { // the file was taken for another because of an error of the system
+	if err != nil && d != nil { // a system error may have led to the wrong format
 		return nil, errors.Join(err, d.Close())
 	}
 	if err != nil || opt.Clock == "" && opt.Stretch == 0 && opt.TaskFrom == "" {
@@ -223,7 +223,7 @@ func open(ctx context.Context, path string, opt Options) (_ Dataset, err error) 
 	return opened(f.Open(ctx, path, opt))
 }
 
-// opened returns nil for a nil pointer to a format's type.
+// opened returns a format's result, but a nil Dataset after an error, because a format returns a nil pointer of its own type.
 func opened(d Dataset, err error) (Dataset, error) {
 	if err != nil {
 		return nil, err
@@ -240,7 +240,7 @@ func unreachable(path string, err error) error {
 	return &FormatError{Format: "dataset", Path: path, Offset: -1, Kind: ErrUnsupported, Msg: "URL", Got: "scheme " + scheme.Scheme, Want: scheme.Want()}
 }
 
-// Recognise returns the registered format of a file.
+// Recognise returns the registered format of a file. If none fits, the error is a *FormatError that is ErrUnsupported.
 func Recognise(ctx context.Context, path string) (_ Format, err error) {
 	defer Watched(path, &err)()
 	head, err := headOf(ctx, path)
@@ -299,16 +299,12 @@ func match(ctx context.Context, path string, head []byte, named bool) (Format, b
 func known() string {
 	var list []string
 	for _, f := range Formats() {
-		what := "a folder"
-		if len(f.Extensions) > 0 {
-			what = strings.Join(f.Extensions, ", ")
-		}
-		list = append(list, f.Name+" ("+what+")")
+		list = append(list, f.Name)
 	}
 	return strings.Join(list, ", ")
 }
 
-// headOf returns the first bytes of a file.
+// headOf returns the first HeadBytes bytes of a file, or all bytes if it is shorter.
 func headOf(ctx context.Context, path string) ([]byte, error) {
 	file, err := storage.Open(ctx, path)
 	if err != nil {

@@ -36,10 +36,9 @@ const (
 // Decode returns frame i as u8 [H,W,C], with the top line first. C is 1 for grey, 3 for red, green, blue, and 4 with alpha, which
 // is not premultiplied.
 //
-// It decodes jpeg, png, 8-bit raw pixels (rgb8, bgr8, rgba8, bgra8, mono8, 8UC1), 8- and 16-bit Bayer mosaics and 4:2:2,
-// rgb16 and bgr16 rounded to 8 bits, and all
-// encodings that the source decodes itself, such as videos. Blue-first pixels are reordered. Raw images with wider numbers, mostly
-// depth (16UC1, mono16, 16SC1, 32FC1), become f32 [H,W,1] in the recording's unit, which is exact.
+// It decodes jpeg, png, 8-bit raw pixels (rgb8, bgr8, rgba8, bgra8, mono8, 8UC1), 8- and 16-bit Bayer mosaics, 4:2:2 pixels, rgb16 and
+// bgr16 rounded to 8 bits, and all encodings that the source decodes itself, such as videos. Blue-first pixels are reordered. Raw images
+// with wider numbers, mostly depth (16UC1, mono16, 16SC1, 32FC1), become f32 [H,W,1] in the recording's unit, which is exact.
 //
 // The pixels of a jpeg differ from libjpeg-turbo, which Pillow, OpenCV and TensorFlow use, by at most 2 levels; one value in ten
 // thousand differs by 3. Other encodings, and png with more than 8 bits per channel, return an error that is ErrUnsupported.
@@ -96,7 +95,7 @@ func (m *Media) Decodes() bool {
 	return itself || m.decoder() != nil
 }
 
-// decodeOne decodes a frame that depends on no other.
+// decodeOne decodes a frame that depends on no other. decode is nil if the encoding is unsupported, which is an error.
 func (m *Media) decodeOne(ctx context.Context, i int, decode func(b []byte) (*tensor.Tensor, *FormatError)) (*tensor.Tensor, error) {
 	if decode == nil {
 		return nil, m.decodeError(i, ErrUnsupported, fmt.Sprintf("encoding %q", m.Encoding), "jpeg, png, rgb8, bgr8, rgba8, bgra8, rgb16, mono8, 8UC1, 16UC1, mono16, 16SC1, 32FC1, bayer_rggb8, bayer_rggb16, yuv422, or a source that decodes its frames", nil)
@@ -167,7 +166,7 @@ func (m *Media) raw(b []byte, order []int) (*tensor.Tensor, *FormatError) {
 	return pixels(b, m.Height, m.Width, c)
 }
 
-// sized checks the byte count of a raw frame.
+// sized returns an error unless a raw frame has Width*Height pixels with each bytes; nil if it has.
 func (m *Media) sized(b []byte, each int) *FormatError {
 	if want := int64(m.Width) * int64(m.Height) * int64(each); m.Width <= 0 || m.Height <= 0 || int64(len(b)) != want {
 		return &FormatError{Kind: ErrCorrupt, Got: fmt.Sprintf("%d bytes", len(b)), Want: fmt.Sprintf("%d for %dx%d pixels of %s", want, m.Width, m.Height, m.Encoding)}

@@ -166,7 +166,7 @@ func (d *folder) Episode(ctx context.Context, i int) (_ *Episode, err error) {
 	defer d.give(f)
 	e, err := f.Episode(ctx, i-p.first)
 	if err != nil {
-		return nil, err
+		return nil, StandIn(ctx, err, p.path)
 	}
 	if e.Name == "" {
 		e.Name = p.name

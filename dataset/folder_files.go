@@ -151,7 +151,8 @@ type folderSource[S any] struct {
 	source S
 }
 
-// current returns an open file and its source.
+// current returns the episode's open file and the source of its frames there. The caller returns the file with give. If the file has
+// changed so that the source is missing, it returns an error.
 func (s *folderSource[S]) current(ctx context.Context) (from *shared, source S, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -39,7 +39,7 @@ func StandIn(ctx context.Context, err error, path string) error {
 		}
 	}
 	if len(head) == 0 {
-		named.Kind, named.Got, named.Want = bad.Kind, "0 bytes", "a recording"
+		named.Msg, named.Kind, named.Got, named.Want = "the file is empty", bad.Kind, "0 bytes", "a recording"
 		return named
 	}
 	return err

@@ -34,7 +34,7 @@ var advice = map[Kind]struct {
 
 	VideoDrift:   {Error, "Encode the videos again so that frame i is at i/fps, without joining files by their duration in milliseconds: robocache convert does. LeRobot refuses frames that are more than 0.1 ms from their row."},
 	VideoCount:   {Error, "Encode the video again from the images, or cut the rows to the frames that there are; a recording that was ended before the encoder had finished does this. If there are too many frames, the file may belong to other episodes."},
-	MissingFile:  {Error, "Copy the files again from where the dataset came from. If they are left out on purpose, correct meta/info.json, so that who reads it does not look for them."},
+	MissingFile:  {Error, "Copy the files again from where the dataset came from. If they are left out on purpose, correct the metadata that lists them, because readers look for them."},
 	IndexGap:     {Error, "Write the dataset anew with its rows and episodes numbered from 0 without gaps: robocache convert --to lerobot does. LeRobot finds both by position, so every later episode is read from the wrong rows."},
 	StaleStats:   {Error, "Compute the statistics again: robocache stats. Normalisation with these shifts and scales a policy's inputs; they are left over from before the data was changed, or from a merge."},
 	Schema:       {Error, "Make the files agree with their declaration, or with each other: list the columns that all have under columns in the plan. If columns are taken by their place, some are taken for others."},

@@ -8,13 +8,13 @@ import (
 	"github.com/robocache/robocache/internal/text"
 )
 
-// The rules of angles, as parts of a turn.
+// The rules for angles, in turns (1 is a full turn).
 const (
-	wrapRange = 0.9 // least range of an angle that wraps
-	wrapStep  = 0.8 // least step of a wrap
+	wrapRange = 0.9 // least range of values of an angle that wraps
+	wrapStep  = 0.8 // least step between two samples that is a wrap
 )
 
-// wraps reports angles that jump by a turn.
+// wraps adds a finding if column c is an angle that jumps by a full turn.
 func (x *examiner) wraps(s *dataset.Stream, v *values, t *tally, c int) {
 	k := &t.columns[c]
 	for _, turn := range []float64{2 * math.Pi, 360} {

@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/internal/text"
 )
 
-// cause is equal for findings that may have one cause.
+// cause is a key to group findings: findings with equal keys may have one cause.
 type cause struct {
 	kind     Kind
 	severity Severity
@@ -16,11 +16,11 @@ type cause struct {
 	episode  int
 	remedy   string
 	fact     string // the sentence, if the cause is not a time
-	alone    int    // the place from 1, if the finding joins no other
+	alone    int    // the index plus 1 if the finding joins no other; else 0
 }
 
-// causeOf returns the cause of the finding at a place in a list. Streams with a fault at the same time have one cause, because a
-// recorder, a network or a power supply failed. Without times, the sentences must be equal, and an error is always alone: each file
+// causeOf returns the key for the finding at index place in a list. Streams with a fault at the same time have one cause, because a
+// recorder, a network or a power supply failed. Without times, the sentences must be equal, and an error is always alone, because each file
 // needs its own repair. Information is for the whole recording.
 func causeOf(f *Finding, place int) cause {
 	c := cause{kind: f.Kind, severity: f.Severity, path: f.Path, episode: f.Episode, remedy: f.WhatToDo}
@@ -66,7 +66,7 @@ func (f *Finding) atOnce(o *Finding) bool {
 	})
 }
 
-// sharesStream reports whether two findings are about one stream: these are two faults.
+// sharesStream reports whether two findings have a stream in common. Such findings are two faults, and are not joined.
 func (f *Finding) sharesStream(o Finding) bool {
 	return slices.ContainsFunc(f.Streams, func(s string) bool { return slices.Contains(o.Streams, s) })
 }
@@ -97,7 +97,7 @@ func union(event []Finding) Finding {
 	case f.gap != nil:
 		f.describeGap()
 	case f.Severity == Information:
-		f.describeUnfilled(text.Join(event, 20, ", ", func(o *Finding) string {
+		f.describeUnfilled(text.Join(event, mostNames, ", ", func(o *Finding) string {
 			if len(o.Columns) == 1 {
 				return o.Subject() + "." + o.Columns[0]
 			}
@@ -111,7 +111,7 @@ func union(event []Finding) Finding {
 		f.Why = text.Join(event, mostNames, "; ", func(o *Finding) string { return o.Subject() + ": " + o.Why })
 	}
 	if f.draw != nil {
-		f.draw = func() *Plot { // the first one's, with lines from the others if their axes are the same
+		f.draw = func() *Plot { // the first finding's picture, with lines from the others if their axes are the same
 			p := event[0].draw()
 			for i := 1; i < len(event) && len(p.Lines) < mostLines; i++ {
 				if q := event[i].draw(); q.X == p.X && q.Y == p.Y {
@@ -124,7 +124,7 @@ func union(event []Finding) Finding {
 	return f
 }
 
-// describeGap sets the sentences of the kind Gap.
+// describeGap sets Why and WhatToDo of a finding of the kind Gap.
 func (f *Finding) describeGap() {
 	p, at := f.gap, ""
 	if len(f.Streams) > 1 {
@@ -144,7 +144,7 @@ func (f *Finding) describeGap() {
 	f.WhatToDo = fmt.Sprintf("Set %s in the plan, so that values in a gap are not valid; look for dropped messages, a full disk or a busy network where it was recorded.", value)
 }
 
-// describeUnfilled sets the sentence about columns without any finite value.
+// describeUnfilled sets Why of a finding about columns without any finite value.
 func (f *Finding) describeUnfilled(columns string) {
 	f.Why = fmt.Sprintf("%s NaN or infinite in each of %s: %s", text.Count(len(f.Columns), "column is", "columns are"),
 		text.Count(f.Count, "sample", "samples"), columns)

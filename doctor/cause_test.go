@@ -34,6 +34,7 @@ func TestTheFlightLogHasOneFindingForEachCause(t *testing.T) {
 	}, streams)
 	assert.Equal(t, map[Kind]int{Gap: 10, Jitter: 3623, Dropout: 1, NaN: 833, AngleWrap: 4}, counts)
 	require.Len(t, r.Findings, 6)
+	assert.Empty(t, r.Findings[3].At, "the recorder took the time of the lost data from a topic with another clock")
 	f, drift, unfilled := r.Findings[0], r.Findings[1], r.Findings[5]
 	assert.Equal(t, []int{9, 9, 1}, []int{len(f.Streams), f.Count, len(f.Places())}, "streams that pause together")
 	assert.Contains(t, f.Why, "at the same time, 9 steps are longer than 20 ms to 151 ms")
@@ -42,6 +43,8 @@ func TestTheFlightLogHasOneFindingForEachCause(t *testing.T) {
 	assert.Equal(t, []string{"ekf_gps_drift"}, drift.Streams, "a pause at another time")
 	assert.Equal(t, []any{NaN, Information, 37}, []any{unfilled.Kind, unfilled.Severity, len(unfilled.Columns)})
 	assert.Contains(t, unfilled.Columns, "battery_status.temperature")
+	scattered := r.Findings[slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Kind == Jitter })].Plot.Lines[0].Y
+	assert.Less(t, slices.Max(scattered), 10.0, "ms: the pause of 164 ms would flatten the jitter")
 	assert.Equal(t, []Number{{Error, 0}, {Warning, 5}, {Information, 1}}, r.Tally())
 }
 

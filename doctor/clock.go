@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// The rules of clocks.
+// The rules for clocks.
 const (
 	evenShare   = 0.9  // least share of the steps of a steady clock from half to twice the median
 	leastEqual  = 10   // least number of equal timestamps that are a fault, unless they are 0
@@ -26,17 +26,17 @@ type clock struct {
 	stream string   // the first stream with these timestamps
 	others []string // the other streams with them
 	times  []int64
-	raw    *tensor.Tensor // as recorded; nil of media
-	values *values        // of the first, nil of media
+	raw    *tensor.Tensor // timestamps as recorded; nil for media
+	values *values        // the first stream's values; nil for media
 	stats  dataset.Stats
 	steady bool // evenShare of the steps are near the median
-	lo, hi int  // range of the samples, without outliers
+	lo, hi int  // samples lo to hi-1 are the ones without outliers at both ends
 	wrong  bool // its timestamps are unusable: NaN, in another unit, or float32
 
-	first, last int64 // of the samples, without outliers
+	first, last int64 // ns: the first and the last timestamp without outliers
 }
 
-// sharers returns the end of a sentence about the other streams with this clock; empty if there is none.
+// sharers returns text for the end of a sentence that names the other streams with this clock; empty if there is none.
 func (c *clock) sharers() string { return sharers(c.others) }
 
 // steady reports whether a clock has a rate, because most of its steps are near the median. A clock without a rate has no gaps.
@@ -55,8 +55,8 @@ func steady(times []int64, median int64) bool {
 	return steps >= leastSteps && float64(even) >= evenShare*float64(steps)
 }
 
-// The most that timestamps depart from an even clock with jitter, as a root mean square in steps: mostOff, and mostDrift times the square root of the
-// number of samples. Timestamps of independent events reach 0.25 of the square root.
+// Limits for the distance of timestamps from an even clock, as a root mean square in steps: mostOff, and mostDrift times the square root of
+// the number of samples. Timestamps of independent events reach 0.25 times the square root.
 const (
 	mostOff   = 2
 	mostDrift = 0.07

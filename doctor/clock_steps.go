@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/internal/text"
 )
 
-// backSteps reports timestamps before the timestamp that precedes them.
+// backSteps adds a finding if timestamps are earlier than the previous sample's.
 func (x *examiner) backSteps(c *clock) {
 	if c.stats.BackSteps == 0 {
 		return
@@ -26,7 +26,7 @@ func (x *examiner) backSteps(c *clock) {
 	f.draw = x.steps(c, f.At)
 }
 
-// duplicates reports timestamps that repeat the one before.
+// duplicates adds a finding if timestamps equal the previous sample's.
 func (x *examiner) duplicates(c *clock) {
 	n := c.stats.Duplicates
 	if n == 0 {
@@ -61,7 +61,7 @@ func (x *examiner) duplicates(c *clock) {
 	f.draw = x.steps(c, f.At)
 }
 
-// gaps reports steps that are far longer than the others.
+// gaps adds a finding if steps are far longer than the others.
 func (x *examiner) gaps(c *clock) {
 	times, even := c.times[c.lo:c.hi], c.steady
 	if c.stats.BackSteps > 0 { // the step forward after a step back is no gap
@@ -92,17 +92,25 @@ func (x *examiner) gaps(c *clock) {
 	f.describeGap()
 }
 
-// jitter reports a clock with a rate and scattered steps.
+// jitter adds a finding if a clock has a rate and its steps scatter.
 func (x *examiner) jitter(c *clock) {
 	if c.hi-c.lo < leastJitter || x.work.role(c.stream).command || float64(c.stats.Jitter) <= wideJitter*float64(c.stats.Median) || !c.steady && !c.keepsTime() {
 		return
 	}
 	f := x.add(Jitter, c.stream, c.hi-c.lo, fmt.Sprintf("one step in twenty is %s or more away from the median of %s%s", span(c.stats.Jitter), span(c.stats.Median), c.sharers()))
 	f.whole(c.times[c.lo:c.hi])
-	f.draw = x.steps(c, nil)
+	draw, most := x.steps(c, nil), float64(c.stats.Median+3*c.stats.Jitter)/1e6
+	f.draw = func() *Plot { // a single gap would flatten the jitter
+		p := draw()
+		for i, y := range p.Lines[0].Y {
+			p.Lines[0].Y[i] = min(y, most)
+		}
+		p.Y = "step, ms (outliers cut off)"
+		return p
+	}
 }
 
-// coarse reports timestamps that are rounded to a large part of their step.
+// coarse adds a finding if timestamps are rounded to a large part of their step.
 func (x *examiner) coarse(c *clock) {
 	times, median := c.times[c.lo:c.hi], c.stats.Median
 	if !c.steady || len(times) < 4*leastSteps || c.stats.BackSteps > 0 {

@@ -15,7 +15,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// noTimes reports timestamps in seconds that are NaN or infinite.
+// noTimes adds a finding if timestamps in seconds are NaN or infinite, and returns true then.
 func (x *examiner) noTimes(c *clock) bool {
 	var rows []int
 	switch {
@@ -37,7 +37,7 @@ func (x *examiner) noTimes(c *clock) bool {
 	return true
 }
 
-// stillClock reports whether all timestamps of a clock are equal.
+// stillClock adds a finding if all timestamps of a clock are equal, and returns true then.
 func (x *examiner) stillClock(c *clock) bool {
 	n := len(c.times)
 	if n < 2 || c.times[0] != 0 && int64(float64(float32(float64(c.times[0])/1e9))*1e9) == c.times[0] || // which is float32Clock's
@@ -66,7 +66,7 @@ func notFinite[T float32 | float64](times *tensor.Tensor) (rows []int) {
 	return rows
 }
 
-// strays reports timestamps far from all others, and excludes them from the range of the clock.
+// strays adds a finding if timestamps are far from all others, and excludes them from the clock's range. It returns true then.
 func (x *examiner) strays(c *clock) bool {
 	if c.stats.BackSteps > 0 || c.raw == nil {
 		return false
@@ -97,7 +97,7 @@ func (x *examiner) strays(c *clock) bool {
 	return true
 }
 
-// fps reports a rate that differs from the declared rate.
+// fps adds a finding if the rate differs from the declared rate.
 func (x *examiner) fps(c *clock) {
 	if x.info == nil || x.info.Declared == 0 || x.info.RateFrom == "caller" || c.stats.Median == 0 || x.e.Frames == 0 || len(c.times) < leastSteps {
 		return
@@ -111,7 +111,7 @@ func (x *examiner) fps(c *clock) {
 	f.draw = x.steps(c, nil)
 }
 
-// timeUnit reports timestamps in another unit.
+// timeUnit adds a finding if timestamps are in another unit, and returns true then.
 func (x *examiner) timeUnit(c *clock) bool {
 	why := ""
 	if c.raw != nil {
@@ -143,7 +143,8 @@ func (x *examiner) timeUnit(c *clock) bool {
 	return true
 }
 
-// unitByLength returns why a clock is in another unit, because the other streams cover 1e3, 1e6 or 1e9 times its duration; empty if they do not.
+// unitByLength returns the reason why a clock is in another unit: the other streams cover 1e3, 1e6 or 1e9 times its duration. If they do
+// not, it returns "".
 func (x *examiner) unitByLength(c *clock) string {
 	longest, others := int64(0), 0
 	for _, o := range x.clocked {
@@ -164,7 +165,8 @@ func (x *examiner) unitByLength(c *clock) string {
 	return ""
 }
 
-// farSeconds returns why timestamps in seconds are in another unit, because they lie after the year 2100, but in this century in that unit; empty if not.
+// farSeconds returns the reason why timestamps in seconds are in another unit: they lie after the year 2100, but in this century in that
+// unit. Otherwise it returns "".
 func farSeconds(times *tensor.Tensor) string {
 	if times.DType() == tensor.I64 || times.Len() == 0 {
 		return ""
@@ -187,7 +189,8 @@ func farSeconds(times *tensor.Tensor) string {
 	return ""
 }
 
-// float32Clock reports a clock with only float32 seconds, if the spacing of float32 numbers there is a large part of a step.
+// float32Clock adds a finding if all timestamps are float32 seconds and the spacing of float32 numbers there is a large part of a step. It
+// returns true then.
 func (x *examiner) float32Clock(c *clock) bool {
 	times := c.times[c.lo:c.hi]
 	if len(times) < leastSteps || x.e.Steps {

@@ -63,8 +63,8 @@ func (k *collector) addRates(x *examiner) {
 	}
 }
 
-// stillRare is the least ratio of episodes in which a stream changes to those in which it is constant, if it is stuck in the latter. Below this ratio the
-// stream may be one that is rarely used, such as a second arm.
+// stillRare is the least ratio of the episodes in which a stream changes to the episodes in which it is constant, if the latter are faults.
+// Below this ratio the stream may be one that is rarely used, such as a second arm.
 const stillRare = 4
 
 // stuck returns the findings about constant streams if these change in nearly all other episodes.

@@ -4,13 +4,13 @@ import (
 	"math"
 )
 
-// The rules of correlations.
+// The rules for the correlation of two columns over a lag between them.
 const (
 	sameMotion = 0.95
-	sameStill  = 0.5   // without the lag: less than a sixth of the motion's period, and not a position with its speed
-	otherPeaks = 0.6   // of the peak: a motion that repeats itself has no one lag
-	otherTimes = 0.9   // of the peak, where the correlation is good without the lag
-	leastLoss  = 0.005 // of correlation without the lag
+	sameStill  = 0.5   // correlation without a lag from which the lag is short: less than a sixth of the motion's period
+	otherPeaks = 0.6   // share of the peak from which another peak makes the lag uncertain, because the motion repeats itself
+	otherTimes = 0.9   // the same if the lag is short
+	leastLoss  = 0.005 // least difference between the correlation at the lag and without it
 	sharper    = 4     // 1 minus the correlation must be this many times larger without the lag than at the peak
 )
 
@@ -61,8 +61,8 @@ func (a *differences) shared(b *differences, lag int) (lo, hi int, power float64
 	return lo, hi, (a.squares[hi] - a.squares[lo]) * (b.squares[hi+lag] - b.squares[lo+lag])
 }
 
-// like reports whether two series correlate at any lag as one motion does. Most lags are ruled out after a few products, because the remaining products
-// add at most the root of the product of the remaining squares.
+// like reports whether two series correlate at any lag as one motion does. Most lags are ruled out after a few products, because the
+// remaining products add at most the root of the product of the remaining squares.
 func (a *differences) like(b *differences, lags int) bool {
 	const at = 64 // products between two checks
 	for l := -lags; l <= lags; l++ {
@@ -105,8 +105,8 @@ func product(a, b []float64) float64 {
 	return s0 + s1 + s2 + s3
 }
 
-// echoes reports whether another lag correlates nearly as well, as it does for a periodic motion. If the lag is short compared with the period, the
-// negative correlation half a period away is no echo.
+// echoes reports whether another lag than best correlates nearly as well, as it does for a periodic motion. If short is true, because the
+// lag is short compared with the period, the negative correlation half a period away is no echo.
 func echoes(curve []float64, best int, short bool) bool {
 	left, right := best, best
 	for left > 0 && curve[left] > curve[best]/2 {

@@ -15,8 +15,8 @@ const leastCover = 0.5
 // leastLong is the duration of a recording from which coverage is judged.
 const leastLong = 5 * time.Second
 
-// coverage compares the ranges of the clocks in an episode. Streams without a common range cannot be put on one clock, and a stream that covers little of
-// the recording has no samples elsewhere.
+// coverage compares the time ranges of the clocks in an episode. It adds findings about streams without a common range, because they cannot
+// be put on one clock, and about streams that cover little of the recording.
 func (x *examiner) coverage() {
 	var groups [][]*clock // overlapping clocks, in order of time
 	var until int64
@@ -60,7 +60,8 @@ func (x *examiner) coverage() {
 	}
 }
 
-// noOverlap reports clocks without a common range with the others. A topic without a rate may have its samples a little before or after the others.
+// noOverlap adds a finding about the clocks in g, which have no time in common with the others. A topic without a rate is no fault if its
+// samples lie a little before or after the others.
 func (x *examiner) noOverlap(g, others []*clock) {
 	from, to := rangeOf(g)
 	first, last := rangeOf(others)

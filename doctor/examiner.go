@@ -30,7 +30,7 @@ func (x *examiner) add(kind Kind, stream string, count int, why string) *Finding
 	return f
 }
 
-// placed returns a finding with the path, the number and the source of the episode.
+// placed returns a finding with the episode's path, number and source.
 func (x *examiner) placed(f *Finding) Finding {
 	f.Path, f.Episode, f.Start = x.opt.Path, x.n, x.zero(f.Subject())
 	if f.Path != "" && x.e.Attributes.Source != f.Path {
@@ -39,7 +39,8 @@ func (x *examiner) placed(f *Finding) Finding {
 	return *f
 }
 
-// zero returns the time from which pictures of a stream count: the beginning of the episode, or of the stream if its timestamps are in another unit.
+// zero returns the time, ns, at which the X axis of a stream's pictures begins: the beginning of the episode, or of the stream if its
+// timestamps are in another unit.
 func (x *examiner) zero(stream string) int64 {
 	of := x.clockOf[stream]
 	if of != nil && of.wrong {
@@ -95,7 +96,7 @@ func (x *examiner) clocks() (list []*clock) {
 	return list
 }
 
-// show gives a finding its rows, and the columns that it is about, which are drawn.
+// show sets a finding's rows and columns, and a picture of these columns.
 func (x *examiner) show(f *Finding, s *dataset.Stream, v *values, columns, rows []int) {
 	f.mark(x.times[s.Name], rows)
 	for _, c := range columns {

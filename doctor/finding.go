@@ -111,7 +111,7 @@ func (f *Finding) mark(times []int64, rows []int) {
 	f.ranges = disjoint(f.ranges)
 }
 
-// cover sets the times and the ranges of a finding from stretches of time.
+// cover sets the times and the ranges of a finding from time spans.
 func (f *Finding) cover(list ...dataset.Span) {
 	f.ranges = disjoint(list)
 	for _, s := range list[:min(len(list), MostTimes)] { // in ascending order now
@@ -119,7 +119,7 @@ func (f *Finding) cover(list ...dataset.Span) {
 	}
 }
 
-// whole marks all samples of a clock; At is the first.
+// whole sets a finding's range to the whole clock; At is the first timestamp.
 func (f *Finding) whole(times []int64) {
 	if len(times) > 0 {
 		f.cover(dataset.Span{From: times[0], To: slices.Max(times)})

@@ -44,8 +44,8 @@ type samplePosition struct {
 	share float64
 }
 
-// offsets compares each two measured streams of an episode. If the changes of one are those of the other with a constant lag, its clock is late.
-// Commands are not compared, because the robot follows a command later.
+// offsets compares each pair of measured streams in an episode, and adds a finding if the changes of one equal the other's with a constant
+// lag, because its clock is late then. Commands are not compared, because the robot follows a command later.
 func (x *examiner) offsets() {
 	var list []*motion
 	for i := range x.e.Streams {
@@ -136,7 +136,8 @@ func (x *examiner) offset(a, b *motion) {
 	f.draw = func() *Plot { return correlationPlot(curve, step, lags) }
 }
 
-// pairs returns the columns to compare: those of the same name, or else the first of each.
+// pairs returns the pairs of columns to compare: up to mostCompared pairs with the same name, or else each combination of the streams'
+// first mostCompared columns. Columns of whole numbers are left out.
 func pairs(a, b *motion) (list [][2]int) {
 	for i := range a.s.Columns {
 		if k := b.s.Column(a.s.Columns[i].Name); k >= 0 && !a.s.Columns[i].Integer && !b.s.Columns[k].Integer && len(list) < mostCompared {
@@ -156,7 +157,7 @@ func pairs(a, b *motion) (list [][2]int) {
 	return list
 }
 
-// put computes the places of an even clock among the samples.
+// put computes, for each tick of an even clock, its position among the stream's samples.
 func (m *motion) put(on grid) {
 	if m.on == on {
 		return

@@ -35,7 +35,7 @@ func between(s dataset.Span) string {
 	return span(s.From) + " to " + span(s.To)
 }
 
-// sharers returns the end of a sentence about streams with the clock of one that it is about; empty if there is none.
+// sharers returns text for the end of a sentence that names streams with the same clock; empty if there is none.
 func sharers(streams []string) string {
 	switch n := len(streams); n {
 	case 0:

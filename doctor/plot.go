@@ -35,7 +35,7 @@ func correlationPlot(curve []float64, step int64, lags int) *Plot {
 	return p
 }
 
-// thin makes a line of n points: all of them, or of each of mostPlotted stretches the least and the greatest.
+// thin returns a line for n points: all of them, or if there are too many, the least and the greatest of each of mostPlotted parts.
 func thin(name string, n int, x, y func(int) float64) Line {
 	room := make([]float64, 2*max(min(n, 2*mostPlotted), 0))
 	l := Line{Name: name, X: room[: 0 : len(room)/2], Y: room[len(room)/2:][:0]}

@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/internal/text"
 )
 
-// The rules of quaternions.
+// The rules for quaternions.
 const (
 	normOff    = 2e-3 // distance of a length from 1 that is a fault; three decimals give up to 1e-3
 	normLikely = 5e-3 // distance of a length from 1 up to which four columns are taken for a quaternion
@@ -18,7 +18,8 @@ const (
 	leastRows  = 20
 )
 
-// quaternions examines each group of four columns that is a unit quaternion, either by declaration or by names and values. It returns their columns.
+// quaternions examines each group of four columns that is a unit quaternion, by declaration or by names and values. It returns the columns
+// in these groups.
 func (x *examiner) quaternions(s *dataset.Stream, v *values, t *tally) (found map[int]bool) {
 	named := x.work.quaternionsByName(s)
 	for lo := 0; lo+4 <= len(s.Columns); lo++ {
@@ -56,8 +57,8 @@ func (v *values) nearUnit(lo int) bool {
 	return n > 0 && 10*near >= 9*n
 }
 
-// unit reports whether four columns are a quaternion by their values alone: their length is 1 in nearly all rows, at least two of them change, and they
-// are not a one-hot choice.
+// unit reports whether the four columns from lo on are a quaternion by their values alone: their length is 1 in nearly all rows, at least
+// two of them change, and they are not a one-hot choice.
 func (v *values) unit(s *dataset.Stream, t *tally, lo int) bool {
 	moving, squares := 0, 0.0
 	for c := lo; c < lo+4; c++ {
@@ -110,7 +111,7 @@ func (v *values) norm(row, lo int) float64 {
 	return math.Sqrt(v.square(row, lo))
 }
 
-// quaternion counts the samples with another length than 1, and the changes of sign.
+// quaternion adds findings about samples with another length than 1, and about changes of sign, for the four columns from lo on.
 func (x *examiner) quaternion(s *dataset.Stream, v *values, lo int) {
 	var off, flips []int
 	zeros, judged := 0, 0

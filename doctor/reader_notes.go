@@ -42,7 +42,9 @@ var problemKinds = map[dataset.Code]noteFinding{
 	dataset.CodeFileElsewhere:   {kind: MissingFile, what: "Move the files to that path, or correct data_path and chunks_size in meta/info.json: other readers open only that path."},
 	dataset.CodeVideoOverlap:    {kind: VideoDrift},
 	dataset.CodeTimestampColumn: {kind: FrameTime},
-	dataset.CodeColumnMissing:   {kind: Schema, severity: Warning}, dataset.CodeColumnType: {kind: Schema, severity: Warning}, // which loaders convert
+	dataset.CodeColumnMissing:   {kind: Schema, severity: Warning}, // which loaders convert
+	dataset.CodeColumnType: {kind: Schema, severity: Warning,
+		what: "Write the columns with the declared type, or declare the type that they have: a reader that trusts the declaration fails or loses digits."},
 	dataset.CodeColumnNone: {kind: Schema}, dataset.CodeColumnUndeclared: {kind: Schema}, dataset.CodeFileColumns: {kind: Schema},
 	dataset.CodeColumnIsVideo: {kind: Schema}, dataset.CodeSliceBeyond: {kind: Schema},
 }
@@ -91,7 +93,7 @@ func (x *examiner) noted() {
 	for _, n := range x.e.Notes.Damage() {
 		kind := cmp.Or(damageKinds[n.Code], Damaged)
 		if (kind == VideoDrift || kind == VideoCount) && x.has(Duplicate, BackStep, FPSMismatch, TimeUnit, Float32Clock) {
-			continue // of rows with wrong times: other findings show once these are mended
+			continue // the times are wrong: other findings appear after they are corrected
 		}
 		x.list = append(x.list, findingOf(kind, &n))
 		x.list[len(x.list)-1].At = x.timeOf(n.Row)
@@ -119,12 +121,22 @@ func (x *examiner) noted() {
 		sum, at := int64(0), []dataset.Span{}
 		for _, d := range x.e.Dropouts {
 			sum += d.Duration
-			at = append(at, dataset.Span{From: d.Time, To: d.Time + d.Duration})
+			if x.within(d.Time) {
+				at = append(at, dataset.Span{From: d.Time, To: d.Time + d.Duration})
+			}
 		}
 		f := x.add(Dropout, "", n, "the recorder noted that it lost data "+text.Count(n, "time", "times")+", for "+span(sum)+" together")
 		f.cover(at...)
 	}
 	x.empty()
+}
+
+// within reports whether a time lies in a clock with several samples. A recorder estimates the time of lost data, and a topic with a
+// single sample from another clock misleads it.
+func (x *examiner) within(t int64) bool {
+	return slices.ContainsFunc(x.clocked, func(c *clock) bool {
+		return len(c.times) > 1 && c.times[0] <= t && t <= c.times[len(c.times)-1]
+	})
 }
 
 // besides reports whether an array has so few or so many rows, compared with the episode's steps, that it is no series, such as a
@@ -163,12 +175,12 @@ func (x *examiner) empty() {
 	}
 }
 
-// has reports whether a finding of one of these kinds was made.
+// has reports whether the episode has a finding of one of these kinds.
 func (x *examiner) has(kinds ...Kind) bool {
 	return slices.ContainsFunc(x.list, func(f *Finding) bool { return slices.Contains(kinds, f.Kind) })
 }
 
-// holds reports whether the episode has a sample of anything.
+// holds reports whether the episode has any sample, frame or cloud.
 func (x *examiner) holds() bool {
 	for _, n := range x.lengths() {
 		if n > 0 {
@@ -178,7 +190,7 @@ func (x *examiner) holds() bool {
 	return false
 }
 
-// lengths are how many samples, frames and clouds there are of each stream.
+// lengths yields the name of each stream, camera and cloud series with its number of samples, frames or clouds.
 func (x *examiner) lengths() iter.Seq2[string, int] {
 	return func(yield func(string, int) bool) {
 		for i := range x.e.Streams {
@@ -199,7 +211,7 @@ func (x *examiner) lengths() iter.Seq2[string, int] {
 	}
 }
 
-// timeOf returns the time of a row of the episode, nil if there is none.
+// timeOf returns a list with the time of a row in the episode, ns; nil if it has none.
 func (x *examiner) timeOf(row dataset.Row) []int64 {
 	if i, ok := row.Index(); ok && len(x.e.Streams) > 0 {
 		if times := x.times[x.e.Streams[0].Name]; i < len(times) {
@@ -227,7 +239,7 @@ func problem(n *dataset.Note, path string) Finding {
 	return *f
 }
 
-// unread is the finding of an episode that cannot be read.
+// unread returns the finding about an episode that cannot be read.
 func unread(number int, err error, path string) Finding {
 	kind := Unreadable
 	var collapsed *dataset.CollapsedError

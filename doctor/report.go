@@ -1,6 +1,8 @@
 package doctor
 
 import (
+	"slices"
+
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/text"
 )
@@ -80,6 +82,17 @@ func (r *Report) Of(episode int) (list []Finding) {
 		}
 	}
 	return list
+}
+
+// Refused returns the numbers of the episodes with errors, ascending.
+func (r *Report) Refused() (list []int) {
+	for i := range r.Findings {
+		if f := &r.Findings[i]; f.Episode != Whole && f.Severity == Error {
+			list = append(list, f.Episode)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // Checked counts the examined content.

@@ -7,15 +7,15 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// The rules of saturation.
+// The rules for saturation.
 const (
 	plateau       = 3 // least number of equal values at a limit that are cut off rather than a peak
 	leastPlateaus = 2
 	leastCut      = 6 // least number of samples in all plateaus
 )
 
-// saturated reports values that are cut off at a limit: several plateaus at exactly the least or the greatest value of a column, which rarely repeats
-// other values, and is steep where it meets the plateaus.
+// saturated adds findings about values that are cut off at a limit. The column has several plateaus at exactly its least or greatest value,
+// rarely repeats other values, and is steep where it meets the plateaus. Columns in not are skipped.
 func (x *examiner) saturated(s *dataset.Stream, v *values, t *tally, not map[int]bool) {
 	if x.work.role(s.Name).command || v.width == 1 && x.work.role(s.Name).bounded {
 		return

@@ -143,7 +143,8 @@ func scan[T number](t *tally, data []T, width int) {
 	}
 }
 
-// look counts the values of a column, apart elements apart in list; before is the value before the first. If a value is not finite, so is its step.
+// look counts the values of a column, which are apart elements apart in list; before is the value before the first. If a value is not
+// finite, its step is not finite either.
 func look[T number](k *columnTally, list []T, apart int, before float64) {
 	const sign = 1 << 63
 	low, high, shift, equal, limit := k.min, k.max, k.shift, k.equal, k.limit

@@ -12,18 +12,20 @@ import (
 	"github.com/robocache/robocache/internal/text"
 )
 
-// The rules of the comparison of episodes and datasets.
+// The rules for comparing episodes and datasets.
 const (
 	otherRate = 1.25 // ratio of two rates that is a difference
 	inCommon  = 0.5  // least share of the streams of the smaller dataset that both have if they are of one robot
 )
 
-// schema compares the streams of each episode with those of the first episode that has them, and the streams of datasets with each other.
+// schema compares each episode's streams with the same streams in the first episode that has them, and one dataset's streams with
+// another's.
 type schema struct {
 	path     string
-	declared bool // the dataset declares its rate and features; the reader and the checks of clocks compare these
-	episodes int
-	first    string   // name of the first episode
+	declared bool     // the dataset declares its rate and features; the reader and the checks of clocks compare these
+	episodes int      // without damaged ones: a stream that these lack may be in their lost parts
+	first    string   // name of the first of these
+	damaged  bool     // an episode is damaged
 	names    []string // of the streams, in the order of their first episode
 	streams  map[string]*streamHistory
 	cameras  map[string]*dataset.Feature // as declared
@@ -39,7 +41,7 @@ type streamHistory struct {
 	rate    float64 // of the first episode in which the stream has a rate; 0 if there is none
 	first   string  // name of the first episode with the stream
 	timed   string  // name of the episode with that rate
-	has     int     // number of episodes with the stream
+	has     int     // number of episodes with the stream, without damaged ones
 	always  bool    // the stream has a rate in each of these
 	lacking string  // name of the first episode without the stream
 	lacks   bool    // an episode lacks the stream
@@ -69,7 +71,7 @@ func newSchema(path string, info *dataset.Info) *schema {
 // add adds an episode after its clocks were checked.
 func (s *schema) add(x *examiner) {
 	in := func() string { return x.placed(&Finding{}).Where() }
-	here := map[string]bool{}
+	here, whole := map[string]bool{}, x.e.Notes.Damage() == nil
 	see := func(name string, columns []dataset.Column, samples int) {
 		if samples == 0 || here[name] {
 			return
@@ -87,7 +89,9 @@ func (s *schema) add(x *examiner) {
 			}
 			s.names, s.streams[name] = append(s.names, name), k
 		}
-		k.has++
+		if whole {
+			k.has++
+		}
 		k.always = k.always && rate > 0
 		if !dataset.SameColumns(k.columns, columns) {
 			k.columnsDiffer.add(sameSet(k.columns, columns), func() string {
@@ -113,6 +117,10 @@ func (s *schema) add(x *examiner) {
 	}
 	for i := range x.e.Clouds {
 		see(x.e.Clouds[i].Name, nil, x.e.Clouds[i].Len())
+	}
+	if !whole {
+		s.damaged = true
+		return
 	}
 	for name, k := range s.streams {
 		if !here[name] && !k.lacks {
@@ -237,7 +245,8 @@ func (s *schema) found() (list []Finding) {
 	return list
 }
 
-// missingStreams reports streams with a rate that most episodes have and some lack. Streams that the same episodes lack are one finding.
+// missingStreams returns findings about streams with a rate that most episodes have and some lack. Streams that the same episodes lack are
+// one finding.
 func (s *schema) missingStreams() (list []Finding) {
 	type group struct {
 		missing int
@@ -301,17 +310,17 @@ func (s *schema) compare(o *schema) (list []Finding) {
 			if sameSet(a.columns, b.columns) {
 				why, what = "its columns are in another order than in ", inOneOrder
 			}
-			list = append(list, s.finding(Schema, name, b.has, fmt.Sprintf("%s%s, which has %s, where this has %s", why, o.path,
+			list = append(list, s.finding(Schema, name, max(b.has, 1), fmt.Sprintf("%s%s, which has %s, where this has %s", why, o.path,
 				otherThan(a.columns, b.columns), otherThan(b.columns, a.columns)), what))
 		}
 		if a.rate > 0 && b.rate > 0 && differs(a.rate, b.rate) {
-			list = append(list, s.finding(MixedRates, name, b.has, fmt.Sprintf("it comes at %s, and in %s at %s", hertz(b.rate), o.path, hertz(a.rate)), oneRate))
+			list = append(list, s.finding(MixedRates, name, max(b.has, 1), fmt.Sprintf("it comes at %s, and in %s at %s", hertz(b.rate), o.path, hertz(a.rate)), oneRate))
 		}
 	}
-	if len(missing) > 0 {
+	if len(missing) > 0 && !s.damaged {
 		list = append(list, s.finding(Schema, missing[0], 1, fmt.Sprintf("%s has it, and this has not%s", o.path, alsoOf(missing)), withAll))
 	}
-	if len(more) > 0 {
+	if len(more) > 0 && !o.damaged {
 		list = append(list, s.finding(Schema, more[0], 1, fmt.Sprintf("%s does not have it, and this has%s", o.path,
 			strings.Replace(alsoOf(more), "nor with", "and", 1)), withAll))
 	}

@@ -106,3 +106,24 @@ func TestWhatDoesNotBelongTogetherIsNotCompared(t *testing.T) {
 	}
 	assert.Empty(t, examined(t, folder, Options{}).Findings)
 }
+
+// The streams that a damaged episode lacks are in its lost parts, so the topics were recorded.
+func TestDamagedEpisodesAreNotBlamedForMissingStreams(t *testing.T) {
+	folder := &memory{}
+	damage := dataset.Notes{{Code: dataset.CodeNotClosed, Count: 1}}
+	for i := range uint64(5) {
+		e := episodeOf(t, recording(i))
+		if i%3 == 0 {
+			e = &dataset.Episode{Notes: damage}
+		}
+		folder.episodes = append(folder.episodes, e)
+	}
+	r := examined(t, folder, Options{Path: "folder"})
+	part := episodeOf(t, without(2, "tracker"))
+	part.Notes = damage
+	r.Add(examined(t, &memory{episodes: []*dataset.Episode{part}}, Options{Path: "part"}))
+	require.Len(t, r.Findings, 3)
+	for _, f := range r.Findings {
+		assert.Equal(t, Damaged, f.Kind, f.Why)
+	}
+}

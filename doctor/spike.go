@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/internal/text"
 )
 
-// The rules of values that jump.
+// The rules for values that jump.
 const (
 	farJump     = 10    // a jump exceeds the usual change (the third quartile) by this factor, a spike any other change
 	spikeLong   = 3     // most samples of a spike
@@ -26,7 +26,7 @@ var units = []struct {
 	what   string
 }{{180 / math.Pi, "degrees beside radians"}, {math.Pi / 180, "radians beside degrees"}, {1000, "thousandths of the unit"}, {0.001, "thousands of the unit"}}
 
-// jumps reports values that leave a motion and return at once, and stretches in another unit.
+// jumps adds findings about values that leave a motion and return at once, and about rows in another unit.
 func (x *examiner) jumps(s *dataset.Stream, v *values, t *tally, not map[int]bool) {
 	if v.rows < leastJumpy || x.work.role(s.Name).command || s.AllInteger() {
 		return
@@ -57,8 +57,8 @@ func (x *examiner) jumps(s *dataset.Stream, v *values, t *tally, not map[int]boo
 	}
 }
 
-// usual returns the third quartile of the changes of a column; 0 if the column changes at less than half of the steps, or if the longest step is no jump.
-// The latter is known early for most columns, when a quarter of the changes are at least a tenth of the longest.
+// usual returns the third quartile of a column's changes. It returns 0 if the column changes at less than half the steps, or if the longest
+// step is no jump. The latter is known early for most columns, when a quarter of the changes are at least a tenth of the longest.
 func (v *values) usual(c int, longest float64) float64 {
 	apart := max(1, (v.rows-1)/sampledRows)
 	n := (v.rows - 2 + apart) / apart
@@ -80,7 +80,8 @@ func (v *values) usual(c int, longest float64) float64 {
 	return nth.Of(list, len(list)*3/4)
 }
 
-// changesOf appends the absolute finite changes of a column, at every apart-th row, and counts those of 0. It returns nil if rest changes are at least part.
+// changesOf appends the absolute finite changes of a column, at every apart-th row, and counts the zeros. It returns nil if rest changes
+// are at least part.
 func changesOf[T number](list []float64, data []T, width, apart int, part float64, rest int) (changes []float64, zeros int) {
 	for i := width; i < len(data); i += apart * width {
 		d := math.Abs(float64(data[i]) - float64(data[i-width]))
@@ -137,7 +138,8 @@ func (v *values) jumpAt(at int) jump {
 	return jump{at / v.width, v.f64[at] - v.f64[at-v.width]}
 }
 
-// unitJump reports rows at which several columns change to another unit, together with all columns that jump there.
+// unitJump adds a finding about rows at which several columns change to another unit, together with all columns that jump there. It returns
+// true if there are such rows.
 func (x *examiner) unitJump(s *dataset.Stream, v *values, found []int, usual []float64) bool {
 	var rows []int
 	var columns []string
@@ -195,7 +197,7 @@ func (v *values) becomes(here []int, usual []float64, factor float64) bool {
 	return clear >= 2 && 2*clear >= len(here)
 }
 
-// spikes reports values that jump away and return within spikeLong samples, by far more than any other step of their column.
+// spikes adds findings about values that jump away and return within spikeLong samples, by far more than any other step of their column.
 func (x *examiner) spikes(s *dataset.Stream, v *values, t *tally, found []int) {
 	var columns []string
 	var where, rows []int

@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/internal/text"
 )
 
-// The rules of streams that are stuck.
+// The rules for streams that are stuck.
 const (
 	leastStill   = 250 * time.Millisecond // a shorter standstill is no fault
 	longStill    = time.Second            // a standstill of this duration is a fault if the commands cover goodPart of their range meanwhile
@@ -22,8 +22,8 @@ const (
 	movesPerRest = 200 // or one in this many changes
 )
 
-// stuck reports standstills that begin or end in the middle of a motion, in a stream that changes elsewhere. A robot that comes to rest slows down first,
-// and starts again from the same place.
+// stuck adds a finding about standstills that begin or end in the middle of a motion, in a stream that changes elsewhere. A robot that
+// comes to rest slows down first, and starts again from the same place.
 func (x *examiner) stuck(s *dataset.Stream, v *values, t *tally) {
 	if s.AllInteger() || x.work.role(s.Name).command {
 		return
@@ -69,7 +69,7 @@ func (x *examiner) stuck(s *dataset.Stream, v *values, t *tally) {
 	f.draw = x.series(s, v, v.moving(t), f.At)
 }
 
-// constant returns the finding of a stream that never changes, which counts only if the stream changes in other episodes.
+// constant returns the finding about a stream that never changes. It counts only if the stream changes in other episodes.
 func (x *examiner) constant(s *dataset.Stream, v *values, t *tally) Finding {
 	f := newFinding(Stuck, s.Name, 1, fmt.Sprintf("all %s hold the same values throughout, %s, though they change in other episodes",
 		text.Count(v.width, "column", "columns"), text.Count(v.rows, "sample", "samples")))
@@ -94,8 +94,8 @@ func (x *examiner) isStuck(s *dataset.Stream, v *values, t *tally, sizes []stepS
 	return v.abrupt(sizes, r) && (r.to < v.rows || x.othersMove(s.Name, from, to))
 }
 
-// lively reports whether a stream changes as a measurement does: at every other step or more outside of standstills, and with few standstills. A stream
-// that is set now and then, or rests often, is not stuck.
+// lively reports whether a stream changes like a measurement: at half the steps or more outside standstills, and with few standstills. A
+// stream that is set now and then, or rests often, is not stuck.
 func (v *values) lively(t *tally) bool {
 	moves, rest := 0, 0
 	for _, n := range t.lengths {
@@ -129,8 +129,8 @@ func (x *examiner) during(s *dataset.Stream, from, to int64) (v values, lo, hi i
 	return v, lo, hi, hi-lo > 2
 }
 
-// othersMove reports whether other streams of the episode change at most of their samples between two times: the commands, or any stream if there are no
-// commands.
+// othersMove reports whether other streams in the episode change at most of their samples between two times: the commands, or any stream if
+// there are no commands.
 func (x *examiner) othersMove(name string, from, to int64) bool {
 	commanded, any := false, false
 	for i := range x.e.Streams {
@@ -155,7 +155,8 @@ func (x *examiner) othersMove(name string, from, to int64) bool {
 	return !commanded && any
 }
 
-// ignored reports whether the commands for columns of a stream cover goodPart of their range between two times. Names of columns relate the two.
+// ignored reports whether the commands for a stream's columns cover goodPart of their range between two times. A command belongs to the
+// column with the same name.
 func (x *examiner) ignored(of *dataset.Stream, from, to int64) bool {
 	if to-from < int64(longStill) {
 		return false
@@ -236,8 +237,8 @@ func stepsOf[T number](list []float64, data []T, width, every int) (steps []floa
 	return list, on, back
 }
 
-// abrupt reports whether a run of equal rows begins or ends in the middle of a motion. A resting robot slows down before, and continues from the same
-// place; a stuck stream stops during a motion, and is elsewhere afterwards. A noisy stream never rests.
+// abrupt reports whether a run of equal rows begins or ends in the middle of a motion. A resting robot slows down before, and continues
+// from the same place. A stuck stream stops during a motion, and is elsewhere afterwards. A noisy stream never rests.
 func (v *values) abrupt(sizes []stepSize, r run) bool {
 	first, last := r.from <= 1, r.to == v.rows
 	var moving, before, after, noisy int

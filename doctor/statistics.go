@@ -11,12 +11,12 @@ import (
 	"github.com/robocache/robocache/internal/text"
 )
 
-// The most that stated statistics differ because they are rounded, computed in float32 or divided by N-1.
+// Limits for differences of stated statistics that are no fault, because statistics are rounded, computed in float32 or divided by N-1.
 const (
-	extremeOff = 1e-3 // of the range
-	meanOff    = 0.01 // of the standard deviation
-	stdOff     = 0.02 // of itself
-	float32Off = 1e-5 // of the greatest value
+	extremeOff = 1e-3 // for min and max, as a share of the range
+	meanOff    = 0.01 // for the mean, as a share of the standard deviation
+	stdOff     = 0.02 // for the standard deviation, as a share of itself
+	float32Off = 1e-5 // added to each limit, as a share of the greatest absolute value
 )
 
 // statistics compares the statistics that a dataset states with those of its data.

@@ -57,7 +57,7 @@ func (b *Batch) Stream(name string) *BatchStream {
 	return nil
 }
 
-// views slices a group's tensors into its streams.
+// views sets the values and masks of a group's streams to views on the group's tensors.
 func (b *Batch) views(parts []part, g *group) error {
 	rows, t, m := g.values.Dim(0), g.values.Dim(1), len(g.parts)
 	lo := 0
@@ -185,7 +185,7 @@ func (b *Batch) Digest(row int) (uint64, error) {
 	return h.Sum64(), nil
 }
 
-// shot holds a batch's camera frames.
+// shot is one batch's camera frames, decoded on the host.
 type shot struct {
 	frames []*tensor.Tensor // [B,T,H,W,3] u8, one a camera
 	masks  *Batch           // valid, pad and age, on the host
@@ -195,7 +195,7 @@ type shot struct {
 	bad []badFrames // one a camera
 }
 
-// lose removes the windows from rows. The rows then have the targets of any row without a window.
+// lose makes rows ones without a window: their frames are black, and their targets are not valid.
 func (s *shot) lose(rows []int) error {
 	for i, frames := range s.frames {
 		masks := &s.masks.Streams[i]

@@ -135,8 +135,8 @@ func (l *Loader) Next(ctx context.Context) error {
 	return nil
 }
 
-// launch makes a batch on the device, with a shot's frames if the loader has cameras. It takes no context, because a launch that
-// is given up leaves the cursor unknown.
+// launch makes a batch on the device, with the frames in s if the loader has cameras. lost are rows without a window. It takes no context,
+// because the cursor would be unknown after a launch that is cancelled.
 func (l *Loader) launch(s *shot, lost []int) error {
 	ctx := context.Background()
 	if s != nil {
@@ -153,7 +153,7 @@ func (l *Loader) launch(s *shot, lost []int) error {
 	return l.queue.Synchronize(ctx)
 }
 
-// copyFrames enqueues the copies from a shot to the device. Only the masks are there when it returns.
+// copyFrames enqueues the copies of a shot's frames to the device. When it returns, the masks are copied, but the frames may not be.
 func (l *Loader) copyFrames(ctx context.Context, s *shot) error {
 	for i := range l.batch.Cameras {
 		to, from := &l.batch.Cameras[i], &s.masks.Streams[i]

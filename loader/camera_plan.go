@@ -31,7 +31,7 @@ type noFrames struct {
 	note    dataset.Note
 }
 
-// split removes the cameras from a plan. The rest names streams of numbers.
+// split returns the plan without its cameras, and the cameras' own plans. The error is an *OptionError if a camera is invalid.
 func split(plan align.Plan, cameras []Camera) (align.Plan, *cameraPlan, error) {
 	f := &cameraPlan{cameras: cameras, whole: plan, why: make([]noFrames, len(cameras))}
 	all := len(plan.Streams) == 0
@@ -84,7 +84,8 @@ type frameStreams struct {
 	why     []dataset.Note // one a camera, if the recording explains why it has no frames
 }
 
-// findFrames returns an episode's camera frames.
+// findFrames returns an episode's camera frames as streams of frame numbers. If the plan cannot use a camera's frames, the camera is left
+// out with a note; with strict that is an error.
 func (f *cameraPlan) findFrames(e *dataset.Episode, strict bool) (*frameStreams, error) {
 	out := &frameStreams{streams: make([]prepared.Stream, len(f.streams)), why: make([]dataset.Note, len(f.streams))}
 	for _, m := range e.Media {

@@ -156,7 +156,8 @@ func (c *selection) inspectEpisode(ctx context.Context, i int, l *firstPass) (er
 	return nil
 }
 
-// add adds an episode to the selection.
+// add adds episode i to the selection, with the result of its first pass. If its streams do not fit the first episode's, it returns an
+// error and adds nothing.
 func (c *selection) add(i int, l *firstPass) error {
 	p := l.prepared
 	if c.parts == nil {

@@ -14,7 +14,7 @@ const (
 	frameCacheShare = 8
 )
 
-// stretchOverhead is a stretch's memory without its pixels, bytes.
+// stretchOverhead is the memory of a stretch (a run of consecutive frames) without its pixels, in bytes.
 const stretchOverhead = 512
 
 // FrameCache reports the cache for decoded frames; Limit is 0 if a loader has none. A group's loaders share one cache.
@@ -25,8 +25,8 @@ type FrameCache struct {
 	Used    int64 `json:"used"`    // frames in batches that came from the cache
 }
 
-// frameCache holds decoded and resized frames, in stretches. The least recently used stretch is dropped first. Its methods may be called
-// from any goroutine.
+// frameCache keeps decoded and resized frames in memory, in stretches: runs of consecutive frames. The least recently used stretch is
+// dropped first. Its methods may be called from any goroutine.
 type frameCache struct {
 	mu        sync.Mutex
 	stretches map[stretchKey]*stretch
@@ -59,9 +59,9 @@ func newFrameCache(limit int64) *frameCache {
 	return &frameCache{stretches: map[stretchKey]*stretch{}, report: FrameCache{Limit: limit}}
 }
 
-// acquire returns a camera's stretches in an episode from the key's number to last. They stay in the cache until release. The caller
-// decodes the missing ones, for which acquire makes room; frames is the episode's frame count. It returns nothing if the cache is
-// full, or if a stretch is missing and frames is 0.
+// acquire returns a camera's stretches in an episode, from number key.number to number last inclusive, as held. They stay in the cache
+// until release. missing are the ones that it just added: the caller decodes them. frames is the episode's frame count. If the cache has
+// no room for the missing ones, or if one is missing and frames is 0, both results are nil.
 func (c *frameCache) acquire(key stretchKey, last, frames int) (held, missing []*stretch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

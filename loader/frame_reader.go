@@ -15,7 +15,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// newCameraReader allocates the batches' frames.
+// newCameraReader sets the loader's frame feed, and allocates the tensors for the batches' frames. If memory cannot hold them, the error is
+// a *FramesError.
 func newCameraReader(ctx context.Context, l *Loader, c *selection) (err error) {
 	f := c.cameras
 	cpu, err := ops.Open("cpu")
@@ -110,7 +111,7 @@ func (m *cameraReader) advance() {
 	m.nextShot = nil
 }
 
-// start starts the reading. It goes on after one batch's context ends.
+// start starts to read frames at a position, in the background. The reading continues when the context of one batch ends.
 func (m *cameraReader) start(ctx context.Context, at ops.Cursor) error {
 	if err := m.numbers.feed.seek(ctx, at); err != nil {
 		return err
@@ -153,7 +154,7 @@ func (m *cameraReader) Close() error {
 	return nil
 }
 
-// decodeBatch fills a shot with the next batch's frames.
+// decodeBatch fills a shot with the frames and masks of the next batch.
 func (m *cameraReader) decodeBatch(ctx context.Context, s *shot, batch int) error {
 	if err := m.numbers.Next(ctx); err != nil {
 		return err
@@ -196,7 +197,7 @@ func (m *cameraReader) decodeBatch(ctx context.Context, s *shot, batch int) erro
 	return m.decodeScenes(ctx, s, scenes, batch)
 }
 
-// decodeScenes decodes scenes' frames, in several workers.
+// decodeScenes decodes the frames of scenes with several workers, and returns the first error.
 func (m *cameraReader) decodeScenes(ctx context.Context, s *shot, scenes []scene, batch int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -308,7 +309,7 @@ func (m *cameraReader) decodeScene(ctx context.Context, s *shot, sc *scene, batc
 // noFrame is the frame number for a target without a frame.
 const noFrame = -1
 
-// numbers makes the loader for frame numbers, on the CPU: Resample selects each target's frame.
+// numbers returns a loader on the CPU that draws the same windows as l, with frame numbers as values: Resample selects each target's frame.
 func (f *cameraPlan) numbers(ctx context.Context, cpu *ops.Device, l *Loader, c *selection) (*Loader, error) {
 	n := &Loader{device: cpu, order: l.order, age: l.age}
 	l.closers.add(n)

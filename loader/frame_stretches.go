@@ -9,7 +9,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Lengths of the video stretches that are decoded at once. Starting a decoder costs as much as four million pixels.
+// Limits for the length of a video's stretch: a run of consecutive frames that is decoded and cached as one. Starting a decoder costs as
+// much as decoding four million pixels.
 const (
 	// If all frames that are drawn from at a time fit the cache, each is decoded once. Longer stretches would delay the first batches.
 	longPixels                = 20 << 20
@@ -63,8 +64,8 @@ func (m *cameraReader) chooseStretches(l *Loader, opt *Options) {
 	}
 }
 
-// readCached copies a run's frames from the cache, and reports whether it has all. With media it decodes missing stretches. After
-// false, some place in the run is not filled.
+// readCached copies the frames with the ascending numbers in run from the cache, and reports whether it has all. If media is not nil, it
+// decodes missing stretches first. If the result is false, some targets have no frame yet. The error is ctx's, or about memory.
 func (m *cameraReader) readCached(ctx context.Context, s *shot, sc *scene, run []int, media *dataset.Media) (done bool, err error) {
 	length := m.stretches[sc.camera]
 	if length == 0 {
@@ -110,8 +111,8 @@ func (m *cameraReader) readCached(ctx context.Context, s *shot, sc *scene, run [
 	return true, nil
 }
 
-// decodeStretches decodes ascending stretches. Consecutive ones are decoded in one go. A stretch ends at the first frame that cannot be
-// decoded.
+// decodeStretches decodes stretches, in ascending order. Adjacent ones are decoded by one decoder. A stretch has no frames from the first
+// undecodable one on.
 func (m *cameraReader) decodeStretches(ctx context.Context, sc *scene, media *dataset.Media, missing []*stretch) {
 	defer m.cache.publish(missing)
 	for k := 0; k < len(missing); {
@@ -132,7 +133,7 @@ func (m *cameraReader) decodeStretches(ctx context.Context, sc *scene, media *da
 	}
 }
 
-// decodeRun decodes consecutive stretches. It returns how many are complete, and the error of the next one.
+// decodeRun decodes adjacent stretches. It returns how many are complete, and the error of the next one; nil if all are complete.
 func (m *cameraReader) decodeRun(ctx context.Context, camera int, media *dataset.Media, run []*stretch) (done int, err error) {
 	last := run[len(run)-1]
 	size := m.cameras[camera].Height * m.cameras[camera].Width * 3

@@ -49,7 +49,7 @@ type openEpisode struct {
 	used  int // the last batch that read it
 }
 
-// scene lists a camera's frames in an episode that a batch needs.
+// scene lists the frames that a batch needs from one camera in one episode.
 type scene struct {
 	camera, episode int
 	wants           map[int][]int // indexes among the batch's targets for the camera, by frame number
@@ -60,7 +60,7 @@ const (
 	longestSkip = 16 // video frames that are decoded without need to reach the next one; a longer gap restarts the decoder
 )
 
-// media returns a camera's media stream in an episode.
+// media returns the media stream of a scene's camera and episode. The episode stays open for later batches.
 func (m *cameraReader) media(ctx context.Context, sc *scene, batch int) (*dataset.Media, error) {
 	m.mu.Lock()
 	o := m.open[sc.episode]
@@ -108,7 +108,7 @@ func (m *cameraReader) decode(ctx context.Context, s *shot, sc *scene, media *da
 	return done, err
 }
 
-// place resizes a frame and writes it to its targets.
+// place resizes a decoded picture and writes it to all targets of its frame number. A picture that cannot be resized is an error.
 func (m *cameraReader) place(s *shot, sc *scene, picture *tensor.Tensor, frame int) error {
 	pixels, err := tensor.Data[uint8](s.frames[sc.camera])
 	if err != nil {

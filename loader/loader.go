@@ -39,8 +39,8 @@ type Loader struct {
 	isApart         bool // each stream has tensors of its own
 }
 
-// feed writes a batch's rows and anchors to the tensors that the Fuses read. A loader with its store on the device and a loader
-// that streams differ in their feeds alone.
+// feed chooses a batch's windows, and writes their rows and anchors to the tensors that the Fuses read. It has two implementations:
+// resident, with the store on the device, and streamer.
 type feed interface {
 	// enqueue enqueues the work that comes before a batch's Fuses. It is captured.
 	enqueue(q *ops.Queue) error
@@ -88,7 +88,7 @@ func (l *Loader) hashEpisodes() string {
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 
-// count adds an epoch's counts to the report. It follows the decision how windows are drawn.
+// count adds an epoch's counts of windows, batches and rows to the report. It is called when the order of windows is fixed.
 func (l *Loader) count() error {
 	r := &l.report
 	r.Episodes, r.Windows, r.Batches, r.Dropped, r.Missing = len(l.numbers), cmp.Or(l.order.Positions, l.order.Count), l.order.Batches(), l.order.Dropped(), l.order.Missing()

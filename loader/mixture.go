@@ -82,7 +82,7 @@ func NewMixture(ctx context.Context, device *ops.Device, list []Weighted, plan a
 	})
 }
 
-// mix assigns the selected episodes to their stores, and sets each store's share.
+// mix assigns the selected episodes to their stores, and sets each store's share of an epoch.
 func (l *Loader) mix(list []Weighted, weighted bool, positions int) error {
 	l.numbers = slices.Clone(l.numbers)
 	first := 0 // number of the store's first episode, through all stores

@@ -78,7 +78,7 @@ func withStreams(plan align.Plan, names []string) align.Plan {
 	return plan
 }
 
-// splitCameras removes the cameras from the plan.
+// splitCameras moves the cameras from the selection's plan to its camera plan. An invalid camera is an *OptionError.
 func (c *selection) splitCameras(l *Loader) (err error) {
 	if c.plan, c.cameras, err = split(c.plan, c.opt.Cameras); err != nil {
 		return err

@@ -99,8 +99,8 @@ func (l *Loader) StateAt(epoch, taken int64) State {
 		ShardWindows: l.report.ShardWindows, MixShards: l.report.MixShards, Mixture: l.mixtureStates()}
 }
 
-// Resume continues from a state. If the state has another seed, shuffle, number of windows, episodes, shards or mixture, the error is a *StateError,
-// because other windows would follow.
+// Resume continues from a state. If the state has another seed, shuffle, number of windows, episodes, shards or mixture, the error is a
+// *StateError, because other windows would follow.
 func (l *Loader) Resume(ctx context.Context, s State) error {
 	if err := l.Check(s); err != nil {
 		return err
@@ -143,7 +143,7 @@ func (l *Loader) EpochEnds(s State) bool {
 }
 
 // Window returns a row of a batch as a stream with the target times, and also the window's recorded episode from the store or
-// dataset. It is for plots and comparisons.
+// dataset. It is for plots and comparisons. If the row has no window, or the stream does not exist, it returns an error.
 func (l *Loader) Window(ctx context.Context, store dataset.Dataset, b *Batch, row int, stream string) (*dataset.Episode, *dataset.Stream, error) {
 	host, err := b.Host(ctx)
 	if err != nil {
@@ -184,7 +184,7 @@ func (l *Loader) Window(ctx context.Context, store dataset.Dataset, b *Batch, ro
 	return e, &made, err
 }
 
-// mixtureStates returns a state's part about a weighted mixture.
+// mixtureStates returns State.Mixture; nil unless the loader draws from a weighted mixture.
 func (l *Loader) mixtureStates() (all []MixtureState) {
 	if l.order.Sources != nil {
 		for _, r := range l.report.Mixture {

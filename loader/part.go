@@ -53,7 +53,8 @@ func (h *closers) close() error {
 	return errors.Join(errs...)
 }
 
-// deltasOf returns the targets in a stream's window, ns from the anchor. Without a window in the plan that is the anchor alone.
+// deltasOf returns the targets in a stream's window, ns from the anchor. If the plan has no window for the stream, the only target is the
+// anchor, 0.
 func deltasOf(plan *align.Plan, name string) ([]int64, error) {
 	w, given := plan.Windows[name]
 	if !given {
@@ -66,7 +67,7 @@ func deltasOf(plan *align.Plan, name string) ([]int64, error) {
 	return deltas, nil
 }
 
-// shiftOf returns the constant difference between two target lists, if there is one.
+// shiftOf returns the difference second-first of two target lists, ns, and true if it is the same for all targets; else 0 and false.
 func shiftOf(first, second []int64) (by int64, same bool) {
 	if len(first) != len(second) {
 		return 0, false
@@ -80,7 +81,7 @@ func shiftOf(first, second []int64) (by int64, same bool) {
 	return by, true
 }
 
-// fits returns an error if an episode has other streams than the first, or other column kinds.
+// fits returns an error if an episode has other streams than the first episode, or other column kinds.
 func fits(p *prepared.Recording, parts []part) error {
 	if len(p.Streams) != len(parts) {
 		return fmt.Errorf("%d streams, where the first episode has %d", len(p.Streams), len(parts))
@@ -97,7 +98,7 @@ func fits(p *prepared.Recording, parts []part) error {
 	return nil
 }
 
-// widen makes the limit of gaps that of an episode, if that is longer: with align.AutoGap each episode has its own.
+// widen sets the batches' gap limit to an episode's limit if that is longer, because with align.AutoGap each episode has its own limit.
 func widen(o *ops.ResampleOptions, s *prepared.Stream) {
 	longest, _ := o.MaxGap.Get()
 	if d, limited := s.Options.MaxGap.Get(); limited && d >= longest {
@@ -112,7 +113,7 @@ func unlimited(o *ops.ResampleOptions) bool {
 	return !gap && !near
 }
 
-// inGaps counts the first n ticks of a clock that lie in gaps of a stream.
+// inGaps returns how many of the first n ticks of a clock lie in gaps of a stream.
 func inGaps(s *prepared.Stream, clock ops.Clock, n int) (count int) {
 	snap, _ := s.Options.Snap.Get()
 	for _, g := range s.Gaps() {
@@ -124,8 +125,7 @@ func inGaps(s *prepared.Stream, clock ops.Clock, n int) (count int) {
 	return count
 }
 
-// group is a Fuse: streams with one dtype and one window. A stream's window may be shifted, because the shift is subtracted from its
-// clock.
+// group is the streams that one launch of Fuse makes: they have one dtype, and windows that differ at most by a constant shift.
 type group struct {
 	parts  []int
 	shifts []int64        // ns: each part's first target minus the first part's
@@ -135,8 +135,8 @@ type group struct {
 	age    *tensor.Tensor
 }
 
-// isFatal reports whether an error is of the system, about the plan or the options, or about a stream that no episode can have. All other errors are
-// about one episode.
+// isFatal reports whether an error ends the loader: it comes from the system, or is about the plan, the options, or a stream that no
+// episode can have. All other errors are about one episode.
 func isFatal(err error) bool {
 	var plan *align.PlanError
 	var missing *clocks.MissingError

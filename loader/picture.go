@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// shrink converts a picture to RGB, resizes it to the camera's size and writes it.
+// shrink converts a picture to RGB, resizes it to the camera's size and writes its bytes [H,W,3] to to.
 func shrink(to []byte, camera Camera, picture *tensor.Tensor) error {
 	picture, err := toRGB(picture)
 	if err != nil {
@@ -20,7 +20,8 @@ func shrink(to []byte, camera Camera, picture *tensor.Tensor) error {
 	return dataset.Resize(dst, picture)
 }
 
-// toRGB returns a picture in red, green and blue. Grey is repeated three times, and alpha is dropped.
+// toRGB returns a picture u8 [H,W,C] as red, green and blue, [H,W,3]. Grey is repeated three times, and alpha is dropped. Pixels with
+// another dtype, such as depth, are an error that is dataset.ErrUnsupported.
 func toRGB(picture *tensor.Tensor) (*tensor.Tensor, error) {
 	c := picture.Dim(2)
 	if picture.DType() != tensor.U8 {

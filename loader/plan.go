@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// plan plans the launches after the draw: a Fuse for each group of streams that share targets and dtype.
+// plan plans the launches after the draw: a Fuse for each group of streams that share targets and dtype. It allocates the batch tensors.
 func (l *Loader) plan(ctx context.Context) error {
 	b := l.order.Batch
 	for i := range l.parts {

@@ -21,7 +21,8 @@ type recordings struct {
 	packing  store.BuildOptions
 }
 
-// unpack finds the streams that the plan names, or all streams. It reads episodes until the columns of all named streams are found.
+// unpack returns the source for a dataset of recordings. It finds the columns of the streams that the plan names, or of all streams if it
+// names none, and reads episodes until all are found.
 func unpack(ctx context.Context, d dataset.Dataset, names []string, packing store.BuildOptions, opt *Options) (*recordings, error) {
 	info := d.Info()
 	var episodes []int
@@ -92,7 +93,7 @@ func (o singleEpisode) Info() dataset.Info { return dataset.Info{} }
 
 func (o singleEpisode) Episode(context.Context, int) (*dataset.Episode, error) { return o.episode, nil }
 
-// pack packs an episode's named streams, or all streams.
+// pack packs an episode's named streams, or all streams if names is empty, and returns them as a store with one episode.
 func (u *recordings) pack(ctx context.Context, e *dataset.Episode, names []string) (*store.Store, error) {
 	if len(names) > 0 {
 		some := *e

@@ -23,7 +23,7 @@ func (e *ChangedError) Error() string {
 // Unwrap returns dataset.ErrCorrupt.
 func (e *ChangedError) Unwrap() error { return dataset.ErrCorrupt }
 
-// hashTimes hashes timestamps.
+// hashTimes returns a hash of timestamps [S].
 func hashTimes(t *tensor.Tensor) (h uint64, err error) {
 	times, err := tensor.Data[int64](t)
 	for _, x := range times {
@@ -65,7 +65,7 @@ func columnOf(recorded *dataset.Stream, prepared *dataset.Stream) int {
 	return (l - lo) / recorded.Values.DType().Size()
 }
 
-// recordedAs returns a recording's stream by name, or a stream without samples.
+// recordedAs returns a recording's stream by name. If the recording lacks it, the result is an empty stream without columns.
 func recordedAs(e *dataset.Episode, name string) *dataset.Stream {
 	if s := e.Stream(name); s != nil {
 		return s
@@ -73,7 +73,8 @@ func recordedAs(e *dataset.Episode, name string) *dataset.Stream {
 	return &dataset.Stream{}
 }
 
-// readAgain reads an episode, and visits the samples of each part that has some.
+// readAgain reads an episode again, and calls visit for each part with samples. If the episode has changed since the first pass, the error
+// is a *ChangedError in a *dataset.EpisodeError.
 func (c *selection) readAgain(ctx context.Context, e int, visit func(m int, rows *store.Samples) error) error {
 	number := c.numbers[e]
 	return c.from.GuardEpisode(number, func() error {

@@ -144,7 +144,8 @@ func (l *Loader) upload(ctx context.Context, c *selection) error {
 	return nil
 }
 
-// pack joins a part's rows. If the selection takes a packed stream as it is, the part has the store's own tensors.
+// pack joins the samples of all selected episodes for part m. If the selection takes a packed stream as it is, the part gets the store's
+// own tensors without a copy.
 func (c *selection) pack(m int, from stores) (err error) {
 	p := &c.parts[m]
 	s := from.whole(p.from)

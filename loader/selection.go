@@ -50,7 +50,7 @@ func (c *selection) readsAll() bool {
 	return c.keepsRows || decoded
 }
 
-// anchors returns how many of an episode's ticks have a window, for each stream and camera.
+// anchors returns how many of an episode's ticks have a complete window in all streams and cameras.
 func (c *selection) anchors(ticks int) int {
 	if c.cameras != nil {
 		return c.cameras.whole.Anchors(ticks)
@@ -131,7 +131,7 @@ func (c *selection) rounded(name string) (n int) {
 	return n
 }
 
-// newParts makes the batches' parts from the first episode.
+// newParts makes the batches' parts, one for each stream in the first episode that the plan takes.
 func (c *selection) newParts(p *prepared.Recording) error {
 	for m := range p.Streams {
 		s := &p.Streams[m]

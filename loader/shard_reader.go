@@ -10,8 +10,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// run reads consecutive episodes from a store's file to the rows in at: up to most episodes, from the selection's episode e on. It reads the
-// file itself, not its mapping, because that is several times as fast if the pages are not in memory, and does not fill the program's
+// run reads consecutive episodes from a store's file to the rows in at: up to most episodes, from the selection's episode e on. It reads
+// the file itself, not its mapping, because that is several times as fast if the pages are not in memory, and does not fill the program's
 // memory. It returns how many episodes it has read: 0 without a file, for an episode that is not taken as it is packed, and after an
 // error. The caller then reads one episode, which reports the error.
 func (w *shardReader) run(e, most int, to []store.Samples, at []int) int {
@@ -37,7 +37,8 @@ func (w *shardReader) run(e, most int, to []store.Samples, at []int) int {
 	return n
 }
 
-// same reports whether an episode's timestamps have not changed. It is read k episodes after the one with its rows in at.
+// same reports whether the timestamps of episode e+k, which was just read, are still the ones from the first pass. The rows of episode e
+// begin at at in to.
 func (w *shardReader) same(e, k int, to []store.Samples, at []int) bool {
 	c := w.s.selection
 	hashes, all := make([]uint64, len(c.parts)), uint64(0) // hashes has an entry for each part
@@ -66,7 +67,8 @@ type shardReader struct {
 	staging []store.Samples // nil if the slots are on the host
 }
 
-// read reads a shard into its slot.
+// read reads the episodes of a shard into its slot on the device. An episode that cannot be read is listed in the slot's unread, with a
+// note. With Options.Strict, and if the dataset is closed or no episode can be read any more, it is an error.
 func (w *shardReader) read(ctx context.Context, sl *slot) error {
 	s, c := w.s, w.s.selection
 	to, base := w.staging, 0
@@ -130,7 +132,7 @@ func (w *shardReader) copy(on, staged *tensor.Tensor, at, n int) error {
 	return w.queue.Copy(dst, src)
 }
 
-// episode reads an episode to its rows.
+// episode reads one episode to its rows: part m begins at row at[m] in to[m].
 func (w *shardReader) episode(ctx context.Context, e int, to []store.Samples, at []int) error {
 	return w.s.selection.readAgain(ctx, e, func(m int, rows *store.Samples) error { return rows.CopyTo(to[m], at[m]) })
 }

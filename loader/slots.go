@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// start starts the reading at a batch.
+// start starts the workers, which read the shards from the batch at a position on.
 func (s *streamer) start(begin ops.Cursor) {
 	r := &groupReader{s: s, free: make(chan struct{}, 2), groups: make(chan *shardGroup, 2), tasks: make(chan *slot)}
 	r.ctx, r.stop = context.WithCancel(context.Background())
@@ -61,7 +61,7 @@ func (r *groupReader) enqueueGroups(begin ops.Cursor) {
 	}
 }
 
-// newGroup returns a group, in half 0 or 1 of the slots.
+// newGroup returns group g of an epoch, with its shards assigned to half 0 or 1 of the slots.
 func (s *streamer) newGroup(epoch, g int64, half int) *shardGroup {
 	m := &shardGroup{epoch: epoch, number: g, ready: make(chan struct{})}
 	for i := range s.shards.mix {
@@ -103,7 +103,7 @@ func (s *streamer) enqueue(q *ops.Queue) error {
 	return q.Copy(s.tableOn, s.table)
 }
 
-// fill writes a batch's table.
+// fill writes the table of a batch: for each row its episode, tick, anchor and samples. It also sets lostRows.
 func (s *streamer) fill(begin ops.Cursor, first int64, open *[2]*shardGroup) {
 	if len(s.window) <= fillRows {
 		s.fillPart(begin, first, open, 0) // this call allocates nothing
@@ -127,7 +127,7 @@ func (s *streamer) fillParts(begin ops.Cursor, first int64, open [2]*shardGroup)
 	parts.Wait()
 }
 
-// fillPart writes one goroutine's rows.
+// fillPart writes the rows from row from on, at most fillRows.
 func (s *streamer) fillPart(begin ops.Cursor, first int64, open *[2]*shardGroup, from int) {
 	to := min(from+fillRows, len(s.window))
 	s.order.Rows(begin, from, s.window[from:to], s.slot[from:to])
@@ -187,7 +187,7 @@ func (s *streamer) Close() error {
 	return nil
 }
 
-// group waits until a group is read, and returns it.
+// group waits until group g of an epoch is read, and returns it. The error is ctx's, or the first error of reading its shards.
 func (r *groupReader) group(ctx context.Context, epoch, g int64) (*shardGroup, error) {
 	for {
 		for _, m := range r.open {
@@ -223,7 +223,7 @@ func (r *groupReader) group(ctx context.Context, epoch, g int64) (*shardGroup, e
 	}
 }
 
-// release frees the slots of earlier groups.
+// release frees the slots of the groups before group g of an epoch.
 func (r *groupReader) release(epoch, g int64) {
 	for len(r.open) > 0 && (r.open[0].epoch < epoch || r.open[0].epoch == epoch && r.open[0].number < g) {
 		r.open = slices.Delete(r.open, 0, 1)

@@ -51,7 +51,8 @@ func (s *Statistics) check(p *part) error {
 	return nil
 }
 
-// affine returns a part's normalisation by the statistics.
+// affine returns the normalisation of a part from given statistics; nil without a rule. If the rule
+// needs a value that is not finite, the error is an *OptionError.
 func (s *Statistics) affine(p *part) (*affine, error) {
 	if s.Shift != nil {
 		return &affine{cmp.Or(s.Rule, p.normalise), s.Shift, s.Scale, s.ClipMin, s.ClipMax}, nil

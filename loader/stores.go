@@ -72,7 +72,7 @@ func (s stores) GuardEpisode(i int, do func() error) error {
 	return store.GuardEpisode(i, do)
 }
 
-// of returns an episode's store, and the episode's number there.
+// of returns the store of episode i in the common sequence, and the episode's index in that store.
 func (s stores) of(i int) (*store.Store, int) {
 	for ; i >= s[0].Len(); s = s[1:] {
 		i -= s[0].Len()
@@ -129,7 +129,7 @@ func (s stores) Place(i int) (store, number int) {
 	return len(s), i
 }
 
-// columnNames lists the first columns.
+// columnNames returns the names of the first few columns, for errors.
 func columnNames(columns []dataset.Column) string {
 	names := (&dataset.Stream{Columns: columns}).ColumnNames()
 	if len(names) > 8 {

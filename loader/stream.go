@@ -78,7 +78,8 @@ func NewStreaming(ctx context.Context, device *ops.Device, d dataset.Dataset, pl
 	})
 }
 
-// stream makes the feed.
+// stream makes the streaming feed: it chooses the shards, allocates their slots, and returns a *RoomError if the device has too little
+// memory.
 func (l *Loader) stream(c *selection) error {
 	s := &streamer{device: l.device, order: l.order, selection: c, report: &l.report, unread: map[int]bool{}}
 	s.shards = s.cut(int64(c.opt.ShardWindows), int64(c.opt.MixShards))
@@ -196,7 +197,7 @@ func (s *streamer) tables(l *Loader) error {
 	return err
 }
 
-// noRoom adds shards that would fit to an error about memory.
+// noRoom returns a *RoomError, with shards that would fit, for an *ops.MemoryError. All other errors stay.
 func (s *streamer) noRoom(err error) error {
 	var memory *ops.MemoryError
 	if !errors.As(err, &memory) {
@@ -219,7 +220,7 @@ func (s *streamer) noRoom(err error) error {
 	return e
 }
 
-// hasRoom reports whether the device has enough memory.
+// hasRoom reports whether the device can allocate the bytes.
 func (s *streamer) hasRoom(bytes int) bool {
 	if s.tableOn.OnHost() {
 		return int64(bytes) <= tensor.Available()

@@ -12,7 +12,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// sharding divides an epoch: windows in a shard, shards in a group, and windows in a group.
+// sharding divides an epoch. windows is the number of windows in a shard, mix the number of shards in a group, and span the number of
+// windows in a group.
 type sharding struct{ windows, mix, span int64 }
 
 // streamer is the feed for a streamed dataset. Workers read a group's shards into its slots while batches are drawn from
@@ -92,7 +93,8 @@ func (s *streamer) capacities(windows int64) []int {
 	return rows
 }
 
-// run returns the episodes with consecutive windows: the first, and how many. Window 0 follows the last window.
+// run returns the episodes that contain consecutive windows, from window from on: the first episode, and their count. Window 0 follows the
+// last window.
 func (s *streamer) run(from, windows int64) (first, count int) {
 	n, all := int64(s.order.Count), len(s.selection.numbers)
 	to := (from + windows - 1) % n
@@ -104,7 +106,8 @@ func (s *streamer) run(from, windows int64) (first, count int) {
 	return first, count
 }
 
-// shard returns the shard in a slot of an epoch's order; n is 0 if there is none.
+// shard returns the shard at index slot of an epoch's shard order: its first window and its number of windows n. If the order has no such
+// index, n is 0.
 func (s *streamer) shard(epoch, slot int64) (first, n int64) {
 	if s.order.Shuffle {
 		return s.order.Shard(epoch, slot)
@@ -153,7 +156,7 @@ type shardGroup struct {
 	ready         chan struct{} // closed when all are
 }
 
-// slot is a group's shard, and its place.
+// slot is a shard of a group, and its room on the device.
 type slot struct {
 	group        *shardGroup
 	place        int // among all slots
@@ -162,7 +165,7 @@ type slot struct {
 	err          error
 }
 
-// distance returns how many samples lie between the first samples of two episodes. The first episode follows the last.
+// distance returns how many samples lie from the first sample of episode from to the first of episode to. Episode 0 follows the last.
 func distance(offsets []int64, from, to int64) int64 {
 	if to < from {
 		return offsets[len(offsets)-1] - offsets[from] + offsets[to]
@@ -170,7 +173,7 @@ func distance(offsets []int64, from, to int64) int64 {
 	return offsets[to] - offsets[from]
 }
 
-// runLength returns how many samples consecutive episodes have. The first episode follows the last.
+// runLength returns how many samples count consecutive episodes have, from episode first on. Episode 0 follows the last.
 func runLength(offsets []int64, first, count int) int {
 	all := len(offsets) - 1
 	end := first + count

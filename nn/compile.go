@@ -25,7 +25,7 @@ type compiler struct {
 	room  int64 // bytes available if the tensors are in host memory, because the system grants more than it has
 }
 
-// room has the tensors of a value.
+// room has the tensors that one value of the network needs in a step.
 type room struct {
 	work, sum   *tensor.Tensor     // [M, padded width] in the working dtype, and in F32 if needed
 	pre         *tensor.Tensor     // the value before a GELU
@@ -37,7 +37,7 @@ type room struct {
 // available returns the host's free memory in bytes; tests replace it.
 var available = tensor.Available
 
-// compile makes the plans.
+// compile makes the step's plans and allocates their tensors.
 func (s *Step) compile(ctx context.Context) error {
 	c := &compiler{Step: s, ctx: ctx, nn: s.model.nn, rooms: map[*value]*room{}, room: math.MaxInt64}
 	if s.model.params.OnHost() {
@@ -125,7 +125,7 @@ func (c *compiler) upload(host *tensor.Tensor, err error) *tensor.Tensor {
 	return t
 }
 
-// view returns a part of a tensor.
+// view returns a strided view into a tensor. offset is in elements. After an error it returns nil.
 func (c *compiler) view(t *tensor.Tensor, shape, strides []int, offset int) *tensor.Tensor {
 	if c.err != nil || t == nil {
 		return nil
@@ -237,7 +237,7 @@ func (c *compiler) identity(n int) (scale, shift *tensor.Tensor) {
 	return c.upload(tensor.Of(ones, n)), c.zeros(tensor.F32, n)
 }
 
-// forward plans the computation of a value, unless an earlier plan computes it too.
+// forward plans the computation of a value. It does nothing if an earlier plan computes the value too.
 func (c *compiler) forward(v *value) {
 	if c.err != nil {
 		return

@@ -156,7 +156,7 @@ func (c *compiler) matMul(job *backend.MatMulJob) {
 }
 
 // cutBack plans the gradient of tokens before a LastToken or a Flatten. With LastToken it is 0 for the other tokens. If a norm
-// computed the tokens, it returns the gradient, in F32.
+// computed the tokens, it returns the gradient, in F32, otherwise nil.
 func (c *compiler) cutBack(v *value, r *room, normed bool, out backend.Dropout) []*tensor.Tensor {
 	job := c.through(v.cut.products[0])
 	if normed {
@@ -194,7 +194,7 @@ func (c *compiler) attentionBack(a *attention) {
 	}
 }
 
-// tables plans the gradients of the tables with rows that were added to a product.
+// tables plans the gradients of the tables (Positions and Embedding) with rows that were added to a product.
 func (c *compiler) tables(p *product) {
 	g, t, n := c.rooms[p.out].dSum, c.perRow(p.out), p.out.width
 	if p.position != nil {

@@ -23,7 +23,7 @@ import (
 //
 // If the devices belong to several processes, [NewRank] makes a Group in each.
 type Group struct {
-	steps  []*Step // in this process
+	steps  []*Step // steps of the devices in this process
 	queues []*ops.Queue
 	graph  *ops.Graph
 	nccl   *halves // used instead of graph

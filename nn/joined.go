@@ -207,9 +207,9 @@ func (j *joined) take(ctx context.Context) error {
 	return j.views[j.Rank()].model.become(ctx, j.views[0].model)
 }
 
-// told is the message about a rank's progress.
+// told is the message with a rank's progress.
 type told struct {
-	Losses []uint32 // as bits
+	Losses []uint32 // float32 bits
 	Err    string
 }
 
@@ -219,7 +219,7 @@ func (j *joined) progress(ctx context.Context, p Progress, err error) (Progress,
 	if lost := j.Err(); lost != nil { // later results of the step are useless
 		return Progress{}, lost
 	}
-	if bad := (*NotFiniteError)(nil); err != nil && !errors.As(err, &bad) { // from the device, or ctx ended: this rank is between steps
+	if bad := (*NotFiniteError)(nil); err != nil && !errors.As(err, &bad) { // a device error, or ctx ended: this rank is between steps
 		j.Leave(err)
 		return Progress{}, err
 	}

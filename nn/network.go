@@ -58,7 +58,7 @@ type value struct {
 	width int
 	last  bool
 	flat  int // tokens side by side after Flatten; 0 after LastToken
-	from  any // its origin: a *product, *norm or *attention; a *value after LastToken or Flatten; nil for the input
+	from  any // origin: a *product, *norm or *attention; a *value after LastToken or Flatten; nil for the input
 
 	// The uses of the value.
 	products  []*product

@@ -50,7 +50,7 @@ func (s *Step) update(ctx context.Context, ranks []*Step, rank, group int) (err 
 	return c.err
 }
 
-// part returns the range of the arena that a rank updates.
+// part returns the range from..to-1 of the arena's elements that a rank updates.
 func (s *Step) part(ranks, rank int) (from, to int) {
 	n := (s.model.chunks() + ranks - 1) / ranks * backend.NormChunk
 	return min(rank*n, s.model.size), min((rank+1)*n, s.model.size)

@@ -55,7 +55,7 @@ type FuseBackwardStream struct {
 	Scale   []float32 // [D], if Fuse had it; Shift does not change the gradient
 }
 
-// gradientNames are the arguments that have other names than in the operation whose gradient is taken.
+// gradientNames has the argument names of the gradient operations that differ from the forward operation's.
 var gradientNames = map[string]string{"Src": "SrcGrad", "Dst": "DstGrad"}
 
 const gradientKinds = "linear, previous, next or nearest, the kinds that have a gradient here"
@@ -83,7 +83,7 @@ func newResampleBackwardJob(c *checker, a ResampleBackwardArgs, o ResampleOption
 	return newBackwardJob(c, f, true)
 }
 
-// forward names the tensors as Resample does.
+// forward returns the arguments with the names of Resample.
 func (a *ResampleBackwardArgs) forward() ResampleArgs {
 	return ResampleArgs{Dst: a.DstGrad, Src: a.SrcGrad, SrcTimes: a.SrcTimes, Targets: a.Targets,
 		SrcLengths: a.SrcLengths, SrcOffsets: a.SrcOffsets, DstLengths: a.DstLengths, DstOffsets: a.DstOffsets}
@@ -112,7 +112,7 @@ func newFuseBackwardJob(c *checker, a FuseBackwardArgs, o FuseOptions) (*backend
 	return newBackwardJob(c, f.FuseJob, false)
 }
 
-// checkGradientKinds refuses kinds of the d features whose gradient is not that of two weights.
+// checkGradientKinds sets an error if one of the d features has a kind without a gradient here.
 func checkGradientKinds(c *checker, o *ResampleOptions, d int) {
 	own := 0
 	for i, ch := range o.Channels {
@@ -126,7 +126,8 @@ func checkGradientKinds(c *checker, o *ResampleOptions, d int) {
 	}
 }
 
-// newBackwardJob checks the gradients of an operation whose sources and targets are checked, and gives each stream its part of the one that is read.
+// newBackwardJob checks the gradients of an operation with checked sources and targets, and gives each stream its columns of the
+// gradient to read. It returns the checker's first error.
 func newBackwardJob(c *checker, f *backend.FuseJob, alone bool) (*backend.BackwardJob, error) {
 	if f.Targets.IsAnchored() {
 		c.set("Targets", ErrOption, "an anchored clock", "a time tensor or a uniform clock")

@@ -64,7 +64,8 @@ func (d *Device) FuseBackward(ctx context.Context, args FuseBackwardArgs, opts F
 	return errors.Join(err, s.close())
 }
 
-// gradients checks the arguments of an operation that has gradients where the forward one has values.
+// gradients returns a checker for a gradient operation, which has gradients as arguments in place of the forward operation's values.
+// mixed is as in checker.
 func (d *Device) gradients(op string, mixed bool) *checker {
 	return &checker{op: op, device: d.home(), mixed: mixed, names: gradientNames}
 }
@@ -87,7 +88,7 @@ func (s *staging) resampleBackward(a ResampleBackwardArgs, o ResampleOptions) (R
 	dev.DstLengths, dev.DstOffsets = s.in(a.DstLengths), s.in(a.DstOffsets)
 	dev.SrcGrad = s.out(a.SrcGrad)
 	if s.err != nil {
-		return a, nil // close returns it
+		return a, nil // close returns s.err
 	}
 	plan, err := s.d.PlanResampleBackward(dev, o)
 	if err != nil {
@@ -96,7 +97,7 @@ func (s *staging) resampleBackward(a ResampleBackwardArgs, o ResampleOptions) (R
 	return a, s.run(plan)
 }
 
-// allocateGradient makes a SrcGrad that was not given, where DstGrad is.
+// allocateGradient allocates SrcGrad if it is nil, on the side (host or device) of DstGrad.
 func (s *staging) allocateGradient(c *checker, a *ResampleBackwardArgs, o *ResampleOptions) error {
 	if a.SrcGrad != nil {
 		return nil
@@ -150,7 +151,7 @@ func (s *staging) fuseBackward(a FuseBackwardArgs, o FuseOptions) error {
 	}
 	dev.DstGrad, dev.Targets.Times, dev.DstLengths, dev.DstOffsets = s.in(a.DstGrad), s.in(a.Targets.Times), s.in(a.DstLengths), s.in(a.DstOffsets)
 	if s.err != nil {
-		return nil // close returns it
+		return nil // close returns s.err
 	}
 	plan, err := s.d.PlanFuseBackward(dev, o)
 	if err != nil {

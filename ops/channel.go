@@ -17,7 +17,7 @@ type Channel struct {
 	Window Limit     // for the window kinds; default Options.Window
 }
 
-// checkChannel checks a channel of a job.
+// checkChannel sets an error if a channel's kind, order, width, window or period is invalid. arg is its argument name.
 func checkChannel(ck *checker, c *backend.Channel, arg string) {
 	window, given := c.Window.Get()
 	got := "none"
@@ -38,7 +38,7 @@ func checkChannel(ck *checker, c *backend.Channel, arg string) {
 	}
 }
 
-// channelTable covers features 0 to d-1 in order: the given channels, and between them the default kind.
+// channelTable returns channels that cover features 0 to d-1 in order: the given ones, and the default kind between them.
 func channelTable(ck *checker, o *ResampleOptions, d int) []backend.Channel {
 	base := backend.Channel{Interp: o.Interp, Quat: o.Quat, Period: o.Period, Window: o.Window}
 	var table []backend.Channel
@@ -70,7 +70,7 @@ func channelTable(ck *checker, o *ResampleOptions, d int) []backend.Channel {
 	return table
 }
 
-// checkClock checks what a clock says itself.
+// checkClock sets an error if a clock has fields for more than one form, or an invalid field.
 func checkClock(ck *checker, c *Clock) {
 	switch {
 	case c.IsAnchored() && c.Times != nil:

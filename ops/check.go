@@ -11,10 +11,10 @@ import (
 // checker validates arguments and keeps the first error. Its methods do nothing once there is one.
 type checker struct {
 	op     string
-	device string            // where tensors must be
-	mixed  bool              // host tensors are taken too
+	device string            // where tensors must be: "host", or a device's name
+	mixed  bool              // host tensors are accepted too
 	prefix string            // stands before the argument's name: "Streams[2]."
-	names  map[string]string // what arguments are called that have another name here
+	names  map[string]string // argument names that differ from the names used in the checks
 	err    error
 }
 
@@ -29,7 +29,7 @@ func (c *checker) set(arg string, kind error, got, want string) {
 	}
 }
 
-// name is what an argument is called.
+// name returns the name of an argument in error messages.
 func (c *checker) name(arg string) string {
 	if name, ok := c.names[arg]; ok {
 		return name
@@ -37,7 +37,7 @@ func (c *checker) name(arg string) string {
 	return arg
 }
 
-// tensor checks that t is there, open and on the right device.
+// tensor sets an error if t is nil, closed, or on the wrong device. It returns true if there is no error so far.
 func (c *checker) tensor(arg string, t *tensor.Tensor) bool {
 	switch {
 	case c.err != nil:
@@ -52,7 +52,8 @@ func (c *checker) tensor(arg string, t *tensor.Tensor) bool {
 	return c.err == nil
 }
 
-// copies checks what a copy needs of its tensors: both there, of one dtype and shape, and dst contiguous.
+// copies sets an error unless a copy from src to dst is possible: both exist, they have the same dtype and shape, and dst is
+// contiguous.
 func (c *checker) copies(dst, src *tensor.Tensor) {
 	c.tensor("dst", dst)
 	c.tensor("src", src)
@@ -85,14 +86,15 @@ func (c *checker) shape(arg string, t *tensor.Tensor, want ...int) {
 	}
 }
 
-// lastContiguous checks that neighbours along the last dimension are neighbours in memory.
+// lastContiguous sets an error unless neighbours along the last dimension are adjacent in memory.
 func (c *checker) lastContiguous(arg string, t *tensor.Tensor) {
 	if i := t.Rank() - 1; c.err == nil && i >= 0 && t.Dim(i) > 1 && t.Stride(i) != 1 {
 		c.set(arg, ErrStride, fmt.Sprintf("stride %d in the last dimension", t.Stride(i)), "1")
 	}
 }
 
-// output checks that no two indices of t share an element, and that t shares none with an input or another output.
+// output sets an error if two indices of t share an element, or if t shares memory with one of the other tensors, which may include
+// nil.
 func (c *checker) output(arg string, t *tensor.Tensor, others ...*tensor.Tensor) {
 	if c.err != nil || t.Len() == 0 {
 		return
@@ -125,21 +127,21 @@ func (c *checker) limit(arg string, n int) {
 	}
 }
 
-// covered checks that there are rows to hold what offsets divide.
+// covered sets an error if offsets define no rows, but the packed dimension has n elements.
 func (c *checker) covered(arg string, rows, n int, what string) {
 	if c.err == nil && rows == 0 && n > 0 {
 		c.set(arg, ErrShape, fmt.Sprintf("no rows for %d %s", n, what), "[B+1], B at least 1")
 	}
 }
 
-// checkLaunch checks the option.
+// checkLaunch sets an error if the launch mode is invalid.
 func checkLaunch(c *checker, m LaunchMode) {
 	if !m.Valid() {
 		c.set("Options.Launch", ErrOption, m.String(), fmt.Sprintf("one of %v", m.Names()))
 	}
 }
 
-// checkLimit checks an optional length of time.
+// checkLimit sets an error if a limit is negative.
 func checkLimit(c *checker, l Limit, arg string) {
 	if d, given := l.Get(); given && d < 0 {
 		c.set(arg, ErrOption, d.String(), "0 or more")

@@ -12,8 +12,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// The CPU backend is the specification of the operations and pure Go: every program has it, so that Open("cpu") and "auto" work for whoever imports
-// this package alone. It is registered here, and not by an import of its own, so that it need not know this package.
+// The CPU backend is the specification of the operations, and is pure Go. A program that imports only this package has it, so
+// Open("cpu") and Open("auto") always work. It is registered here so that package cpu need not import this package.
 func init() { backend.Register(cpu.Opener()) }
 
 // Backends returns the names of the registered backends, in the order in which "auto" tries them. Example: [cuda cpu].
@@ -111,7 +111,8 @@ func Names(names string) (list []string, err error) {
 	return list, nil
 }
 
-// named returns the names of the devices that a name stands for.
+// named returns the names of the devices for one name: one per device for KIND:all, otherwise the name itself. The error is an
+// *OpenError if the kind has no devices.
 func named(name string) ([]string, error) {
 	kind, arg, _ := strings.Cut(name, ":")
 	if arg != "all" {
@@ -134,7 +135,7 @@ func named(name string) ([]string, error) {
 		}
 		return list, nil
 	}
-	return []string{name}, nil // Open says that there is none
+	return []string{name}, nil // Open returns the error for an unknown kind
 }
 
 // NewDevice returns a device for a backend that the caller has already opened, for example a simulated one from
@@ -189,7 +190,7 @@ func (d *Device) AllocHost(dtype tensor.DType, shape ...int) (*tensor.Tensor, er
 	return d.backend.AllocHost(dtype, shape)
 }
 
-// allocates checks what is to be allocated.
+// allocates returns an error if the device is closed, or if the dtype or the shape is invalid.
 func (d *Device) allocates(op string, dtype tensor.DType, shape []int) error {
 	if err := d.open(op); err != nil {
 		return err
@@ -289,7 +290,7 @@ func (d *Device) Close() error {
 	return errors.Join(d.queue.Close(), d.backend.Close())
 }
 
-// home is where tensors of the device say they are.
+// home returns the location that the device's tensors report: "host" for the CPU, otherwise the device's name.
 func (d *Device) home() string {
 	if d.info.Backend == "cpu" {
 		return "host"
@@ -306,7 +307,8 @@ func (d *Device) open(op string) error {
 	return nil
 }
 
-// capable returns the device's backend as one that has an operation, or an *ArgError that is ErrUnsupported.
+// capable returns the device's backend as T, the interface of an operation. If the backend lacks the operation, it returns an
+// *ArgError with the kind ErrUnsupported.
 func capable[T any](d *Device, op string) (T, error) {
 	b, ok := d.backend.(T)
 	if !ok {

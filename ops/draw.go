@@ -97,7 +97,7 @@ type DrawSource = backend.DrawSource
 // MaxSources is the largest number of datasets in a mixture.
 const MaxSources = 64
 
-// order is the part of the options that says in which order windows come.
+// order returns the options that determine the order of the windows.
 func (o *DrawOptions) order() *backend.DrawOrder {
 	return &backend.DrawOrder{Count: o.Count, Batch: o.Batch, Rank: o.Rank, Ranks: o.Ranks, Last: o.Last, Shuffle: o.Shuffle, Seed: o.Seed,
 		ShardWindows: o.ShardWindows, MixShards: o.MixShards,

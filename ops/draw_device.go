@@ -49,11 +49,11 @@ func (s *staging) draw(a DrawArgs, o DrawOptions) (DrawArgs, error) {
 		return a, c.err
 	}
 	err := s.make(c, a.Windows, probe.Outputs())
-	a = DrawArgs(probe.DrawTensors) // also of a call that fails: what was made is closed
+	a = DrawArgs(probe.DrawTensors) // also after an error, so that the caller closes the new tensors
 	if err != nil {
 		return a, err
 	}
-	// Everything is checked once here, with tensors wherever they are, so that nothing is copied for a call that fails.
+	// All arguments are checked here, wherever their tensors are, so that nothing is copied for an invalid call.
 	if _, err := newDrawJob(c, a, o); err != nil {
 		return a, err
 	}
@@ -67,7 +67,7 @@ func (s *staging) draw(a DrawArgs, o DrawOptions) (DrawArgs, error) {
 		*o.T = s.out(*o.T)
 	}
 	if s.err != nil {
-		return a, nil // close returns it
+		return a, nil // close returns s.err
 	}
 	plan, err := s.d.PlanDraw(DrawArgs(dev.DrawTensors), o)
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// drawCheck fills in a job from arguments that it validates.
+// drawCheck validates arguments and fills in a job from them.
 type drawCheck struct{ *backend.DrawJob }
 
-// maxWindows is how many windows an epoch can have: each half of their numbers fits 31 bits.
+// maxWindows limits the windows in an epoch, so that each half of a window's number fits into 31 bits.
 const maxWindows = 1 << 62
 
 // newDrawJob validates the arguments against tensors on the given device.
@@ -29,7 +29,7 @@ func newDrawJob(c *checker, a DrawArgs, o DrawOptions) (*backend.DrawJob, error)
 	return j.DrawJob, c.err
 }
 
-// drawUnder returns a job of the arguments and options as they are.
+// drawUnder returns a job with the arguments and options, which are not yet checked.
 func drawUnder(a *DrawArgs, o *DrawOptions) drawCheck {
 	return drawCheck{&backend.DrawJob{DrawTensors: backend.DrawTensors(*a), DrawOrder: *o.order(), Rate: o.Rate, TrustTables: o.TrustTables, Launch: o.Launch}}
 }
@@ -95,7 +95,7 @@ func (j drawCheck) checkSources(c *checker) {
 	}
 }
 
-// checkInputs finds E.
+// checkInputs checks the inputs and sets E.
 func (j drawCheck) checkInputs(c *checker) {
 	if n := len(j.Streams); n > MaxStreams {
 		c.set("Streams", ErrShape, fmt.Sprintf("%d streams", n), fmt.Sprintf("at most %d", MaxStreams))
@@ -115,7 +115,7 @@ func (j drawCheck) checkInputs(c *checker) {
 	}
 }
 
-// whole checks a tensor of so many i64, contiguous.
+// whole sets an error unless t is a contiguous i64 tensor [n] on the device.
 func (c *checker) whole(arg string, t *tensor.Tensor, n int) {
 	if c.tensor(arg, t) {
 		c.dtype(arg, t, tensor.I64)

@@ -85,19 +85,19 @@ func newFuseJob(c *checker, a FuseArgs, o FuseOptions) (*backend.FuseJob, error)
 	return j.FuseJob, c.err
 }
 
-// fuseCheck fills in a job from arguments that it validates.
+// fuseCheck validates arguments and fills in a job from them.
 type fuseCheck struct {
 	*backend.FuseJob
 	Streams []FuseStream
 }
 
-// fuseUnder returns a job of the arguments, of no streams so far.
+// fuseUnder returns a job with the arguments, before its streams are checked.
 func fuseUnder(a *FuseArgs, check bool, launch LaunchMode) fuseCheck {
 	return fuseCheck{&backend.FuseJob{Dst: a.Dst, Valid: a.Valid, Age: a.Age, Pad: a.Pad, Targets: a.Targets,
 		DstLengths: a.DstLengths, DstOffsets: a.DstOffsets, Check: check, Launch: launch}, a.Streams}
 }
 
-// sources finds the streams' shapes, B, D and T. It looks at no output.
+// sources checks the streams and sets their shapes, the clock, B, D and T. It does not check the outputs.
 func (j fuseCheck) sources(c *checker) {
 	if n := len(j.Streams); n == 0 || n > MaxStreams {
 		c.set("Streams", ErrShape, fmt.Sprintf("%d streams", n), fmt.Sprintf("1 to %d", MaxStreams))
@@ -148,7 +148,7 @@ func (j fuseCheck) sources(c *checker) {
 	}
 }
 
-// missing checks that a stream without values has nothing that belongs to them.
+// missing sets an error if a stream without Src has other fields of a source.
 func (j fuseCheck) missing(c *checker, s *FuseStream) {
 	for _, t := range []struct {
 		arg string
@@ -160,7 +160,7 @@ func (j fuseCheck) missing(c *checker, s *FuseStream) {
 	}
 }
 
-// agree checks that stream m has the batch and the clock of the first.
+// agree sets an error unless stream m has the batch size and the clock of the stream with index first.
 func (j fuseCheck) agree(c *checker, first, m int) {
 	lead, p := j.Parts[first], j.Parts[m]
 	shape := func(p backend.FusePart) string {
@@ -175,7 +175,7 @@ func (j fuseCheck) agree(c *checker, first, m int) {
 	c.dtype("SrcTimes", p.SrcTimes, j.Clock)
 }
 
-// features checks what concerns a stream's features.
+// features checks a stream's width, Shift, Scale and bounds.
 func (j fuseCheck) features(c *checker, m int) {
 	s, p := &j.Streams[m], &j.Parts[m]
 	o := &s.Options
@@ -217,7 +217,7 @@ func (j fuseCheck) features(c *checker, m int) {
 	}
 }
 
-// outputs checks Dst, Valid and Age and gives each stream its part of them.
+// outputs checks Dst, Valid and Age, and gives each stream its view of them.
 func (j fuseCheck) outputs(c *checker) {
 	if !c.tensor("Dst", j.Dst) {
 		return
@@ -269,7 +269,8 @@ func (j fuseCheck) outputs(c *checker) {
 	}
 }
 
-// view returns the part of t from element `at` of its last dimension on, with its first n strides; nil of nil.
+// view returns the part of t that begins at element `at` of its last dimension. It has the given shape and the first n strides of t.
+// If t is nil, it returns nil.
 func (c *checker) view(t *tensor.Tensor, n, at int, shape []int) *tensor.Tensor {
 	if t == nil || c.err != nil {
 		return nil

@@ -54,7 +54,7 @@ func (s *staging) fuse(a FuseArgs, o FuseOptions) (FuseArgs, error) {
 	dev.Targets, dev.DstLengths, dev.DstOffsets = s.clock(a.Targets), s.in(a.DstLengths), s.in(a.DstOffsets)
 	dev.Dst, dev.Valid, dev.Age, dev.Pad = s.out(a.Dst), s.out(a.Valid), s.out(a.Age), s.out(a.Pad)
 	if s.err != nil {
-		return a, nil // close returns it
+		return a, nil // close returns s.err
 	}
 	plan, err := s.d.PlanFuse(dev, o)
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *staging) fuse(a FuseArgs, o FuseOptions) (FuseArgs, error) {
 	return a, s.run(plan)
 }
 
-// allocateFuse makes the outputs that were not given, where the first stream that is there is.
+// allocateFuse allocates the outputs that are nil, on the side (host or device) of the first stream that is not missing.
 func (s *staging) allocateFuse(c *checker, a *FuseArgs, o *FuseOptions) error {
 	probe := fuseUnder(a, true, LaunchDefault)
 	probe.sources(c)

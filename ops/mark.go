@@ -91,7 +91,7 @@ func (q *Queue) at() (backend.Mark, error) {
 	if errors.As(err, &arg) {
 		arg.Op, arg.Arg = "After", "p"
 	}
-	err = errors.Join(err, q.mark.Close()) // the queue may be closed, and would not close it again
+	err = errors.Join(err, q.mark.Close()) // the queue may be closed already, and then nothing else closes the mark
 	q.mark = nil
 	return nil, err
 }

@@ -15,7 +15,7 @@ type Queue struct {
 	queue  backend.Queue
 	device *Device
 	mu     sync.Mutex
-	mark   backend.Mark // of what other queues wait for; made when the first does
+	mark   backend.Mark // stands for the work that other queues wait for; created by the first such wait
 }
 
 // Backend returns the backend's own queue, for packages that belong to a backend. It returns nil if q is nil.
@@ -91,7 +91,7 @@ func (q *Queue) Close() error {
 // [Device.PlanResample] return it.
 type Plan struct{ plan backend.Plan }
 
-// planOf wraps a backend's plan.
+// planOf wraps a backend's plan. It returns the error if there is one.
 func planOf(p backend.Plan, err error) (*Plan, error) {
 	if err != nil {
 		return nil, err
@@ -99,7 +99,8 @@ func planOf(p backend.Plan, err error) (*Plan, error) {
 	return &Plan{p}, nil
 }
 
-// bound binds an operation to tensors on a device: check makes its job, and plan is the method of backends that have the operation.
+// bound returns the plan of an operation for tensors on a device. check validates the arguments and returns the job; plan is the
+// method of the backends with this operation. An error from either is returned.
 func bound[B, J any](d *Device, c *checker, check func(c *checker) (J, error), plan func(b B, job J) (backend.Plan, error)) (*Plan, error) {
 	c.device = d.home()
 	if err := d.open("Plan" + c.op); err != nil {

@@ -116,15 +116,15 @@ func newResampleJob(c *checker, a ResampleArgs, o ResampleOptions) (*backend.Res
 	return j.ResampleJob, c.err
 }
 
-// resampleCheck fills in a job from arguments that it validates.
+// resampleCheck validates arguments and fills in a job from them.
 type resampleCheck struct{ *backend.ResampleJob }
 
-// jobUnder returns a job under the rules of the options, of no tensors so far.
+// jobUnder returns a job with the options' rules, and without tensors yet.
 func jobUnder(o *ResampleOptions, check bool, launch LaunchMode) resampleCheck {
 	return resampleCheck{&backend.ResampleJob{Edge: o.Edge, Snap: o.Snap, MaxGap: o.MaxGap, Tolerance: o.Tolerance, FillGaps: o.FillGaps, Check: check, Launch: launch}}
 }
 
-// checkRules checks the rules for targets outside the times and in gaps.
+// checkRules sets an error for an invalid edge mode, limit or other rule of the options.
 func checkRules(c *checker, o *ResampleOptions) {
 	if !o.Edge.Valid() {
 		c.set("Options.Edge", ErrOption, o.Edge.String(), fmt.Sprintf("one of %v", o.Edge.Names()))
@@ -134,7 +134,7 @@ func checkRules(c *checker, o *ResampleOptions) {
 	checkLimit(c, o.Tolerance, "Options.Tolerance")
 }
 
-// checkSource finds B, S and D.
+// checkSource checks the source tensors and sets B, S and D.
 func (j resampleCheck) checkSource(c *checker) {
 	if !c.tensor("Src", j.Src) || !c.tensor("SrcTimes", j.SrcTimes) {
 		return
@@ -188,13 +188,13 @@ func (j resampleCheck) checkSource(c *checker) {
 	} else {
 		c.shape("SrcTimes", j.SrcTimes, j.S)
 	}
-	// A shared clock cut by lengths is checked as far as the longest row.
+	// With lengths, a shared clock is only checked up to the longest row.
 	if j.SrcLengths != nil && j.SrcStarts == nil {
 		j.TimesRows = j.B
 	}
 }
 
-// rows checks a tensor of lengths or offsets and returns its length.
+// rows checks a tensor of lengths or offsets, and returns its length, or 0 if it is nil or wrong.
 func (j resampleCheck) rows(c *checker, arg string, t *tensor.Tensor) int {
 	if !c.tensor(arg, t) {
 		return 0
@@ -208,7 +208,7 @@ func (j resampleCheck) rows(c *checker, arg string, t *tensor.Tensor) int {
 	return t.Dim(0)
 }
 
-// checkTargets finds T.
+// checkTargets checks the targets and sets T.
 func (j resampleCheck) checkTargets(c *checker) {
 	checkClock(c, &j.Targets)
 	if c.err != nil {

@@ -34,7 +34,7 @@ func (d *Device) Resample(ctx context.Context, args ResampleArgs, opts ResampleO
 	return ResampleResult{out.Dst, out.Valid, out.Age, out.Pad}, nil
 }
 
-// begin checks that the device is open and that the context has not ended.
+// begin returns an error if the device is closed or the context has ended.
 func (d *Device) begin(ctx context.Context, op string) error {
 	if err := d.open(op); err != nil {
 		return err
@@ -47,7 +47,7 @@ func (s *staging) resample(a ResampleArgs, o ResampleOptions) (ResampleArgs, err
 	if err := s.allocate(c, &a, &o); err != nil {
 		return a, err
 	}
-	// Everything is checked once here, with tensors wherever they are, so that nothing is copied for a call that fails.
+	// All arguments are checked here, wherever their tensors are, so that nothing is copied for an invalid call.
 	job, err := newResampleJob(c, a, o)
 	if err != nil || job.Idle() {
 		return a, err
@@ -56,7 +56,7 @@ func (s *staging) resample(a ResampleArgs, o ResampleOptions) (ResampleArgs, err
 		return a, err
 	}
 	out := s.out
-	if job.Empty() { // a check, which leaves outputs as they are
+	if job.Empty() { // the run only checks values, and writes no output
 		out = s.in
 	}
 	dev := a
@@ -65,7 +65,7 @@ func (s *staging) resample(a ResampleArgs, o ResampleOptions) (ResampleArgs, err
 	dev.DstLengths, dev.DstOffsets = s.in(a.DstLengths), s.in(a.DstOffsets)
 	dev.Dst, dev.Valid, dev.Age, dev.Pad = out(a.Dst), out(a.Valid), out(a.Age), out(a.Pad)
 	if s.err != nil {
-		return a, nil // close returns it
+		return a, nil // close returns s.err
 	}
 	plan, err := s.d.PlanResample(dev, o)
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *staging) resample(a ResampleArgs, o ResampleOptions) (ResampleArgs, err
 	return a, s.run(plan)
 }
 
-// allocate makes the outputs that were not given, where Src is.
+// allocate allocates the outputs that are nil, on the side (host or device) of Src.
 func (s *staging) allocate(c *checker, a *ResampleArgs, o *ResampleOptions) error {
 	probe := resampleCheck{&backend.ResampleJob{ResampleTensors: backend.ResampleTensors(*a)}}
 	probe.checkSource(c)
@@ -94,7 +94,8 @@ func (s *staging) allocate(c *checker, a *ResampleArgs, o *ResampleOptions) erro
 		{Name: "Age", T: &a.Age, DType: probe.ClockType(), Shape: shape}})
 }
 
-// allocatable checks that a Dst which was not given can be made.
+// allocatable sets an error if a missing Dst cannot be allocated: its length is unknown, or the dtype is not a float. It returns true
+// if there is no error so far.
 func (c *checker) allocatable(offsets *tensor.Tensor, targets Clock, dtype tensor.DType, shape string) bool {
 	if offsets != nil && targets.Times == nil {
 		c.set("Dst", ErrMissing, "nil, with DstOffsets and a uniform clock", "a tensor "+shape)
@@ -105,7 +106,8 @@ func (c *checker) allocatable(offsets *tensor.Tensor, targets Clock, dtype tenso
 	return c.err == nil
 }
 
-// make allocates the outputs that were not given, where an input is.
+// make allocates the outputs that are nil, on the side (host or device) of the tensor like. The error is an *ArgError for a shape
+// over 2^62 bytes, or a *MemoryError.
 func (s *staging) make(c *checker, like *tensor.Tensor, outputs []backend.Output) error {
 	for _, o := range outputs {
 		if *o.T != nil {
@@ -127,7 +129,7 @@ func (s *staging) make(c *checker, like *tensor.Tensor, outputs []backend.Output
 	return nil
 }
 
-// wholeOnHost checks that host outputs are contiguous where they are copied back from a device.
+// wholeOnHost returns an error if an output on the host is not contiguous, although it must be copied back from a device.
 func (s *staging) wholeOnHost(c *checker, outputs ...*tensor.Tensor) error {
 	for i, t := range outputs {
 		if err := s.whole(c, []string{"Dst", "Valid", "Age", "Pad"}[i], t); err != nil {
@@ -137,7 +139,7 @@ func (s *staging) wholeOnHost(c *checker, outputs ...*tensor.Tensor) error {
 	return nil
 }
 
-// whole checks one of them.
+// whole returns that error for one output.
 func (s *staging) whole(c *checker, arg string, t *tensor.Tensor) error {
 	if t != nil && t.OnHost() && s.d.home() != "host" && !t.IsContiguous() {
 		return c.fail(arg, ErrStride, tensor.FormatShape(t.Strides()), "a contiguous host tensor, or a device tensor")

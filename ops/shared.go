@@ -30,7 +30,8 @@ func (d *Device) OpenShared(handle []byte, dtype tensor.DType, shape ...int) (*t
 	return s.OpenShared(handle, dtype, shape)
 }
 
-// sharer checks what is to be shared.
+// sharer returns the backend as a Sharer. It returns an error if the backend cannot share memory, or if the dtype or the shape is
+// invalid.
 func (d *Device) sharer(op string, dtype tensor.DType, shape []int) (backend.Sharer, error) {
 	if err := d.allocates(op, dtype, shape); err != nil {
 		return nil, err

@@ -23,7 +23,8 @@ func (s *staging) close() error {
 	return s.err
 }
 
-// end closes the copies and returns the call's error. After one the outputs that the call allocated are closed.
+// end closes the device copies and returns the call's errors. After an error it also closes each output in got that is nil in given,
+// because the call allocated it.
 func (s *staging) end(err error, given, got []*tensor.Tensor) error {
 	if err = errors.Join(err, s.close()); err == nil {
 		return nil
@@ -36,7 +37,7 @@ func (s *staging) end(err error, given, got []*tensor.Tensor) error {
 	return err
 }
 
-// in returns t, or its copy on the device.
+// in returns t if it is nil or on the device, otherwise a copy of it on the device. If the copy fails, it sets s.err and returns t.
 func (s *staging) in(t *tensor.Tensor) *tensor.Tensor {
 	if t == nil || s.err != nil || !t.OnHost() || s.d.home() == "host" {
 		return t
@@ -50,13 +51,14 @@ func (s *staging) in(t *tensor.Tensor) *tensor.Tensor {
 	return c
 }
 
-// clock returns the clock with its tensors on the device.
+// clock returns the clock with copies of its tensors on the device.
 func (s *staging) clock(c Clock) Clock {
 	c.Times, c.Anchors, c.Deltas = s.in(c.Times), s.in(c.Anchors), s.in(c.Deltas)
 	return c
 }
 
-// out returns t, or a device tensor whose contents finish copies to t.
+// out returns t if it is nil or on the device, otherwise a new device tensor, which finish copies to t. If the allocation fails, it
+// sets s.err and returns t.
 func (s *staging) out(t *tensor.Tensor) *tensor.Tensor {
 	if t == nil || s.err != nil || !t.OnHost() || s.d.home() == "host" {
 		return t
@@ -71,7 +73,7 @@ func (s *staging) out(t *tensor.Tensor) *tensor.Tensor {
 	return c
 }
 
-// keep returns t, or a copy on the device that finish copies back: what is not written stays as it was.
+// keep is like out, but the device tensor begins with the contents of t. So elements that are not written keep their values.
 func (s *staging) keep(t *tensor.Tensor) *tensor.Tensor {
 	c := s.in(t)
 	if c != t {
@@ -89,7 +91,7 @@ func (s *staging) finish() error {
 	return nil
 }
 
-// run runs the plan once, copies the results back and closes it.
+// run runs a plan once, copies the results back and closes the plan.
 func (s *staging) run(plan *Plan) error {
 	err := s.once(plan)
 	if err == nil {
@@ -98,8 +100,8 @@ func (s *staging) run(plan *Plan) error {
 	return errors.Join(err, plan.Close())
 }
 
-// once runs the plan on a queue of its own: one call's errors in values must not reach another's. Closing the queue waits for the work, also after
-// the context has ended.
+// once runs a plan on a separate queue, because an error in values must not reach another call. Closing the queue waits for the work,
+// even if the context has ended.
 func (s *staging) once(plan *Plan) error {
 	q, err := s.d.NewQueue()
 	if err != nil {

@@ -62,7 +62,7 @@ func (s *staging) tally(a TallyArgs, o TallyOptions) error {
 	}
 	a = TallyArgs{Counts: s.keep(a.Counts), Sums: s.keep(a.Sums), Src: s.in(a.Src), Prefixes: s.in(a.Prefixes)}
 	if s.err != nil {
-		return nil // close returns it
+		return nil // close returns s.err
 	}
 	plan, err := s.d.PlanTally(a, o)
 	if err != nil {
@@ -118,14 +118,14 @@ func newTallyJob(c *checker, a TallyArgs, o TallyOptions) (*backend.TallyJob, er
 	return j, c.err
 }
 
-// absent checks that an argument is not given.
+// absent sets an error if an argument is not nil.
 func (c *checker) absent(arg string, t *tensor.Tensor, want string) {
 	if c.err == nil && t != nil {
 		c.set(arg, ErrOption, "a tensor", want)
 	}
 }
 
-// added checks an output of i64 that is added to.
+// added checks an i64 output to which values are added: its dtype, shape and memory.
 func (c *checker) added(arg string, t *tensor.Tensor, others []*tensor.Tensor, shape ...int) {
 	if c.tensor(arg, t) {
 		c.dtype(arg, t, tensor.I64)
@@ -135,7 +135,7 @@ func (c *checker) added(arg string, t *tensor.Tensor, others []*tensor.Tensor, s
 	}
 }
 
-// packed checks that a tensor has no holes.
+// packed sets an error unless a tensor is contiguous.
 func (c *checker) packed(arg string, t *tensor.Tensor) {
 	if c.err == nil && !t.IsContiguous() {
 		c.set(arg, ErrStride, tensor.FormatShape(t.Strides()), "a contiguous tensor")

@@ -59,7 +59,7 @@ func (d *Device) Voxelize(ctx context.Context, args VoxelizeArgs, grid VoxelGrid
 	return VoxelizeResult{made.Grid, made.Values, made.Coords, made.Counts, made.RowSplits, made.PointVoxel, found}, nil
 }
 
-// voxelOutputs are the places of the outputs.
+// voxelOutputs returns the fields for the outputs.
 func voxelOutputs(a *VoxelizeArgs) [6]**tensor.Tensor {
 	return [6]**tensor.Tensor{&a.Grid, &a.Values, &a.Coords, &a.Counts, &a.RowSplits, &a.PointVoxel}
 }
@@ -82,7 +82,7 @@ func (s *voxelStaging) voxelize(r *VoxelizeArgs) (found VoxelCounts, err error) 
 	switch given := firstOf(r.Values, r.Coords, r.Counts); {
 	case s.opts.Mode == VoxelDense:
 	case given == nil:
-		// What was given is checked before anything is copied or run.
+		// The given outputs are checked before anything is copied or run.
 		sized := *probe.VoxelizeJob
 		sized.Values, sized.Coords, sized.Counts = nil, nil, nil
 		for _, o := range sized.Outputs(0)[4:] {
@@ -95,7 +95,7 @@ func (s *voxelStaging) voxelize(r *VoxelizeArgs) (found VoxelCounts, err error) 
 		}
 		s.upload(&dev)
 		if s.err != nil {
-			return found, nil // close returns it
+			return found, nil // close returns s.err
 		}
 		if v, err = s.found(dev, probe.VoxelizeJob); err != nil {
 			return found, err
@@ -106,7 +106,7 @@ func (s *voxelStaging) voxelize(r *VoxelizeArgs) (found VoxelCounts, err error) 
 	job := *probe.VoxelizeJob
 	outs := slices.DeleteFunc(job.Outputs(v), func(o backend.Output) bool { return o.Shape == nil })
 	err = s.make(c, r.Points, outs)
-	*r = VoxelizeArgs(job.VoxelizeTensors) // also of a call that fails: what was made is closed
+	*r = VoxelizeArgs(job.VoxelizeTensors) // also after an error, so that the caller closes the new tensors
 	if err != nil {
 		return found, err
 	}
@@ -136,14 +136,14 @@ func firstOf(ts ...*tensor.Tensor) *tensor.Tensor {
 	return nil
 }
 
-// upload puts the inputs on the device; those that are there already stay.
+// upload replaces the inputs on the host by copies on the device.
 func (s *voxelStaging) upload(a *VoxelizeArgs) {
 	for _, t := range []**tensor.Tensor{&a.Points, &a.Features, &a.Labels, &a.Offsets, &a.Poses} {
 		*t = s.in(*t)
 	}
 }
 
-// found returns how many voxels there are, by a first run that keeps only their coordinates and counts.
+// found returns the number of voxels, from a first run with only coordinates and counts as outputs.
 func (s *voxelStaging) found(dev VoxelizeArgs, job *backend.VoxelizeJob) (v int, err error) {
 	most := min(job.N, job.Keys())
 	if job.RowVoxels < backend.MaxRow {
@@ -162,7 +162,7 @@ func (s *voxelStaging) found(dev VoxelizeArgs, job *backend.VoxelizeJob) (v int,
 	return int(counts.Voxels), err
 }
 
-// run makes a plan, runs it once on a queue of its own and returns its counters.
+// run makes a plan, runs it once on a separate queue, and returns its counters.
 func (s *voxelStaging) run(a VoxelizeArgs, opts VoxelizeOptions) (counts VoxelCounts, err error) {
 	plan, err := s.d.PlanVoxelize(a, s.grid, opts)
 	if err != nil {

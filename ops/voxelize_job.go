@@ -10,7 +10,7 @@ import (
 
 var featureTypes = []tensor.DType{tensor.F32, tensor.F64, tensor.F16, tensor.BF16}
 
-// voxelizeCheck fills in a job from arguments that it validates.
+// voxelizeCheck validates arguments and fills in a job from them.
 type voxelizeCheck struct{ *backend.VoxelizeJob }
 
 // newVoxelizeJob validates the arguments against tensors on the given device.
@@ -66,7 +66,7 @@ func (j voxelizeCheck) checkOptions(c *checker, g VoxelGrid, o VoxelizeOptions) 
 	}
 }
 
-// checkInputs finds N, B and F.
+// checkInputs checks the inputs and sets N, B and F.
 func (j voxelizeCheck) checkInputs(c *checker) {
 	if !c.tensor("Points", j.Points) {
 		return
@@ -148,7 +148,7 @@ func (j voxelizeCheck) checkLabels(c *checker) {
 	}
 }
 
-// checkOutput checks the dtype and the shape of what was given.
+// checkOutput sets an error if a given output has the wrong dtype or shape.
 func checkOutput(c *checker, o *backend.Output) {
 	types := []tensor.DType{o.DType}
 	if o.Either {

@@ -30,7 +30,7 @@ type Skill struct {
 type ColumnSkill struct {
 	Name  string  `json:"name"`
 	Std   float64 `json:"std"` // the divisor of this column's errors in Skill.MSE
-	MSE   float64 `json:"mse"` // in the column's unit, squared
+	MSE   float64 `json:"mse"` // squared, in the column's unit
 	Hold  float64 `json:"mse_hold"`
 	Skill float64 `json:"skill"`
 }

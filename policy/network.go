@@ -175,7 +175,7 @@ func (n *network) predict(ctx context.Context) ([]float32, error) {
 	return tensor.Data[float32](n.out)
 }
 
-// row returns the prediction at the anchor for a row in the batch.
+// row returns the part of the prediction for a row of the batch, at the anchor.
 func (n *network) row(predicted []float32, row int) []float32 {
 	if n.c.Recipe.PerToken {
 		row = (row+1)*n.c.Recipe.History - 1

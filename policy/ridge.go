@@ -49,7 +49,7 @@ func ridge(ctx context.Context, c *Config, store *store.Store, visit func(w *Win
 	defer device.Close()
 	horizons := c.Recipe.Horizons()
 	folds := min(len(c.Trained), ridgeFolds)
-	sums := make([][]*gram, len(horizons)) // by fold, then the held-out episodes
+	sums := make([][]*gram, len(horizons)) // one for each fold, then one for the held-out episodes
 	for h := range sums {
 		for range folds + 1 {
 			sums[h] = append(sums[h], newGram(width, len(c.Targets)))

@@ -101,10 +101,11 @@ func Choose(family string, ccMajor, ccMinor, driverVersion int, force string) (C
 	return choose(images, intact, ccMajor, ccMinor, driverVersion, force)
 }
 
-// choose is Choose over given images of one family, the best first; intact tells those whose file is what the manifest says.
+// choose is Choose for a list of images in one family, the best first. intact reports whether an image's file equals the manifest's
+// entry.
 func choose(images []Image, intact func(Image) bool, ccMajor, ccMinor, driver int, force string) (Choice, error) {
 	var c Choice
-	var outdated string // what would have been better, had it been made anew
+	var outdated string // a better image that is stale
 	for _, im := range images {
 		why := refuse(im, ccMajor, ccMinor, driver, force)
 		if why == "" && im.Kind == Cubin && stale(im, images, intact) {
@@ -135,7 +136,7 @@ func choose(images []Image, intact func(Image) bool, ccMajor, ccMinor, driver in
 	return c, nil
 }
 
-// refuse says why an image does not suit a device, its driver or what is forced, or "".
+// refuse returns the reason why an image does not fit the device, the driver or force, or "" if it fits.
 func refuse(im Image, ccMajor, ccMinor, driver int, force string) string {
 	sm := 10*ccMajor + ccMinor
 	if force != "" && force != im.Force() {
@@ -162,7 +163,7 @@ func refuse(im Image, ccMajor, ccMinor, driver int, force string) string {
 	return ""
 }
 
-// stale reports whether a cubin came from other PTX than the one of its architecture that is here.
+// stale reports whether a cubin was compiled from other PTX than the shipped one for its architecture.
 func stale(im Image, images []Image, intact func(Image) bool) bool {
 	for _, p := range images {
 		if p.Kind == PTX && p.SM == im.SM {
@@ -180,8 +181,8 @@ func (im Image) Force() string {
 	return fmt.Sprintf("sm_%d.ptx", im.SM)
 }
 
-// isaDriver returns the oldest driver version that takes PTX of a version.
-// Source: the release notes table of NVIDIA's PTX ISA manual.
+// isaDriver returns the oldest driver version that accepts a PTX version. known is false for an unknown PTX version. Source: the
+// release notes table in NVIDIA's PTX ISA manual.
 func isaDriver(isa int) (driver int, known bool) {
 	switch {
 	case isa >= 70 && isa <= 78: // 7.0 came with CUDA 11.0, 7.8 with 11.8
@@ -196,5 +197,5 @@ func isaDriver(isa int) (driver int, known bool) {
 	return 0, false
 }
 
-// release writes a version of a driver or a toolkit as people do: 12.4 for 12040.
+// release formats a version of a driver or toolkit: 12040 gives 12.4.
 func release(v int) string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }

@@ -44,7 +44,7 @@ type Image struct {
 	Toolkit int     // the CUDA release of the ptxas that made a cubin, as 13000 for 13.0; 0 for PTX
 	Entries []Entry // in their order in the text
 
-	stored source // the file that is embedded
+	stored source // the embedded file
 }
 
 // Entry is one kernel in a family.
@@ -88,20 +88,20 @@ func (im Image) Data() []byte {
 	if err != nil {
 		return nil
 	}
-	// The last four bytes are the length.
+	// The last four bytes of a gzip file are the length of the data.
 	text := make([]byte, binary.LittleEndian.Uint32(data[len(data)-4:]))
 	if _, err := io.ReadFull(z, text); err != nil {
 		return nil
 	}
-	if n, err := z.Read(make([]byte, 1)); n > 0 || err != io.EOF { // which checks the sum
+	if n, err := z.Read(make([]byte, 1)); n > 0 || err != io.EOF { // reading to the end also verifies the checksum
 		return nil
 	}
 	unpacked.Store(im.stored.file, text)
 	return text
 }
 
-// unpacked are the images that were asked for and lie compressed, by their files: about a megabyte each of PTX. Each kernel of a family
-// asks for it, and each device that is opened.
+// unpacked caches the data of compressed images by file name, about 1 MB for each PTX image, because each kernel and each opened
+// device reads its image again.
 var unpacked sync.Map
 
 // Families returns the names of all kernel families, sorted.
@@ -129,7 +129,8 @@ func Images(name string) []Image {
 	return nil
 }
 
-// Lookup returns the family that contains an entry. Entry names are unique across families.
+// Lookup returns the family that contains an entry, and the entry. ok is false if no family does. Entry names are unique across
+// families.
 func Lookup(entry string) (familyName string, e Entry, ok bool) {
 	for _, f := range manifest {
 		for _, e := range f.entries {
@@ -150,7 +151,7 @@ func cloneEntries(entries []Entry) []Entry {
 	return out
 }
 
-// intact reports whether the embedded file is the one that the manifest describes.
+// intact reports whether the embedded file has the hash that the manifest lists.
 func intact(im Image) bool {
 	data, err := files.ReadFile(im.stored.file)
 	if err != nil {

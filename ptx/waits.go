@@ -16,7 +16,7 @@ func (im Image) Waits(entry string) bool {
 	return false
 }
 
-// waits looks in the entry's own body: compiled kernels call no functions.
+// waits searches the entry's own body only, because compiled kernels call no functions.
 func waits(text []byte, entry string) bool {
 	_, body, found := bytes.Cut(text, []byte(".entry "+entry+"("))
 	body, _, ends := bytes.Cut(body, []byte("\n}"))

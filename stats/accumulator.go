@@ -51,14 +51,14 @@ func NewAccumulator(width int, dtype tensor.DType, quantiles []float64) (*Accumu
 	return &Accumulator{summary.NewExact(width, wide, quantiles), width, wide}, nil
 }
 
-// rowsAtOnce is how many rows a goroutine takes.
+// rowsAtOnce is the number of rows that a goroutine adds at a time.
 const rowsAtOnce = 1 << 14
 
 // Add adds rows [N,D] on the host: f64 for an f64 accumulator, otherwise f32, f16 or bf16. Several goroutines may call it at the
 // same time.
 func (a *Accumulator) Add(values *tensor.Tensor) error { return a.add(values, 1) }
 
-// add divides the rows between several goroutines.
+// add is Add with up to `workers` goroutines. It returns an error if the values have the wrong shape or dtype.
 func (a *Accumulator) add(values *tensor.Tensor, workers int) error {
 	if values.Rank() != 2 || values.Dim(1) != a.width || !values.DType().IsFloat() || (values.DType() == tensor.F64) != a.wide {
 		want := "f32, f16 or bf16"
@@ -82,7 +82,7 @@ func (a *Accumulator) add(values *tensor.Tensor, workers int) error {
 	return share(values, a.width, workers, a.exact.Add32)
 }
 
-// widened takes values of 16 bits.
+// widened returns a function that converts 16-bit values to float32 and adds them.
 func widened[T interface {
 	tensor.Element
 	F32() float32
@@ -96,7 +96,7 @@ func widened[T interface {
 	}
 }
 
-// share gives rows to a function, in pieces and from several goroutines.
+// share calls take with consecutive rows, at most rowsAtOnce at a time, from up to `workers` goroutines.
 func share[T tensor.Element](values *tensor.Tensor, width, workers int, take func([]T)) error {
 	rows, err := tensor.Data[T](values)
 	if err != nil || len(rows) == 0 {

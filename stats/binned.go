@@ -7,13 +7,13 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// binned are quantiles as LeRobot has them: see Column.Binned.
+// binned has the quantiles of some episodes as LeRobot computes them: see Column.Binned. If Broken is set, Columns is nil.
 type binned struct {
-	Columns [][]float64 `json:",omitempty"` // of each column
-	Broken  bool        `json:",omitempty"` // some episode has a value that is not finite, or extremes as far apart as T reaches
+	Columns [][]float64 `json:",omitempty"` // for each column, in the order of LeRobot's quantiles
+	Broken  bool        `json:",omitempty"` // an episode has a value that is not finite, or extremes with a difference that overflows T
 }
 
-// bin takes an episode's values.
+// bin computes an episode's quantiles and merges them into the stream's. It does nothing without values.
 func (s *State) bin(own *stream, values *tensor.Tensor) error {
 	if values.Len() == 0 {
 		return nil
@@ -46,13 +46,13 @@ func (s *State) bin(own *stream, values *tensor.Tensor) error {
 	return nil
 }
 
-// binnedOf returns the quantiles of an episode.
+// binnedOf returns an episode's quantiles for each column.
 func binnedOf[T summary.Float](rows []T, width int) (b binned) {
 	if slices.ContainsFunc(rows, func(v T) bool { return v-v != 0 }) {
 		return binned{Broken: true}
 	}
 	for _, c := range summary.Block(rows, width) {
-		if slices.ContainsFunc(c.Quantiles[:], func(q float64) bool { return q-q != 0 }) { // the bins between such extremes have no width in T
+		if slices.ContainsFunc(c.Quantiles[:], func(q float64) bool { return q-q != 0 }) { // the bins have no finite width in T
 			return binned{Broken: true}
 		}
 		b.Columns = append(b.Columns, slices.Clone(c.Quantiles[:]))
@@ -60,7 +60,7 @@ func binnedOf[T summary.Float](rows []T, width int) (b binned) {
 	return b
 }
 
-// merge joins the quantiles of some episodes with those of others.
+// merge combines the quantiles with those of other episodes, as Column.Binned describes.
 func (b *binned) merge(o *binned) {
 	b.Broken = b.Broken || o.Broken
 	switch {
@@ -75,7 +75,7 @@ func (b *binned) merge(o *binned) {
 	}
 }
 
-// column returns the quantiles of a column, nil where they are not known.
+// column returns a copy of a column's quantiles, or nil if they are unknown.
 func (b *binned) column(c int) []float64 {
 	if c >= len(b.Columns) {
 		return nil
@@ -83,7 +83,7 @@ func (b *binned) column(c int) []float64 {
 	return slices.Clone(b.Columns[c])
 }
 
-// fits reports whether the quantiles have width columns.
+// fits reports whether there are quantiles for exactly width columns, or none at all.
 func (b *binned) fits(width int) bool {
 	return b.Columns == nil || len(b.Columns) == width && !slices.ContainsFunc(b.Columns, func(list []float64) bool { return len(list) != len(summary.Quantiles) })
 }

@@ -30,7 +30,7 @@ type Options struct {
 	Workers int
 	// Binned also computes the quantiles as LeRobot does, as Column.Binned.
 	Binned bool
-	// Strict returns an error if an episode cannot be read. Otherwise the episode is listed in Report.Skipped.
+	// Strict makes an episode that cannot be read an error. Otherwise the episode is listed in Report.Skipped.
 	Strict bool
 	// Progress is called after each episode with the pass, from 1, and the number of finished episodes.
 	Progress func(pass, done, of int)
@@ -65,7 +65,8 @@ func Begin(d dataset.Dataset, opt Options) (*State, error) {
 	return &State{about: about{Dataset: d.Name(), Format: d.Format(), Episodes: d.Len(), Quantiles: quantiles, Selection: selection(d, &opt), Streams: opt.Streams}}, nil
 }
 
-// selection describes the episodes and the choices of a plan and names, so that states of different choices are not merged.
+// selection returns a text that identifies the selected episodes, streams and columns. States with different texts must not be
+// merged.
 func selection(d dataset.Dataset, opt *Options) string {
 	var b strings.Builder
 	if some := dataset.Selected(d); some != nil {
@@ -84,14 +85,14 @@ func selection(d dataset.Dataset, opt *Options) string {
 	return b.String()
 }
 
-// piece is the part of a stream in an episode.
+// piece has the values of one stream in one episode.
 type piece struct {
 	name    string
 	columns []string
 	values  *tensor.Tensor
 }
 
-// keptBytes is the size of the first pass's values that are kept for later passes, so that a small dataset is read only once.
+// keptBytes limits the memory for values that are kept from the first pass for later ones, so that a small dataset is read only once.
 const keptBytes = 256 << 20
 
 // pass has the inputs of a pass over a dataset.
@@ -99,13 +100,13 @@ type pass struct {
 	state    *State
 	from     dataset.Dataset
 	info     *dataset.Info
-	splits   [][]string // for each episode
+	splits   [][]string // split names for each episode
 	opt      *Options
 	preparer align.Preparer
-	workers  int // per episode
+	workers  int // goroutines for each episode's values
 }
 
-// done is the result of an episode.
+// done is the result of reading one episode.
 type done struct {
 	name     string
 	filtered bool
@@ -166,7 +167,7 @@ func (s *State) Pass(ctx context.Context, d dataset.Dataset, opt Options) error 
 	return nil
 }
 
-// streamError is values that do not fit a state.
+// streamError is an error about a stream with values that do not fit a state.
 type streamError struct {
 	Stream string
 	Err    error
@@ -175,7 +176,8 @@ type streamError struct {
 func (e *streamError) Error() string { return fmt.Sprintf("stream %s: %v", e.Stream, e.Err) }
 func (e *streamError) Unwrap() error { return e.Err }
 
-// episode reads the episode with an index and adds its values, or adds its kept values.
+// episode reads the episode at index i and adds its values. If the values were kept from the first pass, it adds those instead. An
+// episode that was unreadable in the first pass is skipped.
 func (p *pass) episode(ctx context.Context, i int) (r done) {
 	number := p.info.Number(i)
 	if kept := p.state.keptOf(number); kept != nil {
@@ -198,12 +200,12 @@ func (p *pass) episode(ctx context.Context, i int) (r done) {
 	return r
 }
 
-// passes reports whether the plan's filter takes an episode.
+// passes reports whether the plan's filter accepts an episode. It is true without a plan.
 func (p *pass) passes(i int, e *dataset.Episode) bool {
 	return p.opt.Plan == nil || p.opt.Plan.Filter.Refuses(p.splits[i], e.Attributes.Task, e.Attributes.Success) == dataset.NoField
 }
 
-// pieces returns the streams of an episode that are taken and have samples.
+// pieces returns the selected streams of an episode that have samples.
 func (p *pass) pieces(e *dataset.Episode) (list []piece, err error) {
 	take := func(s *dataset.Stream) {
 		switch {

@@ -137,7 +137,8 @@ func (r *Report) WriteForm(w io.Writer, f Form) (kept []string, err error) {
 	return kept, err
 }
 
-// choose returns the name of the stream that is written under a key.
+// choose returns the stream for a key of a form: the given name, or else the first usual name in the report. The error is a
+// *FormError if there is no such stream.
 func (r *Report) choose(f *Form, key, given string, usual []string) (string, error) {
 	if given != "" {
 		if r.Stream(given) == nil {
@@ -161,7 +162,8 @@ func (r *Report) names() []string {
 	return list
 }
 
-// values returns the statistics of a stream under the names of a form.
+// values returns a stream's statistics with the names in a form. The error is a *FormError if a quantile is missing, or a column has
+// no finite value.
 func (r *Report) values(form, stream string, names []string) (out orderjson.Object, err error) {
 	s := r.Stream(stream)
 	if s == nil {
@@ -188,7 +190,8 @@ func (r *Report) values(form, stream string, names []string) (out orderjson.Obje
 	return out, nil
 }
 
-// named returns a statistic by its name, where q and p begin those of quantiles.
+// named returns a statistic by its name in a form, for example "mean", "q01" or "p99". It returns false if the quantile was not
+// computed.
 func (c *Column) named(name string, quantiles []float64) (float64, bool) {
 	switch name {
 	case "mean":

@@ -49,7 +49,7 @@ func Resident(ctx context.Context, dev *ops.Device, values *tensor.Tensor, quant
 	return columns, nil
 }
 
-// resident is tensors on a device and where they are copied to.
+// resident has the values on a device, and the tensors to close.
 type resident struct {
 	ctx    context.Context
 	dev    *ops.Device
@@ -66,7 +66,7 @@ func (r *resident) close() (err error) {
 	return err
 }
 
-// upload copies numbers to the device.
+// upload copies numbers to a new device tensor, which close releases.
 func (r *resident) upload(list []int64, shape ...int) (*tensor.Tensor, error) {
 	host, err := tensor.Of(list, shape...)
 	if err != nil {
@@ -79,7 +79,7 @@ func (r *resident) upload(list []int64, shape ...int) (*tensor.Tensor, error) {
 	return t, err
 }
 
-// download returns a tensor's numbers.
+// download returns a copy of a device tensor's numbers.
 func (r *resident) download(t *tensor.Tensor) ([]int64, error) {
 	host, err := tensor.New(tensor.I64, t.Shape()...)
 	if err != nil {
@@ -91,7 +91,8 @@ func (r *resident) download(t *tensor.Tensor) ([]int64, error) {
 	return tensor.Data[int64](host)
 }
 
-// tally counts values by the bits after prefixes [D,P] with known bits, and in the first pass sums them.
+// tally runs Tally with prefixes [D,P] of `known` bits. counts has the number of values for each prefix and next digit. sums is nil
+// except in the first pass.
 func (r *resident) tally(known int, prefixes []int64) (counts, sums []int64, err error) {
 	p := 1
 	a := ops.TallyArgs{Src: r.values}
@@ -112,10 +113,10 @@ func (r *resident) tally(known int, prefixes []int64) (counts, sums []int64, err
 	if counts, err = r.download(a.Counts); err == nil && a.Sums != nil {
 		sums, err = r.download(a.Sums)
 	}
-	return counts, sums, errors.Join(err, r.close()) // many prefixes need many
+	return counts, sums, errors.Join(err, r.close()) // close now, because many prefixes need many tensors
 }
 
-// pass looks at the next 11 bits of the values at the ranks that matter, of as many prefixes at a time as a Tally takes.
+// pass narrows each search by the next 11 bits. A Tally takes at most MaxTallyPrefixes prefixes, so several may run.
 func (r *resident) pass(known int, searches []*summary.Ranks) error {
 	most := 0
 	wanted := make([][]uint32, r.width)

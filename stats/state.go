@@ -17,26 +17,26 @@ import (
 // file.
 type State struct {
 	about
-	number int // of passes that have ended; -1 when all is known
+	number int // passes that have ended; -1 if all results are known
 	mu     sync.Mutex
 	by     map[string]*stream // by streamAbout.key
-	kept   map[int][]piece    // values of the first pass's episodes
+	kept   map[int][]piece    // values kept from the first pass, by episode number
 }
 
-// about is the description of a state.
+// about is the JSON part of a state.
 type about struct {
 	Dataset, Format string
-	Episodes        int                  // of the dataset
+	Episodes        int                  // number of episodes in the dataset
 	Quantiles       []float64            // the shares
 	Selection       string               // the selected streams, columns and episodes
 	Streams         []string             // the selected names; nil for all
 	Others          []string             // sorted names of streams that are not selected
 	Shards          int                  // number of shards; 0 for a single one
-	Have            []int                // of them, which the pass has added, ascending
+	Have            []int                // shards that the current pass has added, ascending
 	Read, Filtered  int                  // added episodes, and episodes that the plan rejects
 	Damaged         int                  // added episodes with parts that could not be read
 	Skipped         []Skipped            // episodes that could not be read, by their numbers
-	Notes           dataset.EpisodeNotes // of the readers about the episodes that were added
+	Notes           dataset.EpisodeNotes // readers' notes about the added episodes
 }
 
 // Skipped is an episode that could not be read.
@@ -55,7 +55,7 @@ func (s Skipped) MarshalJSON() ([]byte, error) {
 	}{plain(s), dataset.CodeEpisodeUnread})
 }
 
-// stream is the statistics of streams of one name, type and columns.
+// stream has the statistics for streams with one name, dtype and columns.
 type stream struct {
 	streamAbout
 	acc *Accumulator
@@ -65,24 +65,25 @@ type streamAbout struct {
 	Name     string
 	Columns  []string
 	F64      bool
-	Episodes int // that have it
+	Episodes int // number of episodes with the stream
 	Rows     int64
-	First    int // the lowest number of an episode that has it
-	At       int // its place there
+	First    int // lowest number of an episode with the stream
+	At       int // index of the stream in that episode
 	Binned   binned
 }
 
 // key identifies streams with values that can be added together.
 func (s *streamAbout) key() string { return fmt.Sprintf("%q %v %q", s.Name, s.F64, s.Columns) }
 
-// mismatch returns the errors of things that differ.
+// mismatch returns a function for errors about two things that differ. The errors wrap ErrMismatch.
 func mismatch(things string) func(what string, got, want any) error {
 	return func(what string, got, want any) error {
 		return fmt.Errorf("stats: %s %w: %s: got %v, want %v", things, ErrMismatch, what, got, want)
 	}
 }
 
-// begin looks whether a pass over a shard can be added.
+// begin marks a shard as added to the current pass. It returns an error if the shard, the dataset or the options do not fit the
+// state.
 func (s *State) begin(d dataset.Dataset, opt *Options) error {
 	bad := mismatch("state and dataset")
 	switch {
@@ -104,7 +105,8 @@ func (s *State) begin(d dataset.Dataset, opt *Options) error {
 	return nil
 }
 
-// stream returns the one that a piece is added to: in the first pass a new one if there is none yet.
+// stream returns the statistics to which a piece is added. The first pass creates them. In a later pass the error is ErrChanged if
+// there are none.
 func (s *State) stream(episode, at int, p *piece) (*stream, error) {
 	about := streamAbout{Name: p.name, Columns: p.columns, F64: p.values.DType() == tensor.F64}
 	key := about.key()
@@ -158,7 +160,7 @@ func (s *State) skipped(i int) bool {
 	return slices.ContainsFunc(s.Skipped, func(k Skipped) bool { return k.Episode == i })
 }
 
-// keep keeps an episode's values if there is room, and returns the remaining room.
+// keep keeps an episode's values if room bytes are enough. It returns the remaining room, which is negative if they are not.
 func (s *State) keep(i int, pieces []piece, room int) int {
 	for _, p := range pieces {
 		room -= p.values.Len() * p.values.DType().Size()
@@ -172,7 +174,7 @@ func (s *State) keep(i int, pieces []piece, room int) int {
 	return room
 }
 
-// passedOver records the name of a stream that is not selected.
+// passedOver records the name of a stream that is not selected, for error messages.
 func (s *State) passedOver(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,7 +183,7 @@ func (s *State) passedOver(name string) {
 	}
 }
 
-// missing returns an error if a selected stream does not exist.
+// missing returns a *dataset.StreamError if no episode has one of the selected streams.
 func (s *State) missing() error {
 	there := s.names()
 	for _, name := range s.Streams {
@@ -192,7 +194,7 @@ func (s *State) missing() error {
 	return nil
 }
 
-// whole reports whether all shards are there.
+// whole reports whether all shards were added to the current pass.
 func (s *State) whole() bool { return len(s.Have) > 0 && len(s.Have) == max(1, s.Shards) }
 
 // streams returns the streams in the order of the dataset.
@@ -301,9 +303,9 @@ func (s *State) Merge(o *State) error {
 	return nil
 }
 
-// keptOf returns the values that were kept of an episode, nil if there are none.
+// keptOf returns the values kept from an episode, or nil if there are none or the first pass is still running.
 func (s *State) keptOf(i int) []piece {
-	if s.number == 0 { // and some may be kept just now
+	if s.number == 0 { // another goroutine may be adding to s.kept
 		return nil
 	}
 	return s.kept[i]

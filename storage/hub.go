@@ -33,9 +33,10 @@ func (e *HubError) Error() string {
 // Unwrap returns fs.ErrNotExist.
 func (e *HubError) Unwrap() error { return fs.ErrNotExist }
 
-// Find returns the local copy of a dataset on the Hugging Face Hub by its id, such as lerobot/pusht: in the Hub's cache the revision of refs/main, or
-// the only one, else LeRobot's own copy. It returns names of any other form, and paths that exist, as they are. The variables of the Hub's and LeRobot's
-// own programs set the folders: HF_HUB_CACHE, HF_LEROBOT_HOME, HF_HOME and XDG_CACHE_HOME. Without a copy, the error is a *HubError.
+// Find returns the path of the local copy of a dataset on the Hugging Face Hub, by its id, such as lerobot/pusht. It takes the revision of
+// refs/main in the Hub's cache, or the only revision there, or else LeRobot's own copy. The environment variables of the Hub's and
+// LeRobot's programs set the folders: HF_HUB_CACHE, HF_LEROBOT_HOME, HF_HOME and XDG_CACHE_HOME. Without a copy, the error is a *HubError.
+// A path that exists, and a name with another form, are returned unchanged.
 func Find(name string) (string, error) {
 	if !hubID.MatchString(name) {
 		return name, nil
@@ -73,7 +74,7 @@ func Find(name string) (string, error) {
 	return name, &HubError{ID: name, Folders: []string{hub, own}}
 }
 
-// hubName returns the name of the dataset with a revision in the Hub's cache, and nothing for other paths.
+// hubName returns the dataset's name, org/name, if a path is a revision in the Hub's cache; else "".
 func hubName(path string) string {
 	snapshots := filepath.Dir(path)
 	id, cached := strings.CutPrefix(filepath.Base(filepath.Dir(snapshots)), hubPrefix)

@@ -58,7 +58,7 @@ func (w *Watch) Stop() error {
 	return w.err
 }
 
-// observed returns a call's error, and gives it to the watches of the name if it is a system error. A context's end belongs to the caller and is left out.
+// observed returns a call's error. If it is a system error, the watches on the name record it, unless it is only the end of the context.
 func observed(name string, err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || !IsSystem(err) {
 		return err
@@ -99,7 +99,8 @@ type LocalFile struct {
 	size int64
 }
 
-// openLocal opens a regular file. It refuses pipes, because opening one waits for the other end, and devices, because opening one may have any effect.
+// openLocal opens a regular file. It returns a *NotFileError for a pipe, because opening one waits for the other end, and for a device,
+// because opening one may have any effect.
 func openLocal(path string) (File, error) {
 	st, err := os.Stat(path)
 	if err != nil {

@@ -11,18 +11,18 @@ import (
 // system's available memory, the cgroups, the address space, and --max-memory. New refuses a larger tensor.
 func Available() int64 { return memory.Available().Bytes }
 
-// roomFor returns an error if host memory does not have n elements. Go itself would end the program, or the system would.
+// roomFor returns an *Error if host memory has no room for n elements. Without this check Go or the system would end the program.
 func roomFor(op string, dtype DType, n int, shape []int) error {
 	return refused(memory.Fits(op, int64(n)*int64(dtype.Size())), dtype, n, shape)
 }
 
-// zeros is memory.Make for the elements of a shape.
+// zeros allocates n zeros for a tensor with a shape. The error is an *Error with the kind ErrOutOfMemory.
 func zeros[T Element](op string, n int, shape []int) ([]T, error) {
 	data, err := memory.Make[T](op, n)
 	return data, refused(err, DTypeOf[T](), n, shape)
 }
 
-// refused returns a *memory.Error as an *Error.
+// refused converts a *memory.Error into an *Error. It returns nil for any other error.
 func refused(err error, dtype DType, n int, shape []int) error {
 	var none *memory.Error
 	if errors.As(err, &none) {

@@ -42,10 +42,10 @@ func elements(op string, shape []int) (int, error) {
 
 // FormatShape returns a shape as text, for example [2,3,4].
 func FormatShape(shape []int) string {
-	return strings.ReplaceAll(fmt.Sprint(slices.Clone(shape)), " ", ",") // of a copy, so that shapes can stay where they are
+	return strings.ReplaceAll(fmt.Sprint(slices.Clone(shape)), " ", ",") // of a copy, so that the compiler can keep shapes on the stack
 }
 
-// rowMajor writes the strides of a contiguous tensor.
+// rowMajor sets strides to those of a contiguous tensor.
 func rowMajor(strides, shape []int) {
 	n := 1
 	for i := len(shape) - 1; i >= 0; i-- {
@@ -54,8 +54,8 @@ func rowMajor(strides, shape []int) {
 	}
 }
 
-// reach returns the number of elements between the first and one past the last that a view touches; 0 if it has none.
-// It fails where that does not fit 62 bits.
+// reach returns the number of elements from the first to the last that a view contains, including those between, or 0 for an empty
+// view. It returns an error if a stride is negative, if the lengths of shape and strides differ, or if the number exceeds 2^62.
 func reach(op string, shape, strides []int) (int, error) {
 	if len(shape) != len(strides) {
 		return 0, &Error{Op: op, Kind: ErrStride, Got: fmt.Sprintf("%d strides", len(strides)), Want: fmt.Sprintf("%d, one a dimension", len(shape))}

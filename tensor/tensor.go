@@ -22,7 +22,7 @@ type Buffer interface {
 // storage is the memory that a tensor and its views share.
 type storage struct {
 	host  any       // a pointer to a typed slice, for host memory
-	owner io.Closer // of host memory that is not Go's; else nil
+	owner io.Closer // owner of host memory that does not belong to Go, otherwise nil
 	buf   Buffer
 	n     int // elements
 	shut  atomic.Bool
@@ -38,14 +38,15 @@ type Tensor struct {
 	owner   bool
 }
 
-// block is a contiguous tensor, its memory's description and, if they are few, its dimensions and strides: one allocation for them all.
+// block holds a contiguous tensor, its storage and, if they are few, its dimensions and strides, so that all need only one
+// allocation.
 type block struct {
 	t     Tensor
 	mem   storage
 	lists [8]int
 }
 
-// hosted is a block of host memory.
+// hosted is a block with its slice of host memory.
 type hosted[T Element] struct {
 	block
 	data []T
@@ -163,7 +164,7 @@ func host[T Element](data []T, shape []int) *Tensor {
 	return h.contiguous(DTypeOf[T](), shape)
 }
 
-// contiguous makes the tensor of a block that has its memory.
+// contiguous initialises the block's tensor with a dtype and a shape. The block must have its storage.
 func (b *block) contiguous(dtype DType, shape []int) *Tensor {
 	rank, lists := len(shape), b.lists[:]
 	if 2*rank > len(lists) {

@@ -35,7 +35,7 @@ func (t *Tensor) Slice(dim, lo, hi int) (*Tensor, error) {
 	}
 	shape, offset := t.Shape(), 0
 	shape[dim] = hi - lo
-	if !slices.Contains(shape, 0) { // nothing is nowhere
+	if !slices.Contains(shape, 0) { // an empty view has no first element
 		offset = lo * t.strides[dim]
 	}
 	return t.AsStrided(shape, t.strides, offset)
@@ -135,7 +135,7 @@ func (t *Tensor) Take(dim int, at []int) (*Tensor, error) {
 	return t.gather("Take", dim, at)
 }
 
-// gather copies a host tensor of rank 1 or more: of dimension dim, if it is one, the indices at.
+// gather returns a copy of a host tensor. Along dimension dim it has the indices in at; if dim is negative, it has all elements.
 func (t *Tensor) gather(op string, dim int, at []int) (*Tensor, error) {
 	switch t.dtype {
 	case F32:

@@ -41,12 +41,12 @@ func newClock(name string, times []int64) clock {
 	return c
 }
 
-// at returns the place of the frame at a time: the latest frame not after it, or the first.
+// at returns the place (index in order of time) of the frame at time t, ns: the latest frame not after t, or the first.
 func (c *clock) at(t int64) int {
 	return max(sort.Search(len(c.times), func(i int) bool { return c.times[i] > t })-1, 0)
 }
 
-// index returns the index of the frame at a place in order of time.
+// index returns the recorded index of the frame at a place in order of time.
 func (c *clock) index(place int) int {
 	if c.which != nil {
 		return c.which[place]

@@ -16,16 +16,16 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// The most points and voxels of a cloud in one answer.
+// Limits for the points and voxels in one answer.
 const (
 	mostCloudPoints = 100000
 	mostVoxels      = 20000
 	mostFields      = 64
 )
 
-// serveCloud sends the cloud at a time: for each point x, y, z and the requested fields, float32, little-endian. The header Cloud has its number and times, and
-// the header Fields all field names in the form "intensity&ring". If the request has a voxel size, it sends centre x, y, z and point count for each voxel that
-// has points.
+// serveCloud sends the cloud at a time: for each point x, y, z and the requested fields, float32, little-endian. The header Cloud has its
+// number and times. The header Fields has all field names in the form "intensity&ring". If the request has a voxel size, it sends centre x,
+// y, z and point count for each voxel with points.
 func (s *Server) serveCloud(w http.ResponseWriter, r *http.Request, e *entry) {
 	k := slices.IndexFunc(e.Clouds, func(c dataset.CloudStream) bool { return c.Name == r.FormValue("cloud") })
 	if k < 0 || len(e.cloudsOrder[k].times) == 0 {

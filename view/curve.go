@@ -86,8 +86,8 @@ type points struct {
 	each   bool        // the points are the samples themselves, not extremes
 }
 
-// draw returns the points of columns between two times for a width in pixels. If there are few samples, these are the points, with one beyond either end.
-// Otherwise the points are the least and the greatest value of each pixel, half a pixel apart.
+// draw returns the points of columns between two times, ns, for a width in pixels. If there are few samples, these are the points, with one
+// more beyond each end. Otherwise the points are the least and the greatest value in each pixel, half a pixel apart.
 func (c *curve) draw(from, to int64, pixels int, columns []int) (points, error) {
 	values, err := c.values()
 	if err != nil {
@@ -125,7 +125,7 @@ func (c *curve) draw(from, to int64, pixels int, columns []int) (points, error) 
 	return p, nil
 }
 
-// samples adds rows unchanged, with a break in each gap.
+// samples adds rows from to to-1 unchanged, with a break of the line in each gap.
 func (c *curve) samples(p *points, values table, from, to int, columns []int) {
 	row := make([]float64, c.width)
 	for i := from; i < to; i++ {
@@ -186,7 +186,7 @@ func spans(gaps []dataset.Span, from, to int64, pixels int) []dataset.Span {
 	return list
 }
 
-// extent returns the least and greatest of finite numbers.
+// extent returns the least and the greatest number in a list, without NaN; +Inf and -Inf if there is none.
 func extent(list []float64) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, v := range list {

@@ -75,8 +75,8 @@ type coverage struct {
 // few is the number of samples below which a stream far from the others does not count for the length of the episode.
 const few = 10
 
-// whole returns the time of an episode: the range that its streams cover. A stream with few samples counts only if it lies near the others, because such
-// a topic may have timestamps of another clock.
+// whole returns the time range of an episode, ns: from the first to the last sample in its streams. A stream with few samples counts only
+// if it lies near the others, because such a topic may have timestamps of another clock.
 func whole(covers []coverage) (from, to int64) {
 	slices.SortStableFunc(covers, func(a, b coverage) int { return cmp.Compare(b.samples, a.samples) })
 	for i, c := range covers {
@@ -101,7 +101,7 @@ type resampling struct {
 // seconds converts a timestamp to the page's clock: seconds from the start of the episode.
 func (e *entry) seconds(t int64) float64 { return float64(t-e.start) / 1e9 }
 
-// moment returns the place in a clock at a time in seconds, and the time there and the next time as JSON numbers.
+// moment returns the place in a clock at a time in seconds. at and until are the time of that frame and of the next one, as JSON numbers.
 func (e *entry) moment(c *clock, seconds float64) (place int, at, until []byte) {
 	place = c.at(e.start + int64(math.Round(seconds*1e9)))
 	end := math.MaxFloat64
@@ -111,7 +111,7 @@ func (e *entry) moment(c *clock, seconds float64) (place int, at, until []byte) 
 	return place, appendNumber(nil, e.seconds(c.times[place])), appendNumber(nil, end)
 }
 
-// stream returns the index of a stream.
+// stream returns the index of the stream with a name, or a *missing error.
 func (e *entry) stream(name string) (int, error) {
 	for i := range e.Streams {
 		if e.Streams[i].Name == name {
@@ -121,7 +121,7 @@ func (e *entry) stream(name string) (int, error) {
 	return 0, &missing{"stream " + strconv.Quote(name)}
 }
 
-// camera returns the index of the camera in a request.
+// camera returns the index of the camera that a request names, or an error if the episode has no such camera.
 func (e *entry) camera(r *http.Request) (int, error) {
 	name := r.FormValue("camera")
 	if k := slices.IndexFunc(e.Media, func(m dataset.Media) bool { return m.Name == name }); k >= 0 {

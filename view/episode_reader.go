@@ -7,7 +7,8 @@ import (
 	"github.com/robocache/robocache/internal/caught"
 )
 
-// get returns the episode of a number from the cache, or reads it and keeps it in the cache with the retention keep.
+// get returns episode i from the cache, or reads it and keeps it in the cache with the retention keep. The error is ctx's, or the error of
+// reading the episode.
 func (s *Server) get(ctx context.Context, i int, keep retention) (*entry, error) {
 	c := &s.episodes
 	c.Lock()

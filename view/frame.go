@@ -12,7 +12,8 @@ import (
 	"github.com/robocache/robocache/internal/caught"
 )
 
-// serveFrame sends the frame of a camera at a time as JPEG. The header Frame has the frame's number, its time and the time of the next, in seconds.
+// serveFrame sends the frame of a camera at a time as JPEG. The header Frame has the frame's number, its time and the next frame's time, in
+// seconds.
 func (s *Server) serveFrame(w http.ResponseWriter, r *http.Request, e *entry) {
 	k, err := e.camera(r)
 	if err != nil {
@@ -43,7 +44,8 @@ func (s *Server) serveFrame(w http.ResponseWriter, r *http.Request, e *entry) {
 	_, _ = w.Write(shot.bytes) // an error here means that the client has gone
 }
 
-// frame returns a frame of a camera. Frames of a video are decoded in groups of ahead; the second half of a group starts the decoding of the next.
+// frame returns the encoded frame at a place of a camera, scaled to a height. Frames of a video are decoded in groups of ahead frames. A
+// request for the second half of a group starts the decoding of the next group.
 func (s *Server) frame(ctx context.Context, e *entry, camera, place, height int) (*rendering, error) {
 	m, c := &e.Media[camera], &e.mediaOrder[camera]
 	name := pictureKey{e.number, camera, place, height}

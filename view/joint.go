@@ -13,7 +13,7 @@ import (
 type joint struct {
 	Name  string   `json:"name"`
 	Unit  string   `json:"unit"`
-	Parts []member `json:"parts"` // the state first
+	Parts []member `json:"parts"` // the columns with this name, the state's first
 }
 
 // member is a column of a stream.
@@ -23,11 +23,11 @@ type member struct {
 	Column int    `json:"column"`
 }
 
-// numbered are names that say nothing about a column: "3".
+// numbered matches column names that are only numbers, such as "3".
 var numbered = regexp.MustCompile(`^\d+$`)
 
-// joints returns the columns of the action that a state or the prediction has, too. The first state in order counts. Numbered columns match only those of
-// the prediction.
+// joints returns the columns of the action that a state or the prediction also has. The first state in order counts. Numbered columns match
+// only the prediction's columns.
 func (e *entry) joints(order []string) []joint {
 	list := []joint{}
 	at := slices.IndexFunc(order, func(name string) bool { return recognise.IsAction(path.Base(name)) })

@@ -38,7 +38,7 @@ func (n *summary) count(f *doctor.Finding) {
 type listing struct {
 	mu       sync.Mutex
 	known    map[int]*summary // by number, of the episodes that were read
-	order    []int            // in which they were read or changed
+	order    []int            // episode numbers in the order in which they were read or changed
 	done     bool             // all episodes were examined
 	compared []doctor.Finding // about the dataset; when done also from the comparison of all episodes
 }

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// mostPathPoints is the number of points of a path in one answer.
+// mostPathPoints is the maximum number of points of a path in one answer.
 const mostPathPoints = 4000
 
 // servePath sends up to mostPathPoints evenly spaced points of a path: {"t":[...],"x":[...],"y":[...],"z":[...]}.

@@ -87,7 +87,8 @@ func (f *pictureCache) drop(at *list.Element) {
 	f.bytes -= len(s.bytes) + 256
 }
 
-// get returns a picture from the cache. If it is missing, get runs do, which adds it and may add others. Concurrent calls with the same job run do once.
+// get returns the picture name from the cache. If it is missing, get runs do, which adds it and may add others. Concurrent calls with the
+// same job run do once. The error is ctx's, or the error of decoding the picture.
 func (f *pictureCache) get(ctx context.Context, name, job pictureKey, do func(ctx context.Context)) (*rendering, error) {
 	for range 3 { // the cache may drop a picture at once
 		if s := f.find(name); s != nil {

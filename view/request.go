@@ -22,7 +22,7 @@ func (e *badRequest) Error() string {
 	return e.arg + ": got " + strconv.Quote(e.got) + ", want " + e.want
 }
 
-// missing is a stream, a camera or a cloud that the episode does not have.
+// missing is the error for a stream, a camera or a cloud that the episode does not have.
 type missing struct{ what string }
 
 func (e *missing) Error() string { return "no " + e.what }
@@ -43,7 +43,7 @@ func fail(w http.ResponseWriter, status int, message string) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"error": message, "system": status == http.StatusServiceUnavailable, "what_to_do": advice})
 }
 
-// refuse forbids a request: as a page if a browser opens it as one, else as fail does.
+// refuse answers a request with status 403: with a page if a browser opens it as a page, else with JSON as fail does.
 func refuse(w http.ResponseWriter, r *http.Request, message string) {
 	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
 		fail(w, http.StatusForbidden, message)
@@ -76,7 +76,8 @@ func failWith(w http.ResponseWriter, err error) {
 	fail(w, status, err.Error())
 }
 
-// number returns the value of a number in a request, from least to most; fallback if the request has none.
+// number returns the number in a request's argument; fallback if the request has none. If it is no number from least to most, the error is
+// a *badRequest.
 func number(r *http.Request, arg string, fallback, least, most float64) (float64, error) {
 	text := r.FormValue(arg)
 	if text == "" {
@@ -89,7 +90,7 @@ func number(r *http.Request, arg string, fallback, least, most float64) (float64
 	return v, nil
 }
 
-// integer returns the value of a whole number in a request.
+// integer is like number for a whole number.
 func integer(r *http.Request, arg string, fallback, least, most int) (int, error) {
 	v, err := number(r, arg, float64(fallback), float64(least), float64(most))
 	if err == nil && v != math.Trunc(v) {
@@ -98,7 +99,8 @@ func integer(r *http.Request, arg string, fallback, least, most int) (int, error
 	return int(v), err
 }
 
-// parseNumber parses the dataset's own number of one of n episodes.
+// parseNumber parses the dataset's own number of an episode. If none of the n episodes has it, the error is a *missing; if it is no number,
+// a *badRequest.
 func parseNumber(text string, info *dataset.Info, n int) (int, error) {
 	i, err := strconv.Atoi(text)
 	if err != nil {
@@ -110,7 +112,8 @@ func parseNumber(text string, info *dataset.Info, n int) (int, error) {
 	return i, nil
 }
 
-// columnsOf returns the indices of the columns in a request, or of all columns if it names none.
+// columnsOf returns the indices of the columns that a request names, or all indices below width if it names none. An invalid index is an
+// error.
 func columnsOf(r *http.Request, width int) ([]int, error) {
 	text, list := r.FormValue("columns"), []int{}
 	if text == "" {

@@ -12,13 +12,14 @@ import (
 	"github.com/robocache/robocache/dataset/notetext"
 )
 
-// mostMade is the most numbers of one resampling.
+// mostMade is the maximum number of values in one resampling.
 const mostMade = 20_000_000
 
 // mostDrawn is the number of extremes in one answer; if there are many columns, each gets fewer pixels.
 const mostDrawn = 2_000_000
 
-// serveSeries sends the points of a stream in a range of time for a width in pixels, and those of its resampling if the request has a rate.
+// serveSeries sends the points of a stream in a time range for a width in pixels. If the request has a rate, it adds the points of the
+// resampled stream.
 func (s *Server) serveSeries(w http.ResponseWriter, r *http.Request, e *entry) {
 	b, err := s.series(r, e)
 	if err != nil {
@@ -70,8 +71,8 @@ func (s *Server) series(r *http.Request, e *entry) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// resampling returns the episode resampled at a rate in hertz; 0 is the rate of the server's plan. One resampling runs at a time, and all its requests
-// wait for it. The error is errBusy while another one runs.
+// resampling returns the episode resampled at a rate in hertz; 0 is the rate of the server's plan. One resampling runs at a time, and all
+// its requests wait for it. The error is errBusy while another one runs.
 func (s *Server) resampling(e *entry, rate float64) (*resampling, error) {
 	plan := align.Plan{Rate: rate}
 	if s.opt.Plan != nil {

@@ -53,7 +53,8 @@ func newBlocks[F float32 | float64](values *tensor.Tensor) (table, error) {
 	return b, nil
 }
 
-// widen updates extremes by a row or a block. It ignores values that are not finite, because the extremes of an empty block are infinite, too.
+// widen updates extremes by a row or a block. It ignores values that are not finite, because the extremes of an empty block are infinite,
+// too.
 func widen[F, T float32 | float64](lo, hi []T, low, high []F) {
 	hi, low, high = hi[:len(lo)], low[:len(lo)], high[:len(lo)]
 	least, most := F(math.Inf(-1)), F(math.Inf(1))
@@ -78,7 +79,8 @@ func (b *blocks[F]) extremes(from, to int, low, high []float64) {
 	}
 }
 
-// take updates extremes by blocks from to to-1 of a level, or by rows if the level is -1. It uses full blocks of the next level where it can.
+// take updates the extremes low and high by the blocks of level at with the indexes from to to-1, or by rows if at is -1. It uses full
+// blocks of the next level if possible.
 func (b *blocks[F]) take(at, from, to int, low, high []float64) {
 	lows, highs := b.data, b.data
 	if at >= 0 {

@@ -110,10 +110,10 @@ func (d *distributions) row(r *Distribution, y vg.Length) {
 		}
 		return d.left + (d.right-d.left)*vg.Length((v-lo)/(hi-lo))
 	}
-	write(d.page, d.right+6, y+6, ends, number(r.Max))
+	write(d.page, at(r.Max)+6, y+8.5, ends, number(r.Max)) // above the deviation, which may reach further
 	write(d.page, d.right+distributionEnds, y+6, small, number(r.Mean)+" ± "+number(r.Std))
 	ends.XAlign = text.XRight
-	write(d.page, d.left-6, y+6, ends, number(r.Min))
+	write(d.page, at(r.Min)-6, y+8.5, ends, number(r.Min))
 	middle, n := y+11, len(r.Quantiles)
 	line := draw.LineStyle{Color: colours[4], Width: 0.8}
 	d.page.StrokeLine2(line, at(r.Min), middle, at(r.Max), middle)

@@ -108,7 +108,7 @@ func (d *drawing) curve(c draw.Canvas, at func(x, y float64) vg.Point, j int, co
 	flush()
 }
 
-// within returns the first index at or after lo, and the one after the last index at or before hi.
+// within returns the range of indices from..to-1 with times in [lo, hi].
 func (d *drawing) within(x []float64) (int, int) {
 	from, to := len(x), 0
 	for i, v := range x {

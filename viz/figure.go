@@ -162,10 +162,7 @@ func (s *sheet) head(c draw.Canvas) {
 		mark func(x vg.Length)
 	}{
 		{"recorded sample", func(x vg.Length) { ring(c, vg.Point{X: x + 9, Y: y + 3}, grey, 2.2) }},
-		{cmp.Or(s.opt.Curve, "resampled"), func(x vg.Length) {
-			c.StrokeLine2(draw.LineStyle{Color: grey, Width: 1.4}, x, y+3, x+18, y+3)
-			dot(c, vg.Point{X: x + 9, Y: y + 3}, grey, 1.8)
-		}},
+		{cmp.Or(s.opt.Curve, "resampled"), func(x vg.Length) { c.StrokeLine2(draw.LineStyle{Color: grey, Width: 1.4}, x, y+3, x+18, y+3) }},
 		{"no samples", func(x vg.Length) { box(c, gapColour, x+1, y-1, x+17, y+8) }},
 		{fmt.Sprintf("the stretch on the right, %.2f to %.2f s", s.dlo, s.dhi), func(x vg.Length) { box(c, detailColour, x+1, y-1, x+17, y+8) }},
 	}

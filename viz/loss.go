@@ -21,7 +21,7 @@ const (
 )
 
 // WriteLossPNG draws training losses and writes a PNG image. losses[0] is the loss at step first. A second curve is their running
-// mean over a fiftieth of the steps, a third the losses in Options.HeldOut. If there are more steps than pixels, the range of neighbouring losses is drawn instead of
+// mean over a fiftieth of the steps, if these are two or more; a third the losses in Options.HeldOut. If there are more steps than pixels, the range of neighbouring losses is drawn instead of
 // each loss. The axis is logarithmic if the mean falls by more than a factor 8. Losses that are not finite are left out; if
 // none is left, the error is an *Error.
 func WriteLossPNG(w io.Writer, first int, losses []float32, opt Options) error {
@@ -61,8 +61,10 @@ func WriteLossPNG(w io.Writer, first int, losses []float32, opt Options) error {
 	if err := addLosses(p, points); err != nil {
 		return err
 	}
-	p.Add(line)
-	p.Legend.Add("running mean of "+fmt.Sprint(span), line)
+	if span > 1 { // else it would hide the losses
+		p.Add(line)
+		p.Legend.Add("running mean of "+fmt.Sprint(span), line)
+	}
 	p.Legend.TextStyle.Font = style(9, false).Font
 	p.Legend.Top, p.Legend.XOffs, p.Legend.YOffs, p.Legend.Padding = true, -8, -6, 2
 	var held plotter.XYs

@@ -2,6 +2,7 @@ package viz_test
 
 import (
 	"bytes"
+	"image/color"
 	"image/png"
 	"math"
 	"testing"
@@ -29,6 +30,16 @@ func TestLossesAreDrawnWhereTheyAreNumbers(t *testing.T) {
 	assert.NotEqual(t, a, drawn(3, nan, 1.5, inf))
 	drawn(1)
 	drawn(0, 0)
+	for n, want := range map[int]bool{60: false, 100: true} {
+		image, err = png.Decode(bytes.NewReader(drawn(make([]float32, n)...)))
+		require.NoError(t, err)
+		has := false
+		for i := range 840 * 480 {
+			c := color.NRGBAModel.Convert(image.At(i%840, i/840)).(color.NRGBA)
+			has = has || int(c.R) > int(c.B)+100 // vermilion, its line's colour
+		}
+		assert.Equal(t, want, has, "the mean of one loss would hide %d of them", n)
+	}
 	var bad *viz.Error
 	for _, none := range [][]float32{nil, {nan, inf}} {
 		require.ErrorAs(t, viz.WriteLossPNG(&bytes.Buffer{}, 1, none, viz.Options{}), &bad)

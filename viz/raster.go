@@ -35,7 +35,8 @@ func dot3(a, b [3]float64) float64 {
 	return float64(a[0]*b[0]) + float64(a[1]*b[1]) + float64(a[2]*b[2])
 }
 
-// at returns the position of a point in dots from the lower left, and its nearness.
+// at returns a point's position in dots from the picture's lower left corner, and its nearness to the camera, where greater is
+// nearer.
 func (v *view) at(p [3]float64) (x, y, near float64) {
 	return v.ox + float64(v.scale*dot3(v.right, p)), v.oy + float64(v.scale*dot3(v.up, p)), dot3(v.toward, p)
 }
@@ -90,7 +91,7 @@ func (c *canvas) face(v *view, p, a, b [3]float64, col shade, light [4]float64, 
 	}
 }
 
-// span4 returns the range of dots that contains x, x+a, x+b and x+a+b.
+// span4 returns the range of dots that contains x, x+a, x+b and x+a+b, cut to 0..limit.
 func span4(x, a, b float64, limit int) (int, int) {
 	lo, hi := x+min(a, 0)+min(b, 0), x+max(a, 0)+max(b, 0)
 	return max(int(math.Floor(lo)), 0), min(int(math.Ceil(hi))+1, limit)

@@ -123,23 +123,24 @@ func extent(v []float64) (lo, hi float64, ok bool) {
 // pick returns the first feature that varies, and the features that suit the same axis: the common range is at most ten times the
 // range of each. Held features, for example counters, are only picked if no other varies.
 func pick(cols [][]float64, held []bool) []int {
-	var show []int
-	var lo, hi float64
+	var varying []int
+	var ends [][2]float64
 	for j, c := range cols {
-		l, h, ok := extent(c)
-		if !ok || h == l || h-l > math.MaxFloat64/16 || held != nil && held[j] {
-			continue
+		if l, h, ok := extent(c); ok && h != l && h-l <= math.MaxFloat64/16 && (held == nil || !held[j]) {
+			varying, ends = append(varying, j), append(ends, [2]float64{l, h})
 		}
-		if len(show) == 0 {
-			show, lo, hi = []int{j}, l, h
-			continue
+	}
+	var show []int
+	for first := 0; first < len(varying) && len(show) < MaxCurves; first++ {
+		lo, hi, group := ends[first][0], ends[first][1], []int{varying[first]}
+		for i := first + 1; i < len(varying) && len(group) < MaxCurves; i++ {
+			l, h := ends[i][0], ends[i][1]
+			if max(hi, h)-min(lo, l) <= 10*min(hi-lo, h-l) {
+				lo, hi, group = min(lo, l), max(hi, h), append(group, varying[i])
+			}
 		}
-		both := max(hi, h) - min(lo, l)
-		if both <= 10*min(hi-lo, h-l) {
-			show, lo, hi = append(show, j), min(lo, l), max(hi, h)
-		}
-		if len(show) == MaxCurves {
-			break
+		if len(group) > len(show) {
+			show = group
 		}
 	}
 	switch {
@@ -151,8 +152,8 @@ func pick(cols [][]float64, held []bool) []int {
 	return show
 }
 
-// gapsOf returns the intervals between neighbours that are more than limit seconds apart, and the limit. Limit 0 is three times
-// the median step.
+// gapsOf returns the intervals between neighbouring times that are longer than limit, in seconds, and the limit. If limit is 0, it is
+// three times the median step.
 func gapsOf(x []float64, limit float64) ([][2]float64, float64) {
 	steps := make([]float64, 0, len(x))
 	for i := 1; i < len(x); i++ {

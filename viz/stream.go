@@ -9,21 +9,26 @@ import (
 )
 
 // Compare returns a panel with a recorded stream and the same columns on another clock. Whole numbers are drawn as steps. Up to
-// MaxCurves columns are all shown. If there are more, the panel shows the first rotation, or else the columns that [Pick]
-// returns.
+// MaxCurves columns are all shown, unless only some are whole numbers, because counters flatten other curves. Else the panel shows
+// the first rotation, or the columns that [Pick] returns.
 func Compare(recorded, made *dataset.Stream) Panel {
 	p := Panel{
 		Title: made.Name, Columns: recorded.ColumnNames(), Held: make([]bool, len(recorded.Columns)),
 		Recorded:  Series{Times: recorded.Times, Values: recorded.Values},
 		Resampled: Series{Times: made.Times, Values: made.Values},
 	}
-	if n := len(recorded.Columns); n <= MaxCurves {
+	whole := 0
+	for i, c := range recorded.Columns {
+		if p.Held[i] = c.Integer; c.Integer {
+			whole++
+		}
+	}
+	if n := len(recorded.Columns); n <= MaxCurves && (whole == 0 || whole == n) {
 		for i := range n {
 			p.Show = append(p.Show, i)
 		}
 	}
 	for i, c := range recorded.Columns {
-		p.Held[i] = c.Integer
 		if n := c.Rotation.Width(); n > 0 && p.Show == nil && i+n <= len(recorded.Columns) {
 			for k := range n {
 				p.Show = append(p.Show, i+k)

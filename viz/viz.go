@@ -95,8 +95,8 @@ func WritePNG(w io.Writer, panels []Panel, opt Options) error {
 	return figure(drawn, opt).write(w)
 }
 
-// Pick chooses up to MaxCurves features of values [S,D] that suit one axis: the first feature that varies, and others with a
-// similar range. It returns their indices. If none varies, it returns feature 0.
+// Pick chooses up to MaxCurves features of values [S,D] that suit one axis: the largest group that varies with a similar range, and
+// the first one if several are as large. It returns their indices. If none varies, it returns feature 0.
 func Pick(values *tensor.Tensor) ([]int, error) {
 	if values == nil {
 		return nil, &Error{Panel: -1, Arg: "values", Got: "nil", Want: "[S,D]", Err: ErrMissing}

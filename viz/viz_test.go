@@ -10,9 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/tensor"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/plot/vg"
 )
 
 // wave is a recording of n samples at 100 Hz that misses the samples from lo to hi-1, and the same at 50 Hz without holes.
@@ -131,6 +133,7 @@ func TestPickTakesWhatOneAxisShows(t *testing.T) {
 	assert.Equal(t, []int{2}, pick(cols, []bool{false, true, false, true, true, true, true, true}))
 	assert.Equal(t, []int{0}, pick(cols[:1], nil))
 	assert.Empty(t, pick(nil, nil))
+	assert.Equal(t, []int{1, 2}, pick([][]float64{{0, 0.01}, {0, 1}, {0, 2}, {0, 900}}, nil), "a larger group than the first one's")
 }
 
 func TestTickLabelsTellTicksApart(t *testing.T) {
@@ -166,4 +169,31 @@ func TestBadPanelsAreErrors(t *testing.T) {
 		assert.Zero(t, b.Len())
 	}
 	assert.ErrorIs(t, WritePNG(&bytes.Buffer{}, nil, Options{}), ErrInput)
+}
+
+// The least and the greatest value stand at the ends of the line, also if the deviation reaches further.
+func TestEndsOfADistributionStandAtItsValues(t *testing.T) {
+	var b bytes.Buffer
+	row := Distribution{Name: "x", Max: 1, Mean: 0.5, Std: 1}
+	require.NoError(t, WriteDistributionsPNG(&b, []Distributions{{Title: "s", Rows: []Distribution{row}}}, nil, Options{DPI: 72}))
+	img, err := png.Decode(&b)
+	require.NoError(t, err)
+	px := func(l vg.Length) int { return int(l) }
+	left, right := px(timelineName)+distributionEnds, px(width-timelineNote)-distributionEnds
+	top, bottom := px(headHeight)+distributionRow, px(headHeight)+2*distributionRow
+	for _, margin := range [][2]int{{left - distributionEnds, left - 2}, {right + 2, right + distributionEnds - 2}} {
+		for x := margin[0]; x < margin[1]; x++ {
+			for y := top; y < bottom; y++ {
+				assert.Greater(t, color.GrayModel.Convert(img.At(x, y)).(color.Gray).Y, uint8(200), "%d, %d", x, y)
+			}
+		}
+	}
+}
+
+// A timestamp among the columns would flatten the others.
+func TestWholeNumbersAreNotDrawnBesideOthers(t *testing.T) {
+	s := dataset.Stream{Name: "s", Columns: []dataset.Column{{Name: "t", Integer: true}, {Name: "x"}}}
+	assert.Nil(t, Compare(&s, &s).Show)
+	s.Columns[0].Integer = false
+	assert.Equal(t, []int{0, 1}, Compare(&s, &s).Show)
 }

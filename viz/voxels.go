@@ -145,7 +145,7 @@ func (b *blocks) collect(c []int32, values []float64, lo [3]int32) {
 	}
 }
 
-// compare orders numbers, NaN first.
+// compare returns -1, 0 or 1, as cmp.Compare does. NaN is less than all numbers.
 func compare(p, q float64) int {
 	switch {
 	case p < q || p != p && q == q:
@@ -156,7 +156,7 @@ func compare(p, q float64) int {
 	return 0
 }
 
-// has reports whether there is a block.
+// has reports whether there is a block at a position.
 func (b *blocks) has(x, y, z int) bool {
 	if x < 0 || y < 0 || z < 0 || x >= b.n[0] || y >= b.n[1] || z >= b.n[2] {
 		return false

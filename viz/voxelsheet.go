@@ -56,7 +56,7 @@ type voxelSheet struct {
 	lo, hi    [3]float64 // the box around the blocks, metres
 	view      view       // scaled to one dot a metre
 	left, low float64    // the left and lower ends of the drawing in that view
-	wide, far float64    // its right and upper ends
+	wide, far float64    // the right and upper ends of the drawing
 }
 
 func newVoxelSheet(v *Voxels, b *blocks, opt Options) *voxelSheet {

@@ -21,11 +21,11 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// decoder turns nodes into values and keeps the first error.
+// decoder converts YAML nodes to values and keeps the first error.
 type decoder struct {
 	path string
-	at   map[string]ast.Node // the nodes by key, for the errors of Check
-	keys map[string]ast.Node // the nodes of the keys themselves
+	at   map[string]ast.Node // the value nodes by key, for the errors that Check returns
+	keys map[string]ast.Node // the key nodes by key
 	err  error
 }
 
@@ -97,7 +97,8 @@ func shortened(s string) string {
 	return s
 }
 
-// fields calls the function for each key of a mapping. Keys that are not known or come twice are errors.
+// fields calls, for each key in a mapping, the function that known has for it. An unknown or repeated key is an error, which the decoder
+// keeps.
 func (d *decoder) fields(n ast.Node, key string, known map[string]func(n ast.Node, key string)) {
 	names := slices.Sorted(maps.Keys(known))
 	d.entries(n, key, true, func(k ast.Node, name string, v ast.Node) {
@@ -117,7 +118,7 @@ func join(key, name string) string {
 	return key + "." + name
 }
 
-// entries calls the function for each entry of a mapping. If fields is set, the names are keys of a plan, else names of streams or columns.
+// entries calls each for every entry in a mapping. If fields is set, the names are plan keys, else stream or column names.
 func (d *decoder) entries(n ast.Node, key string, fields bool, each func(k ast.Node, name string, v ast.Node)) {
 	d.at[key] = n
 	var values []*ast.MappingValueNode
@@ -153,7 +154,7 @@ func (d *decoder) entries(n ast.Node, key string, fields bool, each func(k ast.N
 	}
 }
 
-// scalar returns the text of a name, a number or a truth value.
+// scalar returns a YAML string's, number's or boolean's text, and false for any other node.
 func scalar(n ast.Node) (string, bool) {
 	switch n := n.(type) {
 	case *ast.StringNode:
@@ -199,7 +200,7 @@ func (d *decoder) float(n ast.Node, key, want string) float64 {
 		return math.NaN()
 	case *ast.InfinityNode:
 		return n.Value
-	case *ast.StringNode: // 1e2 is a number of YAML's newer rules, and JSON has none for those below
+	case *ast.StringNode: // YAML 1.2 reads 1e2 as a number, this library as a string; JSON writes small numbers so
 		switch n.Value {
 		case ".nan":
 			return math.NaN()
@@ -249,7 +250,7 @@ func (d *decoder) limit(to *ops.Limit) func(ast.Node, string) {
 	}
 }
 
-// gap reads a limit that may be a name.
+// gap returns the function that reads a gap limit: a duration, or the name auto or none.
 func (d *decoder) gap(to *ops.Limit) func(ast.Node, string) {
 	return func(n ast.Node, key string) {
 		name, _ := scalar(n)
@@ -279,7 +280,7 @@ func (d *decoder) list(n ast.Node, key string, each func(n ast.Node, key string)
 	}
 }
 
-// pair reads two lengths of time; a number is one of seconds.
+// pair reads a list with two durations; a number counts seconds.
 func (d *decoder) pair(n ast.Node, key string) (a, b time.Duration) {
 	const want = "two lengths of time, [from, to], such as [-500ms, 1s], or numbers of seconds, [-0.5, 1]"
 	s, ok := n.(*ast.SequenceNode)

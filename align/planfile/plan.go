@@ -44,7 +44,7 @@ func (d *decoder) plan(n ast.Node) (p align.Plan) {
 	return p
 }
 
-// span reads the range: a name, or a beginning and an end in seconds.
+// span reads the clock's range: the name of a mode, or a list with its beginning and end: see pair.
 func (d *decoder) span(n ast.Node, key string) align.Range {
 	if _, ok := n.(*ast.SequenceNode); ok {
 		return align.Between(d.pair(n, key))

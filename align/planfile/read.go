@@ -27,13 +27,13 @@ func Read(path string) (align.Plan, error) {
 	return Parse(path, text)
 }
 
-// maxPlan is how long a plan file may be: the parser's memory grows with it.
+// maxPlan limits a plan file, in bytes, because the parser's memory grows with it.
 const maxPlan = 1 << 20
 
-// maxDepth is how deep a plan may nest: the parser's memory grows with the square.
+// maxDepth limits the nesting of a plan file, because the parser's memory grows with the square of the depth.
 const maxDepth = 100
 
-// Parse reads the text of a plan file. path is used in errors.
+// Parse reads a plan file's text. path is for errors. They are the same as in Read.
 func Parse(path string, text []byte) (align.Plan, error) {
 	d := &decoder{path: path, at: map[string]ast.Node{}, keys: map[string]ast.Node{}}
 	if len(text) > maxPlan {
@@ -43,7 +43,7 @@ func Parse(path string, text []byte) (align.Plan, error) {
 		return align.Plan{}, &align.PlanError{Path: path, Got: fmt.Sprintf("a nesting of %d: too deep", n), Want: fmt.Sprintf("at most %d", maxDepth)}
 	}
 	var file *ast.File
-	err := caught.Do(func() (err error) { // the library panics on some of what it does not expect
+	err := caught.Do(func() (err error) { // the library panics on some unexpected input
 		file, err = parser.ParseBytes(bytes.TrimPrefix(text, []byte("\ufeff")), 0) // the mark that some editors begin a file with
 		return err
 	})
@@ -68,7 +68,7 @@ func Parse(path string, text []byte) (align.Plan, error) {
 	}
 	if err != nil {
 		var e *align.PlanError
-		if errors.As(err, &e) { // of a value that is itself of the right form
+		if errors.As(err, &e) { // the value has a valid form, but Check refuses it
 			e.Path = path
 			e.Line, e.Column = origin.Place(e.Key)
 		}
@@ -77,7 +77,7 @@ func Parse(path string, text []byte) (align.Plan, error) {
 	return p, nil
 }
 
-// newOrigin returns the places of the keys that a decoder has read.
+// newOrigin returns the line and column for each key that a decoder has read from a file.
 func newOrigin(path string, d *decoder) *planorigin.Origin {
 	o := &planorigin.Origin{Path: path, Values: map[string][2]int{}, Keys: map[string][2]int{}}
 	for to, from := range map[*map[string][2]int]map[string]ast.Node{&o.Values: d.at, &o.Keys: d.keys} {

@@ -87,7 +87,7 @@ func (o *given) limit(key string, l ops.Limit) {
 	}
 }
 
-// sampling adds how streams are put on the clock. key is where in the plan.
+// sampling adds the fields of s that are set to the plan text. key is the plan's key that contains them, for example "defaults".
 func (o *given) sampling(key string, s *align.Sampling) error {
 	switch {
 	case s.Kind != "" && len(s.Kinds) > 0:

@@ -92,7 +92,7 @@ func mostTogether(list []covered) (most []covered, others [][]covered) {
 	return groups[at], slices.Delete(slices.Clone(groups), at, at+1)
 }
 
-// groupCover is from when to when covers reach together.
+// groupCover returns the time from the first sample to the last in a group of streams.
 func groupCover(list []covered) (all cover.Cover) {
 	all = list[0].Cover
 	for _, c := range list {

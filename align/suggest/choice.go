@@ -16,7 +16,7 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// Which streams a plan takes.
+// This file chooses the streams that a plan takes.
 
 // usable returns the streams that can be put on a clock, without the ones that only count time. It adds notes about the others.
 func (g *draft) usable() (list []*candidate) {
@@ -63,7 +63,7 @@ func (g *draft) usable() (list []*candidate) {
 	return list
 }
 
-// common leaves out streams that fewer than half of the episodes have, unless all are such.
+// common returns the streams that at least half of the episodes have, with notes about the others. If there is none, it returns all.
 func (g *draft) common(can []*candidate) []*candidate {
 	rest := slices.DeleteFunc(slices.Clone(can), func(s *candidate) bool { return 2*s.episodes < g.out.Looked })
 	if len(rest) == 0 {
@@ -81,7 +81,7 @@ func (g *draft) common(can []*candidate) []*candidate {
 	return rest
 }
 
-// without notes the columns that are not taken.
+// without adds remarks about a stream's columns that the plan does not take: labels are times or identifiers, never are never finite.
 func (g *draft) without(s *candidate, labels, never []int) {
 	names := columns.Names(s.see.Columns)
 	if len(labels) > 0 {
@@ -93,7 +93,7 @@ func (g *draft) without(s *candidate, labels, never []int) {
 	}
 }
 
-// unlogged leaves out streams about the robot's software, unless there is nothing else.
+// unlogged returns the streams except the ones about the robot's software. If there are no others, it returns all.
 func (g *draft) unlogged(can []*candidate) []*candidate {
 	rest := slices.DeleteFunc(slices.Clone(can), func(s *candidate) bool { return recognise.IsLog(s.from) })
 	if len(rest) == 0 {
@@ -107,7 +107,8 @@ func (g *draft) unlogged(can []*candidate) []*candidate {
 	return rest
 }
 
-// roles finds the action, and with it whether the plan is for a policy, which takes no stream that is no state.
+// roles sets each stream's role, and returns the streams for the plan. If there are an action and states, the plan is for a policy, and
+// takes only these. An option Action that does not exist, or that has no states next to it, is an error.
 func (g *draft) roles(can []*candidate) ([]*candidate, error) {
 	at, err := g.actionOf(can)
 	if err != nil {
@@ -149,7 +150,7 @@ func (g *draft) roles(can []*candidate) ([]*candidate, error) {
 	return append(states, act), nil
 }
 
-// excluded reports whether exclusions leave no column of a stream.
+// excluded reports whether the exclusions remove all selected columns of a stream.
 func (s *candidate) excluded(list []recognise.Exclusion) bool {
 	left := slices.Clone(s.taken())
 	for _, x := range list {
@@ -158,7 +159,7 @@ func (s *candidate) excluded(list []recognise.Exclusion) bool {
 	return len(left) == 0
 }
 
-// leaveColumns takes the columns of an exclusion out of a stream, if a plan can name the others.
+// leaveColumns removes the columns of an exclusion from a stream's selection, with a note, if a plan can name the remaining columns.
 func (g *draft) leaveColumns(s *candidate, x recognise.Exclusion) {
 	all, taken := s.taken(), s.take
 	s.take = slices.DeleteFunc(slices.Clone(all), func(i int) bool { return slices.Contains(x.Columns, i) })
@@ -173,7 +174,8 @@ func (g *draft) leaveColumns(s *candidate, x recognise.Exclusion) {
 	}
 }
 
-// actionOf returns which stream is the action, -1 for none.
+// actionOf returns the index of the action's stream; -1 if there is none, or if several streams could be the action. If the option Action
+// does not exist, the error is a *clocks.MissingError.
 func (g *draft) actionOf(can []*candidate) (at int, err error) {
 	if g.action != "" {
 		if at = slices.IndexFunc(can, func(s *candidate) bool { return s.from == g.action }); at >= 0 {
@@ -200,10 +202,10 @@ func (g *draft) actionOf(can []*candidate) (at int, err error) {
 	return at, nil
 }
 
-// mostStates is how many streams of states a policy takes.
+// mostStates is the maximum number of state streams in a plan for a policy.
 const mostStates = 14
 
-// ranked returns streams in the order in which a plan takes them: the action, then streams that change, and change often.
+// ranked returns the streams by priority for a plan: the action first, then streams that change, most samples first.
 func ranked(can []*candidate) []*candidate {
 	list := slices.Clone(can)
 	rank := func(s *candidate) int {
@@ -221,7 +223,8 @@ func ranked(can []*candidate) []*candidate {
 	return list
 }
 
-// some returns the streams to take, in their order, at most as many as one Fuse or a policy takes.
+// some returns the streams with the highest priority, in their given order: at most as many as one Fuse, or a policy, takes. It adds
+// notes about the others.
 func (g *draft) some(can []*candidate) []*candidate {
 	most := ops.MaxStreams
 	if g.policy {

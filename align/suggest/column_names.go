@@ -11,16 +11,16 @@ import (
 	"github.com/robocache/robocache/internal/text"
 )
 
-// mostNames is how many names a note has before it counts the others.
+// mostNames is the maximum number of names in a note; the others are counted.
 const mostNames = 4
 
-// entry is how a plan calls columns lo to hi-1.
+// entry is a plan's name for columns lo to hi-1: a column's name, an array's name, or a range such as "0:7".
 type entry struct {
 	name   string
 	lo, hi int
 }
 
-// spoken is why, with the names of the columns where a range has none.
+// spoken returns the reason why, preceded by the column names if the entry is a range, because a range does not show them.
 func (e *entry) spoken(cols []dataset.Column, why string) string {
 	names := text.List(runs(columns.Names(cols), indices(e.lo, e.hi)), mostNames)
 	switch {
@@ -34,7 +34,7 @@ func (e *entry) spoken(cols []dataset.Column, why string) string {
 	return names + ": " + why
 }
 
-// entries calls neighbouring columns by the name of their array, else by a range, else each by its name.
+// entries returns the names for adjacent columns lo to hi-1: the name of their array, or else a range, or else a name for each column.
 func entries(cols []dataset.Column, lo, hi int) []entry {
 	want := indices(lo, hi)
 	for _, name := range []string{baseOf(cols[lo].Name), cols[lo].Name, fmt.Sprintf("%d:%d", lo, hi)} {
@@ -43,7 +43,7 @@ func entries(cols []dataset.Column, lo, hi int) []entry {
 		}
 	}
 	var list []entry
-	for k := lo; k < hi; k++ { // ranges of one column cannot be taken for a name unless one is called so
+	for k := lo; k < hi; k++ { // a range of one column is ambiguous only if a column has the range as its name
 		name := fmt.Sprintf("%d:%d", k, k+1)
 		if slices.Equal(columns.Find(cols, cols[k].Name), []int{k}) {
 			name = cols[k].Name
@@ -53,7 +53,7 @@ func entries(cols []dataset.Column, lo, hi int) []entry {
 	return list
 }
 
-// indices are lo to hi-1.
+// indices returns the numbers lo to hi-1.
 func indices(lo, hi int) []int {
 	list := make([]int, hi-lo)
 	for k := range list {
@@ -62,7 +62,7 @@ func indices(lo, hi int) []int {
 	return list
 }
 
-// baseOf is the name of the array or struct that a column is of: q of q[0], pose.position of pose.position.x.
+// baseOf returns the name of a column's array or struct: "q" for q[0], "pose.position" for pose.position.x; empty if it has none.
 func baseOf(name string) string {
 	if i := strings.LastIndexAny(name, "[."); i > 0 {
 		return name[:i]
@@ -70,7 +70,7 @@ func baseOf(name string) string {
 	return ""
 }
 
-// wanted returns the entries of a plan for the columns that are taken; nil for all.
+// wanted returns the plan's entries for a stream's selected columns; nil if all are selected.
 func (s *candidate) wanted() (list []entry) {
 	if s.take == nil {
 		return nil
@@ -88,7 +88,7 @@ func (s *candidate) wanted() (list []entry) {
 		return list
 	}
 	list = nil
-	for k := 0; k < len(s.take); { // in ranges
+	for k := 0; k < len(s.take); { // ranges instead of names
 		lo, end := s.take[k], k+1
 		for end < len(s.take) && s.take[end] == lo+end-k {
 			end++
@@ -99,7 +99,7 @@ func (s *candidate) wanted() (list []entry) {
 	return list
 }
 
-// sayable reports whether the entries name the columns that are taken and no others.
+// sayable reports whether a plan can name exactly the selected columns. It cannot if, for example, two columns share a name.
 func (s *candidate) sayable() bool {
 	var all []int
 	for _, e := range s.wanted() {
@@ -108,10 +108,10 @@ func (s *candidate) sayable() bool {
 	return slices.Equal(all, s.take)
 }
 
-// mostEntries is how many names of columns a plan lists before ranges are easier to read.
+// mostEntries is the maximum number of column names in a plan's list; a longer list has ranges instead.
 const mostEntries = 12
 
-// runs names columns, three neighbours of an array and more as one.
+// runs returns the names of columns for a text. Three or more adjacent columns of one array become one entry, "q[0] to q[6]".
 func runs(names []string, at []int) (list []string) {
 	for k := 0; k < len(at); {
 		end := k + 1
@@ -129,7 +129,7 @@ func runs(names []string, at []int) (list []string) {
 	return list
 }
 
-// taken are the numbers of the columns that are taken.
+// taken returns the indexes of the selected columns.
 func (s *candidate) taken() []int {
 	if s.take != nil {
 		return s.take

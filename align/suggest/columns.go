@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// Roles of the columns in a stream.
+// This file chooses the interpolation method for each column.
 
 var (
 	linear   = ops.InterpLinear.String()
@@ -22,10 +22,10 @@ var (
 	mean     = ops.InterpWindowMean.String()
 )
 
-// lowered is the ratio between a sensor's rate and the clock's from which the samples are averaged.
+// lowered is the minimum ratio of a sensor's rate to the clock's rate at which a plan averages the samples between ticks.
 const lowered = 2
 
-// columns gives each column that is taken its kind, with the cause where that is not plain.
+// columns sets the interpolation method (the kind) of each selected column, and the reason if it is not the default method.
 func (g *draft) columns(s *candidate) {
 	all := s.see.Columns
 	kinds, causes := make([]string, len(all)), make([]string, len(all))
@@ -158,7 +158,7 @@ func (s *candidate) quaternions(kinds, causes []string, plain string, custom dat
 	}
 }
 
-// group is neighbouring columns of one kind and cause, by the name or range that a plan has for them.
+// group is adjacent columns with one method and one reason. entry is the plan's name for them.
 type group struct{ entry, kind, why string }
 
 // groups returns the column groups with a method that the plan must name, because it differs from the default.
@@ -176,7 +176,7 @@ func (s *candidate) groups() (list []group) {
 		if own := s.own(i); s.kinds[i] != own || own == slerp {
 			for _, e := range entries(cols, i, end) {
 				whole := s.kinds[i] != slerp || e.hi-e.lo == 4
-				if whole && slices.Equal(columns.Find(cols, e.name), indices(e.lo, e.hi)) { // else a plan cannot say it
+				if whole && slices.Equal(columns.Find(cols, e.name), indices(e.lo, e.hi)) { // else a plan cannot express it
 					list = append(list, group{e.name, s.kinds[i], e.spoken(cols, s.causes[i])})
 				}
 			}
@@ -195,10 +195,10 @@ func (s *candidate) columns() []dataset.Column {
 	return list
 }
 
-// own returns the method that a column has without a plan.
+// own returns the method that column i gets if the plan sets none.
 func (s *candidate) own(i int) string {
 	cols := s.columns()
-	if cols[i].Integer || s.policy { // of which the defaults say so
+	if cols[i].Integer || s.policy { // the defaults of a policy's plan set previous
 		return previous
 	}
 	for k := max(0, i-3); k <= i; k++ {
@@ -209,7 +209,8 @@ func (s *candidate) own(i int) string {
 	return linear
 }
 
-// uniform returns the kind of all columns that are not whole numbers, and whether there is one that a plan can give the stream.
+// uniform returns the common method of all columns that are not whole numbers, and true if a plan can set it for the whole stream. It
+// returns false if the methods differ, or for slerp, because it needs its own columns.
 func (s *candidate) uniform() (string, bool) {
 	kind := ""
 	for i, c := range s.columns() {

@@ -33,57 +33,57 @@ type Reason struct {
 	Why    string `json:"why"`
 }
 
-// draft is a plan in the making: the statistics of the recordings that were read, and the decisions that follow from them.
+// draft is an unfinished plan: the statistics of the episodes that were read, and the choices made from them.
 type draft struct {
 	name, format string
 	action       string // the option
 	sentence     func(dataset.Note) string
 	info         dataset.Info
 	summary      dataset.Summary
-	streams      []*candidate // in the order in which they came
+	streams      []*candidate // in order of first appearance
 	at           map[string]int
 	lengths      []time.Duration      // of the episodes
-	covers       []map[string]covered // of each, by stream
+	covers       []map[string]covered // for each episode: the time that each stream covers, by name
 	good, bad    int                  // episodes with a known success, true or false
 	custom       dataset.Rotation
 	out          *Suggestion
 
 	policy   bool
-	own      bool // the defaults' limit of gaps is that of cameras, because each stream has its own
+	own      bool // each stream has its own gap limit, and the defaults have the cameras' limit
 	rate     float64
-	why      string // of the rate
-	sort     bool   // streams' timestamps step back
-	labelled bool   // columns are left out that are times or identifiers
+	why      string // the reason for the rate
+	sort     bool   // some stream's timestamps step back, so the plan sorts samples
+	labelled bool   // some columns are left out because they are times or identifiers
 }
 
-// candidate is a stream of the recordings that were read, with its statistics and how the plan takes it.
+// candidate is a stream in the episodes that were read, with its statistics and its settings in the plan.
 type candidate struct {
 	from, typ string
 	see       recognise.Recogniser
-	episodes  int // that have samples of it
+	episodes  int // number of episodes with samples of it
 	samples   int
-	steps     int       // that are no gaps
-	rates     []float64 // of the episodes: samples a second where there is no gap
-	usual     int64     // the longest median of an episode, ns
-	even      bool      // its samples come evenly, in each episode
+	steps     int       // number of steps that are no gaps
+	rates     []float64 // for each episode: samples a second, without gaps
+	usual     int64     // the longest of the episodes' median steps, ns
+	even      bool      // its steps are nearly equal in every episode
 	gaps      int
 	longest   int64
-	backs     int // steps back
+	backs     int // steps back in time
 	single    bool
-	whole     bool // all of the columns that are taken are whole numbers
-	seldom    bool // it speaks when something changes, in each episode
+	whole     bool // all selected columns are whole numbers
+	seldom    bool // it has less than one sample a second in every episode, as if published on change
 
 	name   string // in the plan
 	role   role
-	policy bool     // the plan is for one
-	take   []int    // the columns that are taken; nil for all
-	kinds  []string // of these
+	policy bool     // the plan is for a policy
+	take   []int    // indexes of the selected columns; nil for all
+	kinds  []string // interpolation methods of the selected columns
 	causes []string // reasons for the methods, by column; empty for the default method
-	notes  []string // of the stream
-	period float64  // of its angles, where that is not 2 pi
+	notes  []string // remarks for the plan's comments
+	period float64  // the period of its angles, if it is not 2 pi
 	quat   string
-	window bool // a column is the mean of a window
-	silent bool // it has no limit of gaps
+	window bool // some column is averaged over a window
+	silent bool // it has no gap limit
 }
 
 // role is the purpose of a stream.
@@ -91,7 +91,7 @@ type role uint8
 
 const (
 	sampled role = iota // measured
-	command             // set, and held until it is set again
+	command             // a set value, which holds until the next
 	action              // the prediction of a policy
 )
 
@@ -99,7 +99,7 @@ func (s *candidate) note(format string, args ...any) {
 	s.notes = append(s.notes, fmt.Sprintf(format, args...))
 }
 
-// rate is how many samples a second a stream has where it has no gap, in the middle one of the episodes.
+// rate returns the median over the episodes of the stream's rate without gaps, in samples a second.
 func (s *candidate) rate() float64 {
 	if len(s.rates) == 0 {
 		return 0
@@ -107,21 +107,21 @@ func (s *candidate) rate() float64 {
 	return slices.Sorted(slices.Values(s.rates))[(len(s.rates)-1)/2]
 }
 
-// constant reports whether nothing in a stream ever changes.
+// constant reports whether no column of a stream ever changes.
 func (s *candidate) constant() bool { return len(s.see.Constant()) == len(s.see.Columns) }
 
 func (g *draft) leave(name string, code dataset.Code, d dataset.Detail) {
 	g.out.Notes.Add(dataset.Note{Code: code, Subject: name, Detail: d})
 }
 
-// covered is when a stream of an episode has samples, without stray ones.
+// covered is the time in which a stream has samples in an episode, without stray ones.
 type covered struct {
 	cover.Cover
-	even bool // its steps are about the same
+	even bool // its steps are nearly equal
 }
 
-// leastApart is the least number of samples that show when a stream was recorded.
+// leastApart is the minimum number of samples that show in which time a stream was recorded.
 const leastApart = 8
 
-// even is how much of the usual step the others may differ from it for samples that come evenly.
+// even is the maximum jitter, as a share of the usual step, of a stream with nearly equal steps.
 const even = .1

@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/internal/plausible"
 )
 
-// look takes an episode in.
+// look adds an episode's statistics to the draft. If no plan can use the episode, it returns an error.
 func (g *draft) look(e *dataset.Episode) error {
 	if err := (&align.Preparer{}).CheckEpisode(e); err != nil {
 		return err
@@ -50,7 +50,7 @@ func (g *draft) look(e *dataset.Episode) error {
 	return nil
 }
 
-// stream takes a stream of an episode in.
+// stream adds the statistics of an episode's stream to its candidate. recording is the episode's length. An invalid stream becomes a note.
 func (g *draft) stream(in *dataset.Stream, recording time.Duration) error {
 	if err := in.Check(); err != nil {
 		g.out.Notes.Add(dataset.Note{Code: dataset.CodeInvalidStream, Subject: in.Name, Count: in.Len(), Detail: dataset.Detail{Cause: err}})

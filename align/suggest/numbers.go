@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// hertz writes a rate for people.
+// hertz formats a rate with three digits, or as a whole number from 1000 on.
 func hertz(rate float64) string {
 	if rate >= 1000 {
 		return strconv.FormatFloat(rate, 'f', 0, 64)
@@ -24,7 +24,7 @@ func ticksLong(n int, rate float64) time.Duration {
 	return d
 }
 
-// upTo is a length of time rounded up to two digits.
+// upTo returns a duration rounded up to two digits.
 func upTo(d time.Duration) time.Duration {
 	unit := time.Duration(1)
 	for d/unit >= 100 {

@@ -13,23 +13,23 @@ import (
 	"github.com/robocache/robocache/internal/printed"
 )
 
-// planText writes a plan file, with reasons as comments.
+// planText is a plan file's text. Reasons are written as comments, and are collected in reasons.
 type planText struct {
 	bytes.Buffer
 	reasons []Reason
 }
 
 const (
-	commentAt = 34  // the column of comments after values
-	planWidth = 118 // columns of a line
+	commentAt = 34  // the text column at which comments after values begin
+	planWidth = 118 // maximum characters in a line
 )
 
-// above writes a comment in lines of its own.
+// above writes a comment in its own lines.
 func (t *planText) above(indent int, text string) {
 	t.comment(strings.Repeat(" ", indent)+"# ", strings.Repeat(" ", indent)+"# ", text)
 }
 
-// item writes an entry of a list in a comment.
+// item writes a comment that is an entry of a list.
 func (t *planText) item(text string) { t.comment("# - ", "#   ", text) }
 
 func (t *planText) comment(margin, next, text string) {
@@ -46,7 +46,7 @@ func (t *planText) comment(margin, next, text string) {
 	}
 }
 
-// plainText is text that a comment may have: in one line.
+// plainText returns text for a comment: in one line, with ? for characters that cannot be printed.
 func plainText(text string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -80,13 +80,13 @@ func (t *planText) because(key, stream, why string) {
 	}
 }
 
-// bare is a name that YAML takes as a text without quotes.
+// bare matches names that YAML reads as text without quotes, except for noText.
 var bare = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./\[\]-]*$`)
 
-// noText are names that YAML takes as something else.
+// noText lists names that YAML reads as booleans or null unless they are quoted.
 var noText = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 
-// quoted returns a name as a YAML scalar; inside is true within brackets.
+// quoted returns a name as a YAML scalar, with quotes if needed. inside is true inside a list in brackets.
 func quoted(name string, inside bool) string {
 	if !bare.MatchString(name) || inside && strings.ContainsAny(name, "[]") || slices.Contains(noText, strings.ToLower(name)) {
 		return strconv.Quote(name)

@@ -12,8 +12,8 @@ import (
 var niceRates = []float64{1, 2, 5, 10, 12.5, 15, 20, 25, 30, 40, 50, 60, 75, 80, 100, 120, 125,
 	150, 200, 250, 300, 400, 500, 600, 800, 1000, 2000, 4000, 5000, 8000, 10000}
 
-// niceRate is a rate for a clock over samples of a rate: that which people choose if it is one of those within a part of it; else the samples' own
-// if it is theirs, and the nearest that people choose if it is one among several.
+// niceRate returns a clock rate, Hz, for samples with the given rate. If the nearest of niceRates differs by at most the share within, it
+// is that. Otherwise it is the given rate with four digits if own is true, because all samples have it, or else the nearest of niceRates.
 func niceRate(rate, within float64, own bool) float64 {
 	nearest := niceRates[0]
 	for _, n := range niceRates {
@@ -25,13 +25,13 @@ func niceRate(rate, within float64, own bool) float64 {
 	if math.Abs(rate-nearest) <= within*nearest || !own && !beyond {
 		return nearest
 	}
-	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(rate, 'g', 4, 64), 64) // of a text that is a number
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(rate, 'g', 4, 64), 64) // cannot fail
 	return rounded
 }
 
 const (
-	nearRate   = .005 // how far a rate may be from one that people choose, which it is then
-	nearCamera = .01  // and from a camera's rate, because 29.97 Hz counts as 30
+	nearRate   = .005 // the share by which a stream's rate may differ from one of niceRates and count as that
+	nearCamera = .01  // the same for a camera, because 29.97 Hz counts as 30
 )
 
 // chooseRate returns the clock's rate and the reason: the declared rate, or the rate of the fastest camera, or of the action, or
@@ -41,7 +41,7 @@ func (g *draft) chooseRate(chosen []*candidate) (float64, string) {
 		says := map[string]string{"caller": "as --rate says", "known datasets": "as known for this dataset"}
 		return g.info.Rate, cmp.Or(says[g.info.RateFrom], "as the dataset declares")
 	}
-	const slowest, fastest = 4, 121 // of a camera that one would have a row for each frame of
+	const slowest, fastest = 4, 121 // Hz: rates of a camera for which each frame gets a row
 	camera, name := 0.0, ""
 	for i := range g.summary.Media {
 		m := &g.summary.Media[i]
@@ -68,7 +68,7 @@ func (g *draft) chooseRate(chosen []*candidate) (float64, string) {
 	}
 	slices.Sort(rates)
 	middle := rates[(len(rates)-1)/2]
-	alike := 0 // of even steps, with the middle rate
+	alike := 0 // number of streams with even steps and the median rate
 	for _, s := range chosen {
 		if math.Abs(s.rate()-middle) < .01*middle && s.even {
 			alike++
@@ -86,12 +86,12 @@ func (g *draft) chooseRate(chosen []*candidate) (float64, string) {
 }
 
 const (
-	pastSeconds  = .2 // that a policy sees
-	aheadSeconds = 1. // that it predicts
+	pastSeconds  = .2 // the past that a policy sees
+	aheadSeconds = 1. // the future that it predicts
 )
 
-// windows returns how many ticks of the past a policy sees and how many it predicts: a fifth of a second and one second, but no more than a quarter
-// and half of an episode of the usual length; and why.
+// windows returns the number of past ticks that a policy sees, and the number of ticks that it predicts: a fifth of a second and one
+// second. They are at most a quarter and a half of the median episode. If that shortens them, why is the reason; else it is empty.
 func (g *draft) windows() (past, ahead int, why string) {
 	lengths := slices.Clone(g.lengths)
 	slices.Sort(lengths)

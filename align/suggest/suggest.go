@@ -62,8 +62,8 @@ func Plan(ctx context.Context, d dataset.Dataset, opt Options) (*Suggestion, err
 	return g.suggest()
 }
 
-// Rank returns the names of an episode's streams in the order in which a plan for this episode takes them: the action, then streams
-// that change, and change often. Streams that a plan leaves out come last. If the episode is invalid, the order is the recorded one.
+// Rank returns the names of an episode's streams by their priority for a plan: the action, then streams that change, most samples first.
+// Streams that a plan leaves out come last. If the episode is invalid, the order is the recorded one.
 func Rank(e *dataset.Episode, info *dataset.Info) []string {
 	g := &draft{info: *info, at: map[string]int{}, out: &Suggestion{}}
 	var can []*candidate
@@ -84,7 +84,7 @@ func Rank(e *dataset.Episode, info *dataset.Info) []string {
 	return names
 }
 
-// spread returns up to k of n numbers, evenly, the first and the last among them.
+// spread returns up to k of the numbers 0 to n-1, evenly spread, with the first and the last.
 func spread(n, k int) []int {
 	list := make([]int, 0, min(n, k))
 	for i := range min(n, k) {

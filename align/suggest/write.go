@@ -103,7 +103,7 @@ func (g *draft) defaults(t *planText, chosen []*candidate) (shared time.Duration
 		}
 	}
 	cameras := false
-	for i := range g.summary.Media { // of which the defaults are too
+	for i := range g.summary.Media { // the defaults also apply to cameras
 		if r := g.summary.Media[i].Rate(); r > 0 {
 			cameras = true
 			all[max(shared, upTo(dataset.GapLimit(int64(1e9/r))))] = true
@@ -142,7 +142,7 @@ func (g *draft) defaults(t *planText, chosen []*candidate) (shared time.Duration
 	return shared
 }
 
-// limit is how long a gap of a stream may be, 0 for no limit.
+// limit returns the longest step between a stream's samples that is no gap; 0 for no limit.
 func (s *candidate) limit() time.Duration {
 	if s.silent || s.window {
 		return 0
@@ -214,7 +214,7 @@ func (g *draft) writeStream(t *planText, i int, s *candidate, shared time.Durati
 func (g *draft) writeKinds(t *planText, i int, s *candidate) {
 	key := fmt.Sprintf("streams[%d].method", i)
 	kind, ok := s.uniform()
-	if ok && g.policy && kind == previous { // as all have it
+	if ok && g.policy && kind == previous { // the default in a policy's plan
 		return
 	}
 	if ok {
@@ -244,7 +244,7 @@ func (g *draft) writeKinds(t *planText, i int, s *candidate) {
 	}
 }
 
-// kindly returns the reason for a method that a stream uses in all columns.
+// kindly returns the reason for a method that all columns of a stream have.
 func (g *draft) kindly(s *candidate, kind string) string {
 	switch {
 	case kind == mean:
@@ -275,7 +275,8 @@ func (g *draft) writeWindows(t *planText, chosen []*candidate, past, ahead int, 
 	}
 }
 
-// filter chooses the episodes to train on.
+// filter writes the plan's filter, if the plan is for a policy: the training split if other splits have episodes, too, and successful
+// episodes if all episodes that were read have a success flag and some failed.
 func (g *draft) filter(t *planText) {
 	var parts, why []string
 	if g.policy {

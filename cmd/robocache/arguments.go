@@ -12,11 +12,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// takes returns the check for a command with least to most arguments; most 0 means any number. what describes the arguments in the error.
+// takes returns the check for a command with least to most arguments; most 0 means no upper limit. what describes the arguments in the
+// error.
 func takes(least, most int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch n := len(args); {
-		case n == 0 && most == 0:
+		case n == 0:
 			return usagef("%s, got none", what)
 		case n < least || most > 0 && n > most:
 			return usagef("%s, got %d: %s", what, n, quoted(args))
@@ -51,8 +52,8 @@ func commandNames(cmd *cobra.Command) string {
 	return strings.Join(names, ", ")
 }
 
-// completing counts the command lines that complete another one for a shell. Without any, no completion is registered, because cobra keeps each one and
-// its flag until the program ends.
+// completing counts the running command lines that complete another one for a shell. If it is 0, no completion is registered, because cobra
+// keeps each completion and its flag until the program ends.
 var completing atomic.Int32
 
 // complete registers completions for a flag's values.
@@ -60,7 +61,8 @@ func complete(cmd *cobra.Command, flag string, names func() []string) {
 	completeWith(cmd, flag, func([]string, string) []string { return names() })
 }
 
-// completeWith registers the completions of a flag, by the arguments and the unfinished value. The shell adds no space after one that ends in =.
+// completeWith registers list as the completions for a flag. list takes the command's arguments and the unfinished value. The shell adds no
+// space after a completion that ends in =.
 func completeWith(cmd *cobra.Command, flag string, list func(args []string, word string) []string) {
 	if completing.Load() == 0 {
 		return

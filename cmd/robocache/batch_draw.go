@@ -16,7 +16,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// over reports whether a state is after the last epoch.
+// over reports whether no batch is left to draw after a state: it is at the end of the last epoch, or later.
 func (d *drawing) over(s loader.State) bool {
 	return s.Epoch >= int64(d.epochs) || s.Epoch == int64(d.epochs)-1 && d.l.EpochEnds(s)
 }
@@ -204,7 +204,7 @@ func (d *drawing) line(host []*loader.Batch) ([]byte, error) {
 	return append(line, '\n'), nil
 }
 
-// drew prints the report.
+// drew prints the report of the command batches.
 func (d *drawing) drew() error {
 	a, out := d.app, d.out
 	if a.JSON {

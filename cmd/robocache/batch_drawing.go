@@ -35,9 +35,9 @@ type drawing struct {
 	meter  *meter         // nil without --metrics
 	shards *shards        // nil if no samples are written
 	begun  spot           // where this program and its other ranks started
-	step   int64          // of the next batch
-	met    bool           // other ranks' first batches were compared
-	saved  loader.State   // in the state file, or where this program started
+	step   int64          // number of the next batch
+	met    bool           // whether the other ranks' first batches were compared with this one's
+	saved  loader.State   // the state in the state file, or where this program started
 	out    *batched
 }
 
@@ -233,7 +233,7 @@ func (d *drawing) statistics() error {
 	return d.beside(statisticsFile, schema.Statistics, map[string]any{"version": 1, "normalised": d.out.Normalised})
 }
 
-// beside writes a JSON file to the folders in --out, and removes temporary files that killed programs left.
+// beside writes a JSON file to each device's folder in --out, and removes temporary files that killed programs left.
 func (d *drawing) beside(file string, name schema.Name, value any) error {
 	text, err := schema.JSON(name, value, "  ")
 	if err != nil {

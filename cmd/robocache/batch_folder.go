@@ -147,9 +147,10 @@ type named struct {
 	t    *tensor.Tensor
 }
 
-// earlier returns an error if a folder in --out has batches from another run, because the runs would be mixed: folders for this rank count, which
-// may be other ranks' and show that they draw from other episodes, and unless the run goes on, folders for another count. After a resume, the earlier
-// batches may have another size. Only a folder's first and last batch are checked, because a run numbers its batches in sequence.
+// earlier returns an error if a folder in --out has batches from another run, because the runs would be mixed. It checks the folders for
+// this rank count, also other ranks', which may have drawn from other episodes. Unless the run continues, it also checks folders for other
+// counts. After a resume, the earlier batches may have another size. Only a folder's first and last batch are checked, because a run
+// numbers its batches in sequence.
 func (b *asking) earlier(begin loader.State, goesOn bool) error {
 	if b.out == "" {
 		return nil
@@ -189,7 +190,7 @@ func (b *asking) earlier(begin loader.State, goesOn bool) error {
 	return nil
 }
 
-// sameRun checks that a file is a batch from this run.
+// sameRun returns an error unless a file is a batch from this run.
 func (b *asking) sameRun(file string, begin loader.State, goesOn bool) error {
 	of := batchOf
 	if b.format.Value == samplesFormat {

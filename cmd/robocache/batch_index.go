@@ -40,7 +40,7 @@ func isBatchFile(name string) bool {
 	return found && err == nil && name == batchName(step)
 }
 
-// batchOf returns the index in a batch file.
+// batchOf returns the index in a batch file. If the file has none, or is no batch, it returns an error.
 func batchOf(path string) (index batchIndex, err error) {
 	f, err := safetensors.Open(path)
 	if err != nil {
@@ -70,7 +70,7 @@ type sample struct {
 	Tick     int64            `json:"tick"`              // the anchor's tick in the episode
 	Anchor   int64            `json:"anchor"`            // the anchor's time, ns
 	Epoch    int64            `json:"epoch"`
-	Position int64            `json:"position"` // in the epoch's order
+	Position int64            `json:"position"` // index of the window in the epoch's order
 	Pad      map[string][]int `json:"pad"`      // per target, by the member's name without its extension
 	Valid    map[string][]int `json:"valid"`
 	Batch    batchIndex       `json:"batch"` // the batch of the sample

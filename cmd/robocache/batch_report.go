@@ -47,7 +47,7 @@ type batched struct {
 	noteList
 }
 
-// on returns the device names.
+// on returns the devices' names for a line of text.
 func (out *batched) on() string {
 	var names []string
 	for _, d := range out.Devices {
@@ -56,7 +56,7 @@ func (out *batched) on() string {
 	return strings.Join(names, ", ")
 }
 
-// of adds the datasets' counts. stores is empty if the dataset is streamed.
+// of sets the report's counts about the datasets. stores is empty if the dataset is streamed.
 func (out *batched) of(stores []*store.Store, g *loader.Group) {
 	l := g.Loaders()[0]
 	out.Report = batching.Listed(g.Report())

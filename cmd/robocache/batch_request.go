@@ -35,7 +35,7 @@ type asking struct {
 	run                   string // see runOf
 }
 
-// check checks the flags and completes the request.
+// check sets the request's fields from the flags. If a flag is invalid or contradicts another, it returns a usage error.
 func (b *asking) check() error {
 	switch {
 	case b.Batch < 1:
@@ -90,7 +90,7 @@ func (b *asking) readStreams() error {
 	return nil
 }
 
-// rank returns a device's rank and the number of ranks.
+// rank returns the rank of this program's device with an index, and the number of ranks over all programs.
 func (b *asking) rank(device int) (rank, ranks int) {
 	return b.number*b.devices + device, b.world * b.devices
 }

@@ -29,7 +29,7 @@ type shards struct {
 	*asking
 	filled int     // batches in the open shard
 	next   int64   // number of the open or next shard
-	open   []shard // per device; nil between shards
+	open   []shard // one for each device; nil while no shard is open
 }
 
 // shard is a tar file that a goroutine writes from a pipe.
@@ -135,7 +135,7 @@ func (s *shard) begin(path string) {
 	}()
 }
 
-// end closes the file, or returns why it could not be written.
+// end closes the file. If it could not be written, the error has the cause.
 func (s *shard) end() error {
 	s.pipe.CloseWithError(s.tar.Close())
 	s.pipe = nil
@@ -196,7 +196,7 @@ func (s *shards) fill(ctx context.Context, to *shard, l *loader.Loader, b *loade
 	return ctx.Err()
 }
 
-// membersOf returns the sample's members for a row in a batch on the host.
+// membersOf returns the members (files in the tar archive) of the sample for a row in a batch on the host.
 func membersOf(b *loader.Batch, row int, about sample) ([]webdataset.Member, error) {
 	about.Pad, about.Valid = map[string][]int{}, map[string][]int{}
 	var list []webdataset.Member

@@ -21,13 +21,13 @@ import (
 // kept is a state file: the loader's state and its history. Its JSON names are a contract.
 type kept struct {
 	loader.State
-	Step  *int64 `json:"step,omitempty"`  // of the next batch
+	Step  *int64 `json:"step,omitempty"`  // number of the next batch
 	Shard int64  `json:"shard,omitempty"` // number of the next file of samples
 	Batch int    `json:"batch,omitempty"` // windows per step of the program
 	Begun *spot  `json:"begun,omitempty"` // where the program that wrote it started: all earlier windows were drawn by then
 }
 
-// spot is a position in the order, and the next step's number there.
+// spot is a position in the order of windows, and the number of the next step there.
 type spot struct {
 	Epoch int64 `json:"epoch"`
 	Taken int64 `json:"taken"`
@@ -57,7 +57,7 @@ func stateFile(path string, rank, world int) string {
 	return fmt.Sprintf("%s-%05d-of-%05d%s", strings.TrimSuffix(path, ext), rank, world, ext)
 }
 
-// readState reads a state file.
+// readState reads a state file. If it is missing, invalid or has a negative step, the error is an *inputError with the path.
 func readState(path string) (*kept, error) {
 	text, err := fault.ReadFile(path)
 	var k kept
@@ -73,17 +73,18 @@ func readState(path string) (*kept, error) {
 	return &k, nil
 }
 
-// goOn is the position where a rank continues.
+// goOn is the position where a rank continues, and the state file that it comes from.
 type goOn struct {
 	at, begun spot
 	of        *kept  // the state file's content; nil if there is none
 	file      string // its path
 }
 
-// lastSpot returns the position where a rank continues: the last position with all earlier windows drawn, according to the state files from
-// any number of ranks. All windows before a program's start were drawn. If a program's ranks started at one position with one batch size,
-// all windows before the slowest rank's position were drawn too, unless a rank has no file or a file from another start. If a rank sees only
-// its own file, because each machine keeps its files, it continues at its own position.
+// lastSpot returns the position where a rank continues: the last position with all earlier windows drawn, according to the state files
+// from any number of ranks. All windows before a program's start were drawn. If a program's ranks started at one position with one batch
+// size, all windows before the slowest rank's position were drawn too, unless a rank has no file or a file from another start. If a rank
+// sees only its own file, because each machine keeps its files, it continues at its own position. Without a state file, of is nil in the
+// result.
 func lastSpot(path string, me, of int) (goOn, error) {
 	var last goOn
 	worlds, err := ranksOf(path)
@@ -148,7 +149,8 @@ func ranksOf(path string) (map[int][]int, error) {
 	return worlds, nil
 }
 
-// resume moves the loaders to the position in the state files. It returns that position, and where the programs that reached it started.
+// resume moves the loaders to the position in the state files. It returns that position, and begun, the position where the programs that
+// reached it started. goesOn is false if there is no state file.
 func (b *asking) resume(ctx context.Context, g *loader.Group) (at, begun spot, goesOn bool, err error) {
 	if b.state == "" {
 		return at, begun, false, nil

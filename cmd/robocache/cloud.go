@@ -20,7 +20,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// cloud is a file's points, as arguments for Voxelize.
+// cloud has the points and features of a file or a recording, as arguments for ops.Voxelize.
 type cloud struct {
 	path     string
 	points   *tensor.Tensor // [N,3] f32, or f64 if the file has doubles
@@ -131,7 +131,7 @@ func (c *cloud) fail(array string, got any, want string) error {
 	return &inputError{Path: c.path, Array: array, Got: fmt.Sprint(got), Want: want}
 }
 
-// npy reads an array [N,3+F]. If the array has records with x, y and z, it returns their cloud.
+// npy reads an array [N,3+F] into c and returns nil. If the array has records with x, y and z, it returns their cloud instead.
 func (c *cloud) npy() (read *dataset.Cloud, err error) {
 	file, err := storage.Open(context.Background(), c.path)
 	if err != nil {
@@ -161,7 +161,7 @@ func (c *cloud) npy() (read *dataset.Cloud, err error) {
 	return read, err
 }
 
-// columns reads an array [N,3+F]: points and features.
+// columns reads an array [N,3+F] into c: 3 coordinates, then F features.
 func (c *cloud) columns(r io.Reader) error {
 	t, err := npy.Read(r)
 	if err != nil {
@@ -266,7 +266,7 @@ func (c *cloud) set(points, features *tensor.Tensor) error {
 	return nil
 }
 
-// rounded converts whole numbers to f32, and counts the numbers that f32 cannot represent. It returns floats unchanged.
+// rounded converts whole numbers to f32, and returns how many of them f32 cannot represent. It returns floats unchanged, and 0.
 func rounded(t *tensor.Tensor) (*tensor.Tensor, int, error) {
 	switch t.DType() {
 	case tensor.U8:

@@ -35,7 +35,7 @@ func (c *cloud) bounds() (lo, hi [3]float64, ok bool, err error) {
 	return lo, hi, ok, err
 }
 
-// strays are points far from the others.
+// strays has the number and the bounds of points far from the others.
 type strays struct {
 	count, of int
 	farthest  int // index of the farthest stray
@@ -91,7 +91,7 @@ func (c *cloud) strays() (s strays, err error) {
 	return s, err
 }
 
-// err returns the error for a grid that is too large because of strays.
+// err returns the *inputError for a grid that is too large because of strays.
 func (s strays) err(path string) error {
 	got := fmt.Sprintf("point %d at %s", s.farthest, shortVec(s.at))
 	if s.count > 1 {

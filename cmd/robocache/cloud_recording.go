@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// load reads a file with points, or clouds from a recording.
+// load returns the points of a file, or the requested clouds from a recording.
 func (r *voxelRequest) load(ctx context.Context) (*cloud, error) {
 	form, none := cloudFormat(r.in, r.columns != nil)
 	asked := r.stream != "" || r.one >= 0 || r.episode >= 0 || len(r.reading.Definitions) > 0
@@ -155,7 +155,7 @@ func (c *cloud) all(ctx context.Context, s *dataset.CloudStream, strict bool) er
 	return nil
 }
 
-// pile concatenates rows of numbers, all f32 or all f64.
+// pile is a growing list of numbers, all f32 or all f64.
 type pile struct {
 	f32 []float32
 	f64 []float64

@@ -25,13 +25,14 @@ var cloudReaders = map[string]func(string, dataset.Options) (*dataset.Cloud, err
 	},
 }
 
-// cloudSeries reads the clouds of files with one each. It keeps the latest, because the page requests a cloud again with other fields. Nothing writes to a cloud.
+// cloudSeries reads clouds from files, one cloud in each. It keeps the latest cloud, because the page requests it again with other fields.
+// Nobody may write to a cloud.
 type cloudSeries struct {
 	paths []string
 	opt   dataset.Options
 	mu    sync.Mutex
 	at    int
-	cloud *dataset.Cloud // of paths[at]; nil before the first
+	cloud *dataset.Cloud // the cloud in paths[at]; nil before the first
 }
 
 func (s *cloudSeries) ReadCloud(_ context.Context, i int) (*dataset.Cloud, error) {
@@ -51,8 +52,8 @@ func (s *cloudSeries) ReadCloud(_ context.Context, i int) (*dataset.Cloud, error
 	return c, err
 }
 
-// openClouds returns a dataset whose episode has the clouds of files, and reads the first. The files are in the order of the timestamps in their names, or else
-// of their names: then they are steps.
+// openClouds returns a dataset with one episode, which has a cloud from each file, and reads the first cloud. The files are in the order of
+// the timestamps in their names. If a name has no timestamp, they are in the order of their names and count as steps.
 func openClouds(ctx context.Context, path, form string, files []string, opt dataset.Options) (dataset.Dataset, error) {
 	times := make([]int64, len(files))
 	slices.SortFunc(files, dataset.CompareNames)
@@ -81,7 +82,7 @@ func openClouds(ctx context.Context, path, form string, files []string, opt data
 // nameTime matches the seconds since 1970 and their fraction at the end of a name: "1531883530.949", "LIDAR_TOP__1532402927647951".
 var nameTime = regexp.MustCompile(`(?:^|\D)([1-9]\d{9})[._]?(\d{0,9})$`)
 
-// timeInName returns the timestamp in the name of a file, in nanoseconds; 0 if there is none.
+// timeInName returns the timestamp in a file's name, in nanoseconds since 1970; 0 if there is none.
 func timeInName(path string) int64 {
 	m := nameTime.FindStringSubmatch(strings.TrimSuffix(dataset.BaseName(path), ".pcd")) // nuScenes has .pcd.bin
 	if m == nil {
@@ -91,7 +92,7 @@ func timeInName(path string) int64 {
 	return ns
 }
 
-// cloudFiles returns the files with points in a folder, and the format of the last.
+// cloudFiles returns the files with points in a folder, and the format of the last one; both are empty if there are none.
 func cloudFiles(ctx context.Context, folder string) (form string, files []string) {
 	entries, _ := storage.ReadDir(ctx, folder) // the folder was read before
 	for _, e := range entries {

@@ -117,7 +117,7 @@ func (c *conversion) named() error {
 	return nil
 }
 
-// which returns the range of shards that this program makes.
+// which returns the range of shards that this program makes: begin to end-1.
 func (c *conversion) which(given func(string) bool, remark func(string, ...any)) (begin, end int, err error) {
 	switch {
 	case given("shard"):
@@ -153,6 +153,7 @@ func (c *conversion) explain(err error) error {
 		extra   *convert.ExtraStreamError
 		busy    *convert.BusyError
 		program *video.ProgramError
+		format  *dataset.FormatError
 	)
 	switch {
 	case errors.As(err, &extra):
@@ -176,6 +177,10 @@ func (c *conversion) explain(err error) error {
 	case errors.As(err, &episode):
 		return &inputError{Path: episode.Input, Err: flagged{episode.Err}}
 	case errors.As(err, &nothing):
+		if nothing.First != nil && errors.As(nothing.First.Cause, &format) && format.Format == "convert" && format.Kind == dataset.ErrNotFound {
+			arg := "--" + strings.TrimPrefix(format.Msg, "observation.")
+			return &usageError{fmt.Sprintf("%s: got %s, want %s", arg, format.Got, format.Want), arg, format.Got, format.Want}
+		}
 		return &inputError{Path: strings.Join(c.in, ", "), Err: flagged{err}}
 	case errors.As(err, &path):
 		return unwritten(err)

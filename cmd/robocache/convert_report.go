@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -83,8 +84,15 @@ func (a *app) converted(all *converted) error {
 			return err
 		}
 	}
+	if r := all.Shards[0]; r.Target == "lerobot" && r.Shards == 1 {
+		fmt.Fprintf(a.Out, "statistics for training: %s; robocache doctor %s checks the dataset\n", filepath.Join(all.Output, "meta", "stats.json"), all.Output)
+	}
 	for _, s := range all.Skipped {
-		if _, err := fmt.Fprintf(a.Out, "skipped %d of %s of %s: %s\n", s.Skipped, episodes(s.Episodes), printed.Text(s.Input), printed.Text(byFlags.Replace(notetext.Text(*s.First)))); err != nil {
+		first := ""
+		if s.Skipped > 1 {
+			first = "the first: "
+		}
+		if _, err := fmt.Fprintf(a.Out, "skipped %d of %s of %s: %s%s\n", s.Skipped, episodes(s.Episodes), printed.Text(s.Input), first, printed.Text(byFlags.Replace(notetext.Text(*s.First)))); err != nil {
 			return err
 		}
 	}
@@ -101,7 +109,9 @@ var byFlags = strings.NewReplacer(
 // flagged is an error with flags for options.
 type flagged struct{ error }
 
-func (e flagged) Error() string { return byFlags.Replace(notetext.ErrorText(e.error)) }
+func (e flagged) Error() string {
+	return byFlags.Replace(strings.TrimPrefix(notetext.ErrorText(e.error), "convert: "))
+}
 
 func (e flagged) Unwrap() error { return e.error }
 
@@ -161,7 +171,7 @@ func (a *app) about(r *convert.Report) {
 				if several {
 					of = r.Inputs[e.Input].Path + ": "
 				}
-				a.Remark("skipped: %sepisode %d %s: %s", of, e.Index, e.Name, byFlags.Replace(notetext.Text(*e.Skipped)))
+				a.Remark("skipped: %s%s: %s", of, strings.TrimSpace(fmt.Sprintf("episode %d %s", e.Index, e.Name)), byFlags.Replace(notetext.Text(*e.Skipped)))
 			}
 		}
 	}

@@ -43,7 +43,7 @@ func TestConvertMakesALeRobotDataset(t *testing.T) {
 	_, again := good(t, args...)
 	assert.NotContains(t, again, "converting shard", "it is there, whole")
 	stdout, _ := good(t, "inspect", out, "--clock=capture_time")
-	for _, want := range []string{"lerobot v3.0", `tasks: "follow"`, "observation.state", "1396293888.78", "clock capture_time of frame_index, timestamp, capture_time"} {
+	for _, want := range []string{"lerobot v3.0", `tasks: "follow"`, "observation.state", "1396293888.78", "clock capture_time (--clock: also frame_index, timestamp)"} {
 		assert.Contains(t, stdout, want)
 	}
 }

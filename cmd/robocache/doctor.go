@@ -149,13 +149,16 @@ func (a *app) examine(ctx context.Context, p *physician, path string) (*doctor.R
 	}})
 }
 
-// colours are those of severities on a terminal.
+// colours has the terminal colours by severity.
 var colours = map[doctor.Severity]int{doctor.Error: cli.Red, doctor.Warning: cli.Yellow}
 
 // printFindings prints the findings as text.
 func (a *app) printFindings(r *doctor.Report) error {
 	var b strings.Builder
-	advised := map[string]bool{}
+	advised, width := map[string]bool{}, 0
+	if terminal, is := a.Out.(interface{ Width() int }); is {
+		width = terminal.Width()
+	}
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		where := ""
@@ -168,10 +171,12 @@ func (a *app) printFindings(r *doctor.Report) error {
 		if who := f.Subject(); who != "" && !strings.HasPrefix(f.Why, who) {
 			where += who + ": "
 		}
-		if err := a.Coloured(colours[f.Severity], fmt.Sprintf("%-7s", f.Severity.Noun())); err != nil {
+		severity := fmt.Sprintf("%-7s", f.Severity.Noun())
+		if err := a.Coloured(colours[f.Severity], severity); err != nil {
 			return err
 		}
-		fmt.Fprintf(&b, " %-15s %s%s\n", f.Kind, where, printed.Text(f.Why))
+		line := text.Wrap(fmt.Sprintf("%s %-15s %s%s", severity, f.Kind, where, printed.Text(f.Why)), width, 8)
+		fmt.Fprintln(&b, line[len(severity):])
 		advice := string(f.Kind) + strings.Map(func(r rune) rune { // without numbers, which differ in each finding
 			if unicode.IsDigit(r) || r == '.' {
 				return -1
@@ -180,7 +185,7 @@ func (a *app) printFindings(r *doctor.Report) error {
 		}, f.WhatToDo)
 		if !advised[advice] {
 			advised[advice] = true
-			fmt.Fprintf(&b, "        %s\n", f.WhatToDo)
+			fmt.Fprintln(&b, text.Wrap("        "+f.WhatToDo, width, 8))
 		}
 		if _, err := io.WriteString(a.Out, b.String()); err != nil {
 			return err
@@ -188,9 +193,12 @@ func (a *app) printFindings(r *doctor.Report) error {
 		b.Reset()
 	}
 	c := &r.Checked
-	fmt.Fprintf(&b, "%s in %s: %s, %s\n", text.Join(r.Tally(), 3, " and ", (*doctor.Number).String), text.Count(c.Episodes, "episode"), text.Count(c.Samples, "sample"), text.Count(c.Frames, "frame"))
+	fmt.Fprintf(&b, "%s in %s: %s, %s\n", text.Join(r.Tally(), 3, " and ", (*doctor.Number).String), text.Count(c.Episodes+c.Unread, "episode"), text.Count(c.Samples, "sample"), text.Count(c.Frames, "frame"))
 	if c.Unlisted > 0 {
 		fmt.Fprintf(&b, "%d more findings are in kinds and streams with %d listed\n", c.Unlisted, doctor.MostOfKind)
+	}
+	if out := r.Refused(); len(c.Paths) == 1 && len(out) > 0 && len(out) < c.Episodes+c.Unread {
+		fmt.Fprintf(&b, "the episodes with errors are left out by --leave-out %s\n", dataset.RangesOf(out))
 	}
 	_, err := io.WriteString(a.Out, b.String())
 	return err

@@ -57,7 +57,7 @@ func (e *outputError) Error() string { return "write " + e.Path + ": " + e.Err.E
 
 func (e *outputError) Unwrap() error { return e.Err }
 
-// cutError is a command that a signal stopped. Its results until then are written.
+// cutError reports that a signal stopped the command. Its results until then are written.
 type cutError struct {
 	When string
 	Kept string // the file to continue from, or ""
@@ -110,7 +110,7 @@ var rules = []failure.Rule{
 	failure.On(func(r *failure.Report, _ *cutError) { r.Code = failure.Other }),
 }
 
-// describe returns an error's report with its exit code.
+// describe returns the report of an error, with its exit code.
 func describe(err error) report {
 	r := report{Report: failure.Of(err, rules...)}
 	r.Kind, r.Code = string(r.Report.Code), exitCodes[r.Report.Code]
@@ -132,13 +132,14 @@ func describe(err error) report {
 	return r
 }
 
-// lacksFFmpeg reports whether an error is that ffmpeg is not installed.
+// lacksFFmpeg reports whether an error means that ffmpeg is not installed.
 func lacksFFmpeg(err error) bool {
 	var program *video.ProgramError
 	return errors.As(err, &program) && (errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist))
 }
 
-// plainText returns an error's text with the backend's flag in place of the Go function, and without the paths that were tried for a library.
+// plainText returns an error's text with the backend's flag in place of the Go function, and without the paths at which a library was
+// searched.
 func plainText(err error, text string) string {
 	var open *ops.OpenError
 	if errors.As(err, &open) {

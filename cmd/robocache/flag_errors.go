@@ -15,7 +15,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// flagOf returns the flag for an argument such as "shard_windows" or "ShardWindows", or nil. A repeatable flag has the singular name.
+// flagOf returns the flag for an argument such as "shard_windows" or "ShardWindows", or nil if there is none. A repeatable flag has the
+// singular name.
 func flagOf(f *pflag.FlagSet, arg string) *pflag.Flag {
 	var name strings.Builder
 	for i, r := range arg {
@@ -73,8 +74,8 @@ func inFlags(f *pflag.FlagSet, err error) error {
 	return e
 }
 
-// flagMessage returns the message for a flag's error. If the value is no number, the message has the value and the wanted kind, not the name
-// of a Go function.
+// flagMessage returns the message for a flag's error. If the value is no number, the message has the value and the expected kind, and no
+// name of a Go function.
 func flagMessage(err error) string {
 	var bad *pflag.InvalidValueError
 	var number *strconv.NumError

@@ -14,11 +14,11 @@ import (
 // documents is the address of the pages in docs.
 const documents = "https://github.com/robocache/robocache/blob/main/docs/"
 
-// pages are the documents of commands with one of their own.
+// pages has the names of documents by command, for commands with their own document.
 var pages = map[string]string{"doctor": "doctor", "view": "view", "plan": "plans", "convert": "convert", "stats": "statistics", "batches": "batches",
 	"pack": "batches", "train": "train", "policy": "train", "info": "gpu-node", "bench": "kernels", "tune": "gpu-node", "profile": "write-a-kernel"}
 
-// helpWidth is the width of help, columns, and flagWidth that of a flag with its value.
+// helpWidth is the width of help text in characters. flagWidth is the width of the column with a flag and its value.
 const helpWidth, flagWidth = 80, 26
 
 // topics are the headings of flags in help, in their order. A command's name and a space precede a flag with another topic in that command.
@@ -45,7 +45,7 @@ var topics = []struct {
 
 func init() { cobra.EnableCommandSorting = false } // groups have an order
 
-// topicOf returns the index of a flag's topic. It is the last one, which is general, if no topic has the flag.
+// topicOf returns the index of a flag's topic. If no topic lists the flag, it returns the index of the last topic, which is general.
 func topicOf(command, flag string) int {
 	for _, name := range []string{command + " " + flag, flag} {
 		for i, t := range topics {
@@ -89,7 +89,7 @@ func printHelp(cmd *cobra.Command, _ []string) {
 	fmt.Fprintf(w, "\n%s\n\nMore: %s%s.md\n", fold(strings.TrimSpace(cmd.Long), helpWidth), documents, cmp.Or(pages[cmd.Name()], "command-line"))
 }
 
-// words are placeholders of flags in place of types of Go.
+// words has the placeholders that help shows for flag values, by Go's type name.
 var words = map[string]string{"string": "NAME", "strings": "NAME", "stringArray": "NAME", "int": "N", "uint": "N", "ints": "N", "float": "NUMBER", "duration": "DURATION"}
 
 // flagHelp returns the lines of a flag: its name and value, then its meaning, below them if they are long.
@@ -111,7 +111,8 @@ func flagHelp(f *pflag.Flag) string {
 	return fmt.Sprintf("%-*s  %s\n", flagWidth, name, usage)
 }
 
-// fold breaks paragraphs into lines of at most width columns. Indented lines, and rows of a table, which have three spaces in a row, stay.
+// fold breaks paragraphs into lines of at most width characters. Indented lines stay, and so do table rows, which have three spaces in a
+// row.
 func fold(text string, width int) string {
 	var out []string
 	open := false // the last line can be continued

@@ -23,7 +23,8 @@ import (
 // stdin names the standard input on a command line.
 const stdin = "-"
 
-// begin checks that the outputs can be written, and gives the input a path that can be opened more than once. others are further inputs.
+// begin checks that the outputs can be written, and replaces *in by a path that can be opened more than once: see local. others are further
+// inputs, which no output may replace.
 func (a *app) begin(in *string, others []string, outputs ...output) (err error) {
 	if err := writable(append(others, *in), outputs...); err != nil {
 		return err
@@ -32,7 +33,7 @@ func (a *app) begin(in *string, others []string, outputs ...output) (err error) 
 	return err
 }
 
-// locals gives the inputs paths that can be opened more than once.
+// locals replaces each input by a path that can be opened more than once: see local.
 func (a *app) locals(inputs []string) (err error) {
 	for i := range inputs {
 		if inputs[i], err = a.local(inputs[i]); err != nil {

@@ -37,7 +37,7 @@ declares but lacks; and why anything else is no stream. PATH is a file, a folder
 pipe: docs/command-line.md lists the formats. Of a dataset of several episodes the streams are
 summed over all, or are those of --episode N.`,
 		Example: "  robocache inspect flight.ulg\n  robocache inspect flight.ulg --columns\n  robocache inspect flight.ulg --plot flight.png\n  robocache inspect demos/ --episode 3\n  robocache inspect flight.ulg --json | jq '.streams[].name'",
-		Args:    takes(1, 1, "inspect takes one file"),
+		Args:    takes(1, 1, "inspect takes one file or folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in.path, in.episode = args[0], int(episode)
 			return a.inspect(cmd.Context(), &in)

@@ -177,5 +177,5 @@ func TestInspectNamesAFewOfManyClocks(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "many.csv")
 	require.NoError(t, os.WriteFile(path, []byte("1,2,3\n2,3,4\n3,4,5\n"), 0o600))
 	stdout, _ := good(t, "inspect", path)
-	assert.Contains(t, stdout, "many, csv: 1 stream, clock steps of steps, 0 [s], 0 [ms], 0 [us], 0 [ns], 1 [s], 1 [ms], 1 [us] and 5 more\n")
+	assert.Contains(t, stdout, "many, csv: 1 stream, clock steps (--clock: also 0 [s], 0 [ms], 0 [us], 0 [ns], 1 [s], 1 [ms], 1 [us] and 5 more)\n")
 }

@@ -77,7 +77,7 @@ func writePassedOver(w io.Writer, e explained) {
 	}
 }
 
-// chosenBy returns the origin of a launch's shape: the kernel, the table or the heuristic.
+// chosenBy returns the origin of a launch's shape: "the kernel" if it has only one, else "table" or "heuristic".
 func chosenBy(l cuda.Launch) string {
 	switch {
 	case l.Key == "":

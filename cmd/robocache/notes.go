@@ -7,16 +7,16 @@ import (
 	"github.com/robocache/robocache/dataset/notetext"
 )
 
-// noteList is a report's list notes, with the lines for standard error.
+// noteList is the list "notes" of a JSON report, with the lines for standard error.
 type noteList struct {
 	Entries []notetext.EpisodeEntry `json:"notes"`
-	lines   []string                // that are not printed yet
+	lines   []string                // lines that are not printed yet
 }
 
 // newNotes returns a list that is empty, not null, in JSON.
 func newNotes() noteList { return noteList{Entries: []notetext.EpisodeEntry{}} }
 
-// add adds notes, and the lines in which people read them.
+// add adds notes, and their lines for standard error.
 func (l *noteList) add(entries []notetext.EpisodeEntry, lines ...string) {
 	l.Entries, l.lines = append(l.Entries, entries...), append(l.lines, lines...)
 }

@@ -25,10 +25,10 @@ func TestSamplesThatAreNotFiniteAreCountedAndSaid(t *testing.T) {
 		counts              []float64
 		flags               []string
 	}{
-		{streams, "resample", "stream a: 2 of 3 samples are not finite, and are resampled as they are: valid", []float64{2, 0}, []string{"--hz=2"}},
-		{streams, "fuse", "stream a: 2 of 3 samples are not finite, and are resampled as they are: valid", []float64{2, 0}, []string{"--hz=2"}},
+		{streams, "resample", "stream a: 2 of 3 samples have a NaN or infinite value, and are resampled as they are: valid", []float64{2, 0}, []string{"--hz=2"}},
+		{streams, "fuse", "stream a: 2 of 3 samples have a NaN or infinite value, and are resampled as they are: valid", []float64{2, 0}, []string{"--hz=2"}},
 		{streams, "resample", "", []float64{0}, []string{"--hz=2", "--stream=b"}},
-		{batch, "resample", "stream values: 1 of 5 samples are not finite, and are resampled as they are: valid", []float64{1}, nil},
+		{batch, "resample", "stream values: 1 of 5 samples have a NaN or infinite value, and are resampled as they are: valid", []float64{1}, nil},
 	} {
 		args := append([]string{c.command, c.in, "-o", filepath.Join(t.TempDir(), "o.npz"), "--backend=cpu"}, c.flags...)
 		stdout, _ := good(t, append(args, "--json")...)

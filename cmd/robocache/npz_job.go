@@ -192,7 +192,7 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 	return res, nil
 }
 
-// unfinite counts the samples that are not finite among a row's first n.
+// unfinite returns how many of a row's first n samples have a NaN or infinite value.
 func (j *npzJob) unfinite(row, n int) (int, error) {
 	values, err := j.values, error(nil)
 	if values.Rank() == 3 {

@@ -41,8 +41,8 @@ type output struct {
 	folder     bool
 }
 
-// writable checks before the work that outputs can be written, and that they replace neither an input nor each other: no output is an input, lies below
-// one, or contains one. It makes no folder.
+// writable returns an error, before the work begins, if an output cannot be written, or if it would replace an input or another output: it
+// may not be an input, lie below one, or contain one. It makes no folder.
 func writable(inputs []string, outputs ...output) error {
 	for i, o := range outputs {
 		if o.path == "" {
@@ -90,7 +90,8 @@ func datasetOf(path string) string {
 	return path
 }
 
-// alone locks an output against other runs of the command.
+// alone locks an output against other runs of the command, and returns the function that unlocks it. If another run has the lock, it
+// returns an error.
 func alone(path, command string) (unlock func(), err error) {
 	at := filepath.Clean(path)
 	unlock, err = atomicfile.Lock(filepath.Join(filepath.Dir(at), "."+filepath.Base(at)+"."+command+".lock"))
@@ -143,8 +144,8 @@ func inMessages(e *dataset.Episode, encoding mcap.Encoding) func(io.Writer) erro
 	}
 }
 
-// save writes the output and, if plot is set, the picture. Both files are complete and the report is printed before the files get their
-// names.
+// save writes the output and, if plot is set, the picture, under temporary names. It renames them after both are complete and the report
+// is printed. If an error occurs before that, neither file appears.
 func save(in, out, plot string, fill func(io.Writer) error, draw func(io.Writer) error, report func() error) error {
 	var files []atomicfile.Output
 	if plot != "" {

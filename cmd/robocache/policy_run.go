@@ -189,7 +189,7 @@ func (w *actor) compare(ctx context.Context, numbers []int) error {
 	}))
 }
 
-// tell stores the skill on episodes that the policy was trained on, or on others.
+// tell stores an evaluation in the report: as Seen if its episodes were used in training, else as Skill.
 func (w *actor) tell(e *policy.Evaluation) {
 	if len(e.Episodes) > 0 && slices.Contains(w.out.Trained, e.Episodes[0]) {
 		w.out.SeenBy, w.out.Seen = e, skillOf(e)
@@ -198,7 +198,7 @@ func (w *actor) tell(e *policy.Evaluation) {
 	}
 }
 
-// keep writes the predictions.
+// keep writes the predictions to the file of -o.
 func (w *actor) keep(p *predictions) error {
 	c := w.policy.Config()
 	n, chunk, columns := len(p.anchors), c.Recipe.Chunk, len(c.Targets)
@@ -231,8 +231,8 @@ func (w *actor) keep(p *predictions) error {
 	}))
 }
 
-// play feeds the episode's samples to a runner in time order, and predicts at each tick of --hz. If live is true it runs in
-// the episode's own time, else as fast as possible.
+// play feeds the episode's samples to a runner in time order, and predicts at each tick of --hz. If live is true, it runs at the speed of
+// the recording, else as fast as possible.
 func (w *actor) play(ctx context.Context, e *dataset.Episode, number int, live bool) (err error) {
 	streams, err := w.policy.LiveStreams(e)
 	if err != nil {
@@ -326,11 +326,7 @@ func (w *actor) write() error {
 		writeSkills(&b, o.Evaluation, nil, nil)
 	}
 	if o.SeenBy != nil {
-		var list []string
-		for _, s := range o.SeenBy.Skills {
-			list = append(list, fmt.Sprintf("%.3f", s.Skill))
-		}
-		fmt.Fprintf(&b, "it was trained on %s: skill there, %s, means nothing\n", numbered(o.SeenBy.Episodes), strings.Join(list, ", "))
+		fmt.Fprintf(&b, "it was trained on %s, so its skill there is only in --json\n", numbered(o.SeenBy.Episodes))
 	}
 	if e := cmp.Or(o.Evaluation, o.SeenBy); e != nil && w.columns {
 		writeColumns(&b, e)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/align/suggest"
 	"github.com/robocache/robocache/dataset"
 	_ "github.com/robocache/robocache/dataset/all" // registers the formats
 	"github.com/robocache/robocache/dataset/notetext"
@@ -17,6 +18,7 @@ import (
 	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/memory"
+	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/robocache/robocache/viz"
@@ -29,10 +31,12 @@ type recording struct {
 	episode *dataset.Episode
 	plan    align.Plan
 	used    []string // arrays of an .npz file that are used
-	ignored []string // and the other arrays
+	ignored []string // the arrays that are not used
 	notes   noteList
 	fused   *align.Fused
 	apart   *align.Resampled
+	info    dataset.Info
+	drawn   []align.Aligned // in the figure
 }
 
 func loadRecording(r *request) (*work, error) {
@@ -48,18 +52,17 @@ func loadRecording(r *request) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &recording{path: r.in, form: d.Format(), episode: e, plan: plan}
-	if r.reading.Rate > 0 && d.Info().RateFrom != "caller" {
+	j := &recording{path: r.in, form: d.Format(), episode: e, plan: plan, info: d.Info()}
+	if r.reading.Rate > 0 && j.info.RateFrom != "caller" {
 		j.notes.remark("rate-unused", "rate has no effect: it is for recordings that have no times and no rate")
 	}
-	info := d.Info()
-	if list := inspection.Problems(info.Notes); len(list) > 0 {
+	if list := inspection.Problems(j.info.Notes); len(list) > 0 {
 		j.notes.remark("problems", "problems of the dataset, which robocache inspect lists: %d, the first: %s: %s", len(list), list[0].Where, list[0].What)
 	}
 	return &work{j}, d.Close()
 }
 
-// loadStreams reads an archive with streams.
+// loadStreams reads an archive with streams for resample or fuse. If it has no usable stream, the error names the reasons.
 func loadStreams(r *request) (_ *work, err error) {
 	defer dataset.Watched(r.in, &err)()
 	file, err := npz.Open(r.in)
@@ -172,6 +175,9 @@ func (j *recording) run(r *request, device *ops.Device) (*result, error) {
 		res.Notes = append(res.Notes, j.episode.Notes.Of(dataset.ClassLeftOut)...)
 	}
 	res.NoteUnfinite()
+	if r.plot != "" {
+		j.rank(r)
+	}
 	res.noteList = j.notes
 	return res, nil
 }
@@ -241,7 +247,7 @@ func (j *recording) damaged(err error) error {
 	return err
 }
 
-// array returns the archive's array that a stream's error is about.
+// array returns the name of the archive's array that a stream's error is about.
 func (j *recording) array(e *align.StreamError) string {
 	name := cmp.Or(e.Arg, ops.Argument(e))
 	switch name[strings.LastIndexByte(name, '.')+1:] {
@@ -273,13 +279,37 @@ func (j *recording) arrays(w arrayfile.Writer) error {
 	return j.apart.WriteArrays(w)
 }
 
-func (j *recording) panels() ([]viz.Panel, error) {
-	var streams []align.Aligned
+// mostPanels is the largest number of streams in a figure if a command names none.
+const mostPanels = 12
+
+// rank orders the streams of the figure as a plan for the episode takes them, so that constant ones come last, and keeps the first mostPanels.
+// Streams that the command or its plan names are all drawn, in their order.
+func (j *recording) rank(r *request) {
 	if j.fused != nil {
-		streams = j.fused.Streams
+		j.drawn = j.fused.Streams
 	} else {
-		streams = j.apart.Streams
+		j.drawn = j.apart.Streams
 	}
+	if len(r.streams) > 0 || r.planFile != "" {
+		return
+	}
+	order := suggest.Rank(j.episode, &j.info)
+	j.drawn = slices.Clone(j.drawn)
+	slices.SortStableFunc(j.drawn, func(a, b align.Aligned) int {
+		return cmp.Compare(slices.Index(order, a.Name), slices.Index(order, b.Name))
+	})
+	if n := len(j.drawn); n > mostPanels {
+		var names []string
+		for _, s := range j.drawn[mostPanels:] {
+			names = append(names, s.Name)
+		}
+		j.drawn = j.drawn[:mostPanels]
+		j.notes.remark("streams-undrawn", "the figure shows %d of %d streams (--stream chooses), without %s", mostPanels, n, text.List(names, 12))
+	}
+}
+
+func (j *recording) panels() ([]viz.Panel, error) {
+	streams := j.drawn
 	need := 0.0 // viz draws float64
 	for i := range streams {
 		need += 8 * float64(streams[i].Len()+streams[i].Recorded.Len()) * float64(len(streams[i].Columns)+1)

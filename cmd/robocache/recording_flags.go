@@ -41,10 +41,12 @@ func (r rangesFlag) Set(text string) error {
 	return err
 }
 
-// selectionFlags adds the flags that select episodes.
-func selectionFlags(f *pflag.FlagSet, to *dataset.Selection) {
+// selectionFlags adds the flags that select episodes, and completes their numbers.
+func selectionFlags(cmd *cobra.Command, to *dataset.Selection) {
+	f := cmd.Flags()
 	f.Var(rangesFlag{&to.Take}, "episodes", "the episodes to take, by the dataset's own numbers, such as 0-9,12")
 	f.Var(rangesFlag{&to.Leave}, "leave-out", "the episodes to leave out, such as 3,7")
+	completeEpisodes(cmd, "episodes", "leave-out")
 }
 
 // definitionsFlag adds the flag for message definitions, because recordings may lack theirs.
@@ -52,7 +54,8 @@ func definitionsFlag(f *pflag.FlagSet, list *[]string) {
 	f.StringArrayVar(list, "msg-path", nil, "a `FOLDER` or file with message definitions (.msg, .idl), for recordings that lack some; repeatable")
 }
 
-// takesRecordings completes a command's arguments with recordings, and finds recordings by their ids on the Hub. first is the first argument that is one.
+// takesRecordings registers completions with recordings for a command's arguments. Before the command runs, the arguments from index first
+// on are replaced by the paths of local copies if they are dataset ids on the Hub.
 func takesRecordings(cmd *cobra.Command, first int) {
 	if cmd.ValidArgsFunction == nil {
 		cmd.ValidArgsFunction = recordingFiles
@@ -110,7 +113,7 @@ func (e episodeFlag) place(d dataset.Dataset, path string) (int, error) {
 	return at, nil
 }
 
-// of returns the episode with the given number, or the dataset's only episode.
+// of returns the episode with the given number, or the dataset's only episode if no number is given. If there are several, it is an error.
 func (e episodeFlag) of(ctx context.Context, d dataset.Dataset, path string) (*dataset.Episode, error) {
 	info, n := d.Info(), d.Len()
 	at, err := e.place(d, path)

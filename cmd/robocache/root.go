@@ -43,7 +43,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	})
 }
 
-// fail prints an error, and the usage if that was wrong. It returns the exit code.
+// fail prints an error, and the usage if the command line was wrong. It returns the exit code.
 func (a *app) fail(err error, json bool, usage func()) int {
 	report := describe(err)
 	// The arguments are searched, because the parser may have stopped before --json.

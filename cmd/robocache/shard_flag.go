@@ -89,7 +89,7 @@ func shardsOf(count int, getenv func(string) string) (begin, end int, from strin
 	return begin, end, from, nil
 }
 
-// slurmIndex returns a task's index in its array, from 0.
+// slurmIndex returns the index of the task with an id in its Slurm array, from 0.
 func slurmIndex(getenv func(string) string, id int) (int, error) {
 	least, step := 0, 1
 	var err error

@@ -39,7 +39,7 @@ type statistics struct {
 	absent, problems dataset.Notes // about the whole dataset, after it is read
 }
 
-// computed is the stats report.
+// computed is the report of the command stats.
 type computed struct {
 	Input  []string `json:"input"`
 	Output string   `json:"output,omitempty"`
@@ -96,7 +96,7 @@ again with --after MERGED, and merge again, until stats prints that they are com
 	f.BoolVar(&s.merge, "merge", false, "join states of shards instead of reading a dataset")
 	f.BoolVar(&s.quantless, "no-quantiles", false, "leave the quantiles out, which need other passes")
 	f.BoolVar(&s.read.Strict, "strict", false, "refuse broken data")
-	selectionFlags(f, &s.read.Episodes)
+	selectionFlags(cmd, &s.read.Episodes)
 	readingFlags(f, &s.read)
 	complete(cmd, "to", func() []string { return stats.Forms })
 	files(cmd, map[string]string{"plan": "yaml", "plot": "png"})
@@ -225,7 +225,7 @@ func (a *app) merged(s *statistics) (*stats.State, error) {
 	return all, nil
 }
 
-// collected returns a dataset's state after all passes, or a shard's state after one.
+// collected returns a dataset's state (unfinished statistics) after all passes, or a shard's state after one.
 func (a *app) collected(s *statistics) (*stats.State, error) {
 	path, err := a.local(s.paths[0])
 	if err != nil {

@@ -23,7 +23,7 @@ func TestStatsWritesTheFilesOfProjects(t *testing.T) {
 		out := filepath.Join(dir, form+".json")
 		stdout, _ := good(t, "stats", g1, "--to", form, "-o", out, "--plot", out+".png", "--json")
 		checkKeys(t, stdout, reflect.TypeFor[computed]())
-		picture, err := os.Open(filepath.Join(dir, form+".png"))
+		picture, err := os.Open(out + ".png")
 		require.NoError(t, err)
 		_, err = png.Decode(picture)
 		require.NoError(t, err)

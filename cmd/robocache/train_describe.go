@@ -80,7 +80,7 @@ func (w *trainer) describe(tr *policy.Trainer, store *store.Store) error {
 		for _, y := range list {
 			names = append(names, fmt.Sprintf("%s (%.3g)", y.Name, y.Std))
 		}
-		w.remark("action-still", "%d of %s of the action hardly vary, and are measured by more than their standard deviation: %s; --floor sets by what",
+		w.remark("action-still", "%d of %s of the action hardly vary, so errors in them are divided by the floor and not by the standard deviation: %s; --floor STD sets it",
 			len(list), text.Count(len(c.Targets), "column"), text.List(names, 4))
 	}
 	if o.Recipe.WarmUp >= o.Recipe.Steps {

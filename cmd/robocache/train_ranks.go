@@ -57,13 +57,13 @@ func (a *app) join(ctx context.Context, t *training) (*ranks.Group, error) {
 	return all, err
 }
 
-// turn is the next step for all programs.
+// turn is the next action of all programs that train together: whether to end, whether to save first, and how many steps to train.
 type turn struct {
 	Steps     int
 	Save, End bool
 }
 
-// agree returns the next turn for all programs: rank 0's turn, which ends if any program ends.
+// agree exchanges turns with all programs, and returns the common turn: rank 0's, but the end if any program ends.
 func (w *trainer) agree(ctx context.Context, t turn) (turn, error) {
 	if w.ranks == nil {
 		return t, nil
@@ -114,7 +114,8 @@ func (w *trainer) devicesOfAll(ctx context.Context) error {
 	return nil
 }
 
-// meetingPoint returns the socket's path: in the user's own folder, named by the launch, the dataset and the output.
+// meetingPoint returns the path of the socket at which the programs join. It lies in the user's own temporary folder. Its name is a hash of
+// the launch, the dataset and the output, so that only programs in one training meet.
 func (t *training) meetingPoint() (string, error) {
 	out, err := filepath.Abs(t.out)
 	if err != nil {

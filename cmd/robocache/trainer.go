@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/robocache/robocache/internal/schema"
@@ -12,7 +13,8 @@ import (
 	"github.com/robocache/robocache/policy"
 )
 
-// run trains, evaluates and writes the results.
+// run trains the policy, evaluates it on held-out episodes, and writes the checkpoint and the report. If a signal ends the training, it
+// writes the checkpoint and returns a *cutError.
 func (w *trainer) run(ctx context.Context, tr *policy.Trainer, store *store.Store) error {
 	if w.anew {
 		w.remark("no-checkpoint", "--resume: there is no checkpoint in %s, training begins with the first step", w.training.out)
@@ -52,7 +54,7 @@ func (w *trainer) run(ctx context.Context, tr *policy.Trainer, store *store.Stor
 	return w.write()
 }
 
-// ended prints that a signal stopped the training.
+// ended prints that a signal stopped the training, and returns the *cutError.
 func (w *trainer) ended(tr *policy.Trainer) error {
 	cut := &cutError{When: fmt.Sprintf("after step %d", tr.Steps()), Kept: w.training.out}
 	if w.app.JSON {
@@ -113,7 +115,7 @@ func (w *trainer) write() error {
 		writeSkills(&b, o.Evaluation, o.Ridge, o.Mean)
 	}
 	if o.Output != "" {
-		fmt.Fprintf(&b, "wrote %s\n", o.Output)
+		fmt.Fprintf(&b, "wrote %s, the losses in %s\n", o.Output, filepath.Join(o.Output, lossPicture))
 	}
 	_, err := w.app.Out.Write(b.Bytes())
 	return err

@@ -136,17 +136,17 @@ type trained struct {
 	Recipe     policy.Recipe        `json:"recipe"`
 	Parameters int                  `json:"parameters"`
 	MFLOP      float64              `json:"mflop_per_step"`
-	Episodes   int                  `json:"episodes"` // used for training
+	Episodes   int                  `json:"episodes"` // number of episodes used for training
 	Windows    int                  `json:"windows"`
 	HoldOut    []int                `json:"hold_out"`
-	LeaveOut   []int                `json:"leave_out"` // given by option
+	LeaveOut   []int                `json:"leave_out"` // numbers of episodes left out by the option
 	Steps      int                  `json:"steps"`     // including the steps of a resumed checkpoint
 	Loss       float64              `json:"loss"`      // mean over the latest steps
 	Seconds    float64              `json:"seconds"`
 	Speed      float64              `json:"steps_per_second"`
 	Skill      map[string]float64   `json:"skill"` // by horizon in ticks; empty without held-out episodes
 	RidgeSkill map[string]float64   `json:"ridge_skill"`
-	MeanSkill  map[string]float64   `json:"mean_skill"` // of the mean action
+	MeanSkill  map[string]float64   `json:"mean_skill"` // skill of always predicting the mean action
 	Evaluation *policy.Evaluation   `json:"evaluation,omitempty"`
 	Ridge      *policy.Evaluation   `json:"ridge,omitempty"`
 	Mean       *policy.Evaluation   `json:"mean,omitempty"`
@@ -156,7 +156,7 @@ type trained struct {
 	noteList
 }
 
-// seen is a stream of the policy.
+// seen describes an input or output stream of the policy in the report.
 type seen struct {
 	Stream  string `json:"stream"`
 	Columns int    `json:"columns"`
@@ -195,5 +195,5 @@ func (w *trainer) line(name schema.Name, v any) error {
 // lossPicture is the file with the loss curve in a checkpoint.
 const lossPicture = "loss.png"
 
-// lossUnit is its unit, because actions are normalised by their standard deviations.
+// lossUnit is the loss curve's unit. Errors count in standard deviations, because actions are normalised by them.
 const lossUnit = "MSE (squared standard deviations)"

@@ -164,6 +164,10 @@ func TestFigureOfALogIsAnImage(t *testing.T) {
 	config, err := png.DecodeConfig(file)
 	require.NoError(t, err)
 	assert.Equal(t, 1200, config.Width)
+	_, stderr := good(t, "resample", flight, "-o", filepath.Join(dir, "o.npz"), "--plot", picture, "--hz=5")
+	_, out, _ := strings.Cut(stderr, "the figure shows 12 of 65 streams (--stream chooses), without ")
+	assert.Contains(t, out, " more")
+	assert.NotContains(t, out, "actuator_controls_0", "the action, which a plan takes first")
 }
 
 func TestWhatIsWholeOfATruncatedLogIsKept(t *testing.T) {

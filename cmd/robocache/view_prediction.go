@@ -8,8 +8,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// readPredictions returns the predictions in a file of robocache policy -o as one stream for each episode, by number. The chunks of an episode follow each
-// other, as a robot would play them: the next one begins where one has ended.
+// readPredictions returns the predictions in a file from `robocache policy -o`, as a stream for each episode, by episode number. The chunks
+// of an episode (the actions from one prediction) follow each other as a robot would play them: each begins at the end of the one before.
 func readPredictions(path string) (streams map[int][]dataset.Stream, err error) {
 	defer dataset.Watched(path, &err)()
 	file, err := npz.Open(path)
@@ -72,7 +72,7 @@ func readPredictions(path string) (streams map[int][]dataset.Stream, err error) 
 	return streams, nil
 }
 
-// arrayOf returns the elements of an array, and appends the error of reading it.
+// arrayOf returns the elements of an archive's array. If reading fails, it returns nil and appends the error to errs.
 func arrayOf[T any](file *npz.File, name string, elements func(*tensor.Tensor) ([]T, error), errs *[]error) (list []T) {
 	t, err := file.Tensor(name)
 	if err == nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/robocache/robocache/viz"
 )
 
-// voxelJob is a cloud with its voxels.
+// voxelJob is a cloud with the voxels that were computed from it.
 type voxelJob struct {
 	request *voxelRequest
 	cloud   *cloud

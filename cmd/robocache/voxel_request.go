@@ -20,8 +20,8 @@ type voxelRequest struct {
 	backend       string
 	columns       []string
 	stream        string      // for a recording
-	one           episodeFlag // a cloud of the stream; -1 for all
-	episode       episodeFlag // of a dataset; -1 if it is not given
+	one           episodeFlag // number of a cloud in the stream; -1 for all
+	episode       episodeFlag // an episode's number in a dataset; -1 if it is not given
 	reading       dataset.Options
 	size, lo, hi  vecFlag
 	form          cli.Choice[voxelForm]
@@ -33,7 +33,7 @@ type voxelRequest struct {
 	empty         cli.FillFlag
 }
 
-// options checks the command line without the input, and returns the operation's options.
+// options checks the command line without the input, and returns the operation's options. An invalid flag is a usage error.
 func (r *voxelRequest) options() (ops.VoxelizeOptions, error) {
 	none := ops.VoxelizeOptions{}
 	if err := checkFiles(r.out, r.plot, r.backend, ".npz"); err != nil {
@@ -121,7 +121,8 @@ func (r *voxelRequest) options() (ops.VoxelizeOptions, error) {
 	return o, nil
 }
 
-// grid returns the grid, and whether its bounds come from the points. It checks that there is room for it.
+// grid returns the grid for a cloud; derived is true if its bounds come from the points. If the memory cannot hold the grid, it returns an
+// error, which names strays if these are the cause.
 func (r *voxelRequest) grid(c *cloud, o ops.VoxelizeOptions) (g ops.VoxelGrid, derived bool, err error) {
 	g.Size, g.Min, g.Max = r.size.value, r.lo.value, r.hi.value
 	if r.lo.set && r.hi.set {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// cache keeps the records of recently read chunks.
+// cache keeps the uncompressed records of recently read chunks in memory.
 type cache struct {
 	log  *fileLog
 	mu   sync.Mutex // may be locked under that of one of the list, not around it

@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// compressor returns b compressed, good until it is called again.
+// compressor returns b compressed. The result is valid until the next call.
 type compressor func(b []byte) ([]byte, error)
 
 // name returns the compression's name in chunks.

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// maxChunk is the most bytes that a chunk may have, compressed or not.
+	// maxChunk is the maximum size of a chunk in bytes, both compressed and uncompressed.
 	maxChunk = 1 << 30
 	// zstdBlock is the largest output of a zstd block, and lz4Ratio the largest output per byte of lz4.
 	zstdBlock = 128 << 10
@@ -29,17 +29,18 @@ const (
 var zstdDecoder = sync.OnceValue(func() *zstd.Decoder {
 	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxMemory(maxChunk))
 	if err != nil {
-		panic(err) // of options that are always the same
+		panic(err) // cannot fail, because the options are constant
 	}
 	return d
 })
 
 var lz4Readers = sync.Pool{New: func() any { return lz4.NewReader(nil) }}
 
-// buffers are of chunks that were read.
+// buffers is a pool of memory for chunks that are read, and for their records.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// grown returns a buffer of n bytes in the room of b, if that does. A new one has some more, so that chunks that are each a little larger share it.
+// grown returns n bytes in the memory of b. If b is too small, it gets new memory with an eighth more, so that slightly larger chunks fit
+// later.
 func grown(b *[]byte, n int) []byte {
 	if cap(*b) < n {
 		*b = make([]byte, n+n/8)
@@ -48,8 +49,8 @@ func grown(b *[]byte, n int) []byte {
 	return *b
 }
 
-// uncompress returns the records of a chunk that begins at byte at of the file; it uses the memory of into if they are compressed.
-// If the chunk is cut, and Records is incomplete, it returns the available bytes, and cannot verify their CRC.
+// uncompress returns the records of a chunk that begins at byte at of the file. If they are compressed, they are written to into. If cut is
+// set, Records is incomplete: it returns the available bytes, without verifying their CRC. A damaged chunk is a *dataset.FormatError.
 func (k *Chunk) uncompress(into *[]byte, at int64, cut bool) ([]byte, error) {
 	bad := func(kind error, msg, got, want string, err error) ([]byte, error) {
 		return nil, &dataset.FormatError{Format: "mcap", Offset: at, Kind: kind, Msg: "Chunk: " + msg, Got: got, Want: want, Err: err}

@@ -43,7 +43,7 @@ const (
 	maskSuffix     = ".valid"
 )
 
-// writtenColumn is a dataset.Column as a channel's metadata has it.
+// writtenColumn is a dataset.Column in the JSON of a channel's metadata.
 type writtenColumn struct {
 	Name     string `json:"name"`
 	Type     string `json:"type,omitempty"`
@@ -51,7 +51,7 @@ type writtenColumn struct {
 	Rotation string `json:"rotation,omitempty"`
 }
 
-// track is a stream that is being written.
+// track is a stream while its messages are written.
 type track struct {
 	channel uint16
 	number  int // of all tracks
@@ -62,7 +62,7 @@ type track struct {
 	encode func(ctx context.Context, b []byte, i int) ([]byte, error)
 }
 
-// sample returns the next sample's number and time.
+// sample returns the index and the time, ns, of the next sample.
 func (t *track) sample() (int, int64) {
 	i := t.next
 	if t.order != nil {
@@ -71,7 +71,7 @@ func (t *track) sample() (int, int64) {
 	return i, t.times[i]
 }
 
-// tracks are a heap by time, then number.
+// tracks is a heap of streams, by the time of their next sample, then by number.
 type tracks []*track
 
 func (h tracks) Len() int { return len(h) }
@@ -218,7 +218,7 @@ func (w *Writer) tracks(e *dataset.Episode, encoding Encoding) (list []*track, e
 	return list, nil
 }
 
-// columnsText returns columns as a channel's metadata has them.
+// columnsText returns columns as JSON for a channel's metadata.
 func columnsText(columns []dataset.Column) (string, error) {
 	list := make([]writtenColumn, len(columns))
 	for i, c := range columns {
@@ -228,7 +228,8 @@ func columnsText(columns []dataset.Column) (string, error) {
 	return string(b), err
 }
 
-// restore gives the streams of channels that an episode was written to the columns and the dtype that they had, and the episode its attributes.
+// restore sets the original columns and dtypes of streams that Writer.Episode wrote, and the episode's attributes, from the file's
+// metadata.
 func (l *fileLog) restore(e *dataset.Episode) error {
 	streams := map[string]*dataset.Stream{}
 	for i := range e.Streams {
@@ -273,7 +274,7 @@ func (l *fileLog) restore(e *dataset.Episode) error {
 	return nil
 }
 
-// narrow makes float32 of a stream's values, which came from texts of float32.
+// narrow converts a stream's values to float32, because JSON text was decoded to float64 although float32 numbers were written.
 func narrow(s *dataset.Stream) error {
 	data, err := tensor.Data[float64](s.Values)
 	if err != nil {

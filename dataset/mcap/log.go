@@ -16,7 +16,7 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// fileLog is the messages of a file, which is mcaplog.Log to other packages.
+// fileLog reads the messages of a file. It implements mcaplog.Log.
 type fileLog struct {
 	Header      Header
 	Metadata    []*Metadata
@@ -25,16 +25,16 @@ type fileLog struct {
 
 	file    storage.File
 	path    string
-	whole   bool // it has its footer
+	whole   bool // the file has a footer
 	parts   []part
-	counts  []atomic.Uint64 // of each part's messages, once it was read
+	counts  []atomic.Uint64 // number of messages in each part, after it was read
 	indexed map[uint16]int  // messages by channel id, counted in the message indexes that were read
 	tooLong dataset.Notes
 	cache   cache
 	names   names
 }
 
-// newLog is mcaplog.Open.
+// newLog opens a file's log: see mcaplog.Open.
 func newLog(ctx context.Context, file storage.File, path string, damage *dataset.Notes) (*fileLog, error) {
 	l := &fileLog{file: file, path: path, indexed: map[uint16]int{}}
 	l.names.log, l.cache.log, l.cache.most = l, l, 16<<20
@@ -96,7 +96,8 @@ func checkMagic(b []byte) error {
 	return broken(dataset.ErrCorrupt, 0, "magic", fmt.Sprintf("%q", b), fmt.Sprintf("%q", Magic))
 }
 
-// header reads the first record, and returns where the next is.
+// header reads the Header record, and returns the offset of the next record. If the first record is no Header, it returns that record's
+// own offset.
 func (w *walker) header() (int64, error) {
 	at := int64(len(Magic))
 	head, err := w.bytes(at, headSize)
@@ -105,7 +106,7 @@ func (w *walker) header() (int64, error) {
 	}
 	op, n := recordHead(head)
 	if op != OpHeader || n > maxSaid || at+headSize+int64(n) > w.file.Size() {
-		return at, nil // the walk finds out its type
+		return at, nil // walk reads it as an ordinary record
 	}
 	b, err := w.bytes(at, headSize+int(n))
 	if err != nil {
@@ -118,7 +119,8 @@ func (w *walker) header() (int64, error) {
 	return at + int64(len(b)), nil
 }
 
-// readSummary keeps the content of the summary. It returns the parts of the file that the summary covers, and whether it is right.
+// readSummary reads the summary's schemas, channels, statistics and chunk indexes. It returns the byte ranges of the file that the
+// indexes cover, and whether the summary is valid. An invalid one is counted as damage, and leaves nothing.
 func (w *walker) readSummary(footerAt int64, f *Footer) ([]span, bool, error) {
 	l := w.log
 	var chunks []*ChunkIndex
@@ -149,7 +151,7 @@ func (w *walker) readSummary(footerAt int64, f *Footer) ([]span, bool, error) {
 	return spans, true, err
 }
 
-// named puts the path into an error of the format.
+// named adds the path to an error. A closed file becomes dataset.ErrClosed.
 func (l *fileLog) named(err error) error {
 	err = dataset.InFile(err, l.path)
 	if errors.Is(err, fs.ErrClosed) {
@@ -158,7 +160,7 @@ func (l *fileLog) named(err error) error {
 	return err
 }
 
-// Note returns a value of the first metadata of a name.
+// Note returns the value of a key in the first metadata record with a name; "" if there is none.
 func (l *fileLog) Note(name, key string) string {
 	for _, m := range l.Metadata {
 		if m.Name == name {
@@ -186,7 +188,7 @@ func (l *fileLog) Count(channel int) int {
 	return l.indexed[id]
 }
 
-// count returns how many messages there are in the parts that were read.
+// count returns the number of messages in the parts that were read.
 func (l *fileLog) count() (n uint64) {
 	for i := range l.counts {
 		n += l.counts[i].Load()
@@ -194,10 +196,11 @@ func (l *fileLog) count() (n uint64) {
 	return n
 }
 
-// Parts returns how many there are.
+// Parts returns the number of parts.
 func (l *fileLog) Parts() int { return len(l.parts) }
 
-// records reads the schemas, channels and messages of a part, in the rooms where they fit.
+// records returns the records of a part: schemas, channels and messages. file is the memory for the bytes as stored, room for the
+// uncompressed ones. The result is valid until either is used again. A damaged part is a *dataset.FormatError.
 func (l *fileLog) records(ctx context.Context, p part, file, room *[]byte) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -225,7 +228,7 @@ func (l *fileLog) records(ctx context.Context, p part, file, room *[]byte) ([]by
 	return k.uncompress(room, p.at, false)
 }
 
-// whatIsLeft returns the records of a chunk that is cut.
+// whatIsLeft returns the available records of a chunk that the end of the file cuts.
 func (k *Chunk) whatIsLeft(body []byte, room *[]byte, at int64) ([]byte, error) {
 	c := cursor{b: body, at: at + headSize, op: OpChunk}
 	k.StartTime, k.EndTime, k.UncompressedSize = c.u64("message start time"), c.u64("message end time"), c.u64("uncompressed size")
@@ -244,11 +247,11 @@ type reading struct {
 	part   int
 	damage *dataset.Notes
 	defs   *defs
-	local  []int32 // the channel of each id, from 1; 0 where none was looked for yet
+	local  []int32 // by channel id: the channel's number plus 1; 0 if it was not searched yet
 	count  int     // messages that were used
 }
 
-// Each calls use for each message of a part, in its order.
+// Each calls use for each message in a part, in file order. Damaged records are counted in damage, and are no error.
 func (l *fileLog) Each(ctx context.Context, number int, damage *dataset.Notes, use func(m topics.Message) error) error {
 	return l.named(l.each(ctx, number, damage, use))
 }
@@ -277,7 +280,7 @@ func (l *fileLog) each(ctx context.Context, number int, damage *dataset.Notes, u
 	return err
 }
 
-// add counts damage.
+// add counts damaged bytes, with the error that explains them.
 func (r *reading) add(code dataset.Code, bytes int64, bad *dataset.FormatError) {
 	bad.Path = r.log.path
 	r.damage.AddDamage(code, bytes, bad)
@@ -291,7 +294,7 @@ func (r *reading) base() int64 {
 	return 0
 }
 
-// messages goes through the records of a part.
+// messages calls use for the messages among a part's records, and takes the definitions of channels and schemas.
 func (r *reading) messages(ctx context.Context, b []byte, use func(m topics.Message) error) error {
 	p, base := r.log.parts[r.part], r.base()
 	m := topics.Message{At: topics.At{Part: r.part}}

@@ -15,7 +15,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// images is a media stream that is being written.
+// images is a media stream while its messages are written.
 type images struct {
 	media    *dataset.Media
 	encoding Encoding
@@ -115,7 +115,7 @@ func appendDoubles(b []byte, values ...float64) []byte {
 	return b
 }
 
-// clouds is a series of clouds that is being written.
+// clouds is a series of clouds while its messages are written.
 type clouds struct {
 	stream   *dataset.CloudStream
 	encoding Encoding

@@ -11,8 +11,8 @@ import (
 	"github.com/robocache/robocache/internal/logs/topics"
 )
 
-// names are the schemas and channels in a file. Usually a chunk or the summary defines them. If neither does, the other parts are
-// searched from the first on. The first definition of an id counts, in any reading order.
+// names has the schemas and channels in a file. Usually a message's own part or the summary defines its channel. If neither does, all parts
+// are searched, from part 0 on. The first definition of an id counts, in any reading order.
 type names struct {
 	log *fileLog
 
@@ -84,7 +84,8 @@ func (n *names) read(to *defs, op Opcode, body []byte, at int64) (Record, error)
 	return r, nil
 }
 
-// number returns a channel's number, and whether it is new and has the id of another that is otherwise.
+// number returns the number of a channel, a new one if the channel is new. conflict is true if it is new and its id already belongs to a
+// different channel.
 func (n *names) number(d defined) (number int, conflict bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -139,7 +140,8 @@ func (n *names) of(ctx context.Context, part int) (*defs, error) {
 	return d, nil
 }
 
-// more looks into the summary, then into one part more each time, and reports whether there was one. It is called under search.
+// more adds the definitions of the summary at the first call, and of one more part at each later call. It returns false if all parts were
+// searched. The caller holds the lock search.
 func (n *names) more(ctx context.Context) (bool, error) {
 	d := n.summary
 	if n.first == nil {
@@ -181,7 +183,7 @@ func (n *names) schema(ctx context.Context, id uint16) (*Schema, error) {
 	}
 }
 
-// channel looks for a channel in the summary and in all parts; without one its channel is nil.
+// channel searches for the channel with an id in the summary and in all parts. If there is none, the result's channel is nil.
 func (n *names) channel(ctx context.Context, id uint16) (d defined, err error) {
 	n.search.Lock()
 	defer n.search.Unlock()
@@ -199,7 +201,7 @@ func (n *names) channel(ctx context.Context, id uint16) (d defined, err error) {
 	return d, err
 }
 
-// define takes a schema or channel of the part.
+// define records a schema or channel that the part defines. A broken definition is counted as damage, and is no error.
 func (r *reading) define(ctx context.Context, op Opcode, body []byte, at int64) error {
 	record, err := r.log.names.read(r.defs, op, body, at)
 	if err != nil {
@@ -225,7 +227,7 @@ func (r *reading) define(ctx context.Context, op Opcode, body []byte, at int64) 
 	return nil
 }
 
-// set notes the channel that an id stands for from here on, and returns its number.
+// set records the channel for an id in the rest of the part, and returns its number. Two different channels with one id are damage.
 func (r *reading) set(d defined, at int64) int {
 	id := int(d.channel.ID)
 	if id >= len(r.local) {

@@ -14,7 +14,7 @@ func parseInto(r parser, body []byte, at int64) error {
 	return c.error()
 }
 
-// cursor reads the fields of a record. After the first that is not right, all others are empty.
+// cursor reads the fields of a record. After the first invalid field, bad is set and all other fields are zero or empty.
 type cursor struct {
 	b   []byte
 	at  int64 // of b
@@ -37,7 +37,7 @@ func (c *cursor) fail(kind error, field, got, want string) {
 	c.b = nil
 }
 
-// take returns the next n bytes.
+// take returns the next n bytes. If the record has fewer, it records an error and returns nil.
 func (c *cursor) take(n uint64, field string) []byte {
 	if n > uint64(len(c.b)) || c.bad != nil {
 		c.fail(dataset.ErrTruncated, field, fmt.Sprintf("%d bytes", len(c.b)), strconv.FormatUint(n, 10))
@@ -162,7 +162,8 @@ func (s *Statistics) parse(c *cursor) {
 
 func (m *Metadata) parse(c *cursor) { m.Name, m.Metadata = c.text("name"), c.texts("metadata") }
 
-// cutRecord takes the first of records, which begins at a byte.
+// cutRecord returns the opcode and the body of the first of several records. at is its offset. If it is incomplete, the error is a
+// *dataset.FormatError.
 func cutRecord(records []byte, at int64) (Opcode, []byte, error) {
 	if len(records) < headSize {
 		return 0, nil, broken(dataset.ErrTruncated, at, "record in a Chunk", fmt.Sprintf("%d bytes", len(records)), "9 or more")

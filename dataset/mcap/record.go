@@ -48,7 +48,7 @@ type Record interface {
 	append(b []byte) []byte
 }
 
-// parser is a record that is read, and not only written.
+// parser is a record type that can be read.
 type parser interface {
 	Record
 	parse(c *cursor)

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// The kinds of fields that schemas here have.
+// Short names for protobuf's field kinds.
 const (
 	protoMessage = descriptorpb.FieldDescriptorProto_TYPE_MESSAGE
 	protoEnum    = descriptorpb.FieldDescriptorProto_TYPE_ENUM
@@ -17,7 +17,7 @@ const (
 	protoFixed32 = descriptorpb.FieldDescriptorProto_TYPE_FIXED32
 )
 
-// field is a field of a message; of is the type of a message or enum in it.
+// field returns the descriptor of a message field. of is the type name if the field is a message or an enum, else empty.
 func field(name string, number int32, kind descriptorpb.FieldDescriptorProto_Type, of string) *descriptorpb.FieldDescriptorProto {
 	f := &descriptorpb.FieldDescriptorProto{Name: &name, Number: &number, Type: &kind, Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()}
 	if of != "" {
@@ -30,7 +30,7 @@ func protoFile(path, pkg string, m *descriptorpb.DescriptorProto, imports ...str
 	return &descriptorpb.FileDescriptorProto{Name: &path, Package: &pkg, Syntax: proto.String("proto3"), MessageType: []*descriptorpb.DescriptorProto{m}, Dependency: imports}
 }
 
-// protoSchema is the schema of a message, of all the files that it takes, imports first.
+// protoSchema returns the schema of a message: a descriptor set with the given files, each after its imports.
 func protoSchema(name string, files ...*descriptorpb.FileDescriptorProto) (schemaText, error) {
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(&descriptorpb.FileDescriptorSet{File: files})
 	return schemaText{name, "protobuf", b}, err
@@ -72,7 +72,7 @@ func doubles(names ...string) (list []*descriptorpb.FieldDescriptorProto) {
 // numericTypes are the type names of a packed field; only the last two are written here.
 var numericTypes = []string{"UNKNOWN", "UINT8", "INT8", "UINT16", "INT16", "UINT32", "INT32", "FLOAT32", "FLOAT64"}
 
-// foxgloveFile is the file of a message that foxglove defines.
+// foxgloveFile returns the descriptor file of one of foxglove's messages.
 func foxgloveFile(name string) *descriptorpb.FileDescriptorProto {
 	m := &descriptorpb.DescriptorProto{Name: &name, Field: foxgloveFields[name]}
 	var imports []string
@@ -92,7 +92,7 @@ func foxgloveFile(name string) *descriptorpb.FileDescriptorProto {
 	return protoFile("foxglove/"+name+".proto", "foxglove", m, imports...)
 }
 
-// foxgloveSchema is the schema of a message that foxglove defines and that has a timestamp.
+// foxgloveSchema returns the schema of one of foxglove's messages with a timestamp, in protobuf or JSON.
 func foxgloveSchema(name string, encoding Encoding) schemaText {
 	if encoding == JSON {
 		return schemaText{"foxglove." + name, "jsonschema", []byte(foxgloveJSON[name])}
@@ -103,7 +103,7 @@ func foxgloveSchema(name string, encoding Encoding) schemaText {
 	}
 	s, err := protoSchema("foxglove."+name, append(files, foxgloveFile(name))...)
 	if err != nil {
-		panic(err) // of descriptors that are always the same
+		panic(err) // cannot fail, because the descriptors are constant
 	}
 	return s
 }
@@ -116,7 +116,7 @@ const jsonQuaternion = `{"type":"object","properties":{"x":{"type":"number"},"y"
 
 const jsonData = `"data":{"type":"string","contentEncoding":"base64"}`
 
-// foxgloveJSON are the same messages for JSON.
+// foxgloveJSON has the JSON schemas of the same messages, by name.
 var foxgloveJSON = map[string]string{
 	"CompressedImage": `{"title":"foxglove.CompressedImage","type":"object","properties":{` + jsonStamp + jsonData + `,"format":{"type":"string"}}}`,
 	"CompressedVideo": `{"title":"foxglove.CompressedVideo","type":"object","properties":{` + jsonStamp + jsonData + `,"format":{"type":"string"}}}`,

@@ -16,20 +16,20 @@ import (
 const (
 	footerSize  = headSize + 20
 	dataEndSize = headSize + 4
-	// runSize is how many bytes of messages outside chunks are read together, about.
+	// runSize is the approximate number of bytes of messages outside chunks that are read as one part.
 	runSize = 4 << 20
-	// checked is the number of chunks that are compared with an index before it is trusted; most of them must fit.
+	// checked is the approximate number of chunks that are compared with the index. If more than half of them differ, the index is not used.
 	checked = 4
 )
 
 // part is a piece of the file that is read at once: a chunk, or a run of records outside chunks.
 type part struct {
-	at, size int64 // of the whole record, or of all
+	at, size int64 // byte range of the Chunk record, or of the whole run
 	chunk    bool
 	cut      bool // a chunk without its end
 }
 
-// span is a stretch of the file that the summary explains.
+// span is a byte range of the file that the summary's indexes cover: a chunk, or message indexes.
 type span struct {
 	at, size int64
 	chunk    bool
@@ -41,13 +41,13 @@ type walker struct {
 	file   storage.File // the log's file; its reads end with the context of Open
 	damage *dataset.Notes
 	buf    []byte
-	from   int64 // of buf
+	from   int64 // offset of buf in the file
 	ahead  int   // bytes to read next time
-	lostTo int64 // where the last bytes end that are no records
-	open   bool  // the last part is a run that goes on to here
+	lostTo int64 // end of the last bytes that were counted as lost
+	open   bool  // the last part is a run of messages that the next message may extend
 }
 
-// bytes returns n bytes at a place, or fewer at the end of the file.
+// bytes returns n bytes from offset at on, or fewer at the end of the file. The result is valid until the next call.
 func (w *walker) bytes(at int64, n int) ([]byte, error) {
 	if left := w.file.Size() - at; left < int64(n) {
 		n = int(max(left, 0))
@@ -56,7 +56,7 @@ func (w *walker) bytes(at int64, n int) ([]byte, error) {
 		return w.buf[off:][:n], nil
 	}
 	if at == w.from+int64(len(w.buf)) || at-w.from > 0 && at-w.from < int64(len(w.buf)) {
-		w.ahead = min(2*w.ahead, 256<<10) // it is read on
+		w.ahead = min(2*w.ahead, 256<<10) // the reading is sequential
 	} else {
 		w.ahead = 4 << 10
 	}
@@ -72,7 +72,7 @@ func (w *walker) bytes(at int64, n int) ([]byte, error) {
 	return w.buf[:n], nil
 }
 
-// readAt fills b.
+// readAt fills b from offset at. If the file ends before, because it became shorter, the error is a *dataset.FormatError.
 func readAt(r io.ReaderAt, b []byte, at int64) error {
 	n, err := r.ReadAt(b, at)
 	if n == len(b) {
@@ -86,7 +86,8 @@ func readAt(r io.ReaderAt, b []byte, at int64) error {
 	return err
 }
 
-// walk lists the parts from at to limit, in order. It skips the parts that the index covers.
+// walk appends the parts of the file from offset at to limit to log.parts, in file order. It takes the byte ranges in index from there,
+// without reading them.
 func (w *walker) walk(ctx context.Context, at, limit int64, index []span) error {
 	for at < limit {
 		if err := ctx.Err(); err != nil {
@@ -121,7 +122,8 @@ func (w *walker) walk(ctx context.Context, at, limit int64, index []span) error 
 
 func (w *walker) add(p part) { w.log.parts = append(w.log.parts, p) }
 
-// step looks at the record at a place, which may go on to end, and returns where the next is, or that it is the last.
+// step reads the head of the record at offset at, which must end by end, and returns the offset of the next record; last is true if no
+// record follows.
 func (w *walker) step(at, end int64) (next int64, last bool, err error) {
 	head, err := w.bytes(at, headSize)
 	if err != nil {
@@ -166,7 +168,7 @@ func (w *walker) step(at, end int64) (next int64, last bool, err error) {
 	return at + size, false, nil
 }
 
-// run adds a record to a run, or begins one with it.
+// run adds a record outside chunks to the open run, or begins a new run if none is open or it would exceed runSize.
 func (w *walker) run(at, size int64) {
 	if list := w.log.parts; w.open {
 		if p := &list[len(list)-1]; at+size-p.at <= runSize {
@@ -178,7 +180,7 @@ func (w *walker) run(at, size int64) {
 	w.open = true
 }
 
-// lost counts bytes that are no whole record.
+// lost counts the bytes from at to end as damage, because they are no complete record. It returns nil.
 func (w *walker) lost(at, end int64, msg, got, want string) error {
 	code, kind := dataset.CodeNoRecords, dataset.ErrCorrupt
 	if !w.log.whole && end == w.file.Size() {
@@ -271,7 +273,8 @@ func (w *walker) noIndex(bad *dataset.FormatError) error {
 	return nil
 }
 
-// end finds the footer, and returns its place; without one the file is not whole, and its size is.
+// end returns the footer and its offset. If there is none, because the file was not closed or was cut, it counts damage and returns the
+// file's size and nil.
 func (w *walker) end() (int64, *Footer, error) {
 	size := w.file.Size()
 	b, err := w.bytes(max(size-footerSize-int64(len(Magic)), 0), footerSize+len(Magic))
@@ -284,9 +287,7 @@ func (w *walker) end() (int64, *Footer, error) {
 			return size - footerSize - int64(len(Magic)), f, nil
 		}
 	}
-	bad := broken(dataset.ErrTruncated, size, "end of the file", "no footer", "one, and the magic")
-	bad.Err = io.ErrUnexpectedEOF
-	w.damage.AddDamage(dataset.CodeNotClosed, 0, bad)
+	w.damage.AddDamage(dataset.CodeNotClosed, 0, broken(dataset.ErrTruncated, size, "end of the file", "no footer", "one"))
 	return size, nil, nil
 }
 
@@ -299,7 +300,8 @@ func (f *Footer) parseFrom(b []byte) bool {
 	return parseInto(f, b[headSize:footerSize], 0) == nil
 }
 
-// summary reads the summary, calls use for its records, and returns whether it is right.
+// summary calls use for the summary's records, and reports whether the summary is valid. An invalid one is counted as damage, and is no
+// error.
 func (w *walker) summary(footerAt int64, f *Footer, use func(op Opcode, body []byte, at int64) error) (bool, error) {
 	start := int64(min(f.SummaryStart, 1<<62))
 	b, err := w.summaryBytes(start, footerAt, f)

@@ -59,8 +59,8 @@ const defaultChunk = 4 << 20
 type Writer struct {
 	out      *bufio.Writer
 	opt      WriterOptions
-	at       uint64 // of the next byte
-	sum      uint32 // of the section, so far
+	at       uint64 // offset of the next byte
+	sum      uint32 // CRC of the current section so far
 	err      error
 	closed   bool
 	schemas  []*Schema
@@ -80,16 +80,16 @@ type outChannel struct {
 	Channel
 	count   uint64
 	index   []IndexEntry // in the chunk
-	inChunk bool         // the chunk defines it
+	inChunk bool         // the open chunk defines the channel
 	inData  bool
 }
 
-// openChunk is the chunk that is being filled.
+// openChunk is the chunk that messages are added to.
 type openChunk struct {
 	records    []byte
 	start, end uint64
 	messages   int
-	schemas    map[uint16]bool // that it defines
+	schemas    map[uint16]bool // ids of the schemas that the chunk defines
 }
 
 // Error reports content that cannot be written. The Writer leaves it out and can continue.
@@ -140,7 +140,7 @@ func WriteFile(path string, opt WriterOptions, fill func(w *Writer) error) error
 	})
 }
 
-// ready returns the error of a writer that takes nothing more.
+// ready returns an error if the Writer is closed, or if a write failed.
 func (w *Writer) ready(what string) error {
 	if w.closed {
 		return &Error{what, dataset.ErrClosed, "a closed Writer", "a call before Close"}
@@ -148,7 +148,7 @@ func (w *Writer) ready(what string) error {
 	return w.err
 }
 
-// bytes writes b where the file is.
+// bytes appends b to the file, and adds it to the section's CRC. An error is kept in the Writer.
 func (w *Writer) bytes(b []byte) {
 	if w.err != nil {
 		return
@@ -262,7 +262,7 @@ func (w *Writer) define(c *outChannel) {
 	w.record(&c.Channel)
 }
 
-// endChunk writes the chunk that was filled, and its message indexes.
+// endChunk writes the open chunk, if it has messages, and its message indexes.
 func (w *Writer) endChunk() {
 	k := &w.chunk
 	if len(k.records) == 0 || w.err != nil {
@@ -359,7 +359,7 @@ func (w *Writer) Close() error {
 	return w.err
 }
 
-// summary writes the groups of the summary, and returns where they are.
+// summary writes the summary's records, one group for each opcode, and returns the groups' positions.
 func (w *Writer) summary() (groups []*SummaryOffset) {
 	group := func(op Opcode, omit Omit, each func()) {
 		g := &SummaryOffset{GroupOpcode: op, GroupStart: w.at}

@@ -4,7 +4,7 @@ import "github.com/robocache/robocache/dataset"
 
 var damageTexts = map[dataset.Code]string{
 	dataset.CodeHeaderBroken:        "broken headers",
-	dataset.CodeNotClosed:           "files cut short or never closed",
+	dataset.CodeNotClosed:           "{file|files} cut short or never closed",
 	dataset.CodeNoDataEnd:           "data sections without an end",
 	dataset.CodeIndexBroken:         "indexes that do not fit the file, so it was scanned",
 	dataset.CodeNoRecords:           "stretches without whole records",

@@ -118,7 +118,7 @@ var leftOutTexts = map[dataset.Code]string{
 	dataset.CodeColumnsLacking:           "columns {got}, without {names}, which others have",
 	dataset.CodeQuaternionOrder:          "quaternion columns {names} in another order than others have",
 	dataset.CodeFrameSize:                "{got} pixels, where others have {want}",
-	dataset.CodeVideoNotPacked:           "a video ({got}) whose frames need its file, so none is packed",
+	dataset.CodeVideoNotPacked:           "a video ({got}), and its frames can only be decoded from its file",
 	dataset.CodeEncodingUnknown:          "frames without a declared encoding",
 	dataset.CodeFramesUnread:             "{count} of {total} frames cannot be read (first: {cause})",
 	dataset.CodeNoStreamOfName:           "it has no such stream",

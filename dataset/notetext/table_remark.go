@@ -60,7 +60,7 @@ var remarkTexts = map[dataset.Code]string{
 	dataset.CodeTimeUnit:         "its timestamps are taken as nanoseconds, and are {got} a second; as {unit} they would be {want}",
 	dataset.CodeAngleUnit:        "its angles go to {got} and change by up to {want} at once; if they are degrees, their period is 360",
 	dataset.CodeTimesCoarse:      "its timestamps are whole multiples of {unit}, so that {count} of {total} targets lie beside their sample, by up to {got}; a snap of {want} puts them on it",
-	dataset.CodeNotFinite:        "stream {subject}: {count} of {total} samples are not finite, and are resampled as they are: valid",
+	dataset.CodeNotFinite:        "stream {subject}: {count} of {total} samples have a NaN or infinite value, and are resampled as they are: valid",
 
 	dataset.CodeToleranceUnused:   "tolerance has no effect: it is for the methods previous, next and nearest",
 	dataset.CodePeriodUnused:      "period has no effect: it is for the method angle",
@@ -81,7 +81,7 @@ var remarkTexts = map[dataset.Code]string{
 	dataset.CodeCloudUnread:      "the first cloud cannot be read: {cause}",
 	dataset.CodeIntegersRounded:  "whole numbers that are rounded because {got} does not hold them: {count}",
 	dataset.CodeWindowsInGaps:    "stream {subject}: {count} of {total} windows are anchored in sample gaps, and its values there are valid: a max_gap, such as auto, or a tolerance makes them not valid",
-	dataset.CodeNotFiniteDrawn:   "stream {subject}: {count} of {total} samples are not finite, and are drawn as they are: valid, and left out of statistics",
+	dataset.CodeNotFiniteDrawn:   "stream {subject}: {count} of {total} samples have a NaN or infinite value, and are drawn as they are: valid, and left out of statistics",
 	dataset.CodePackedDisorder:   "{cause}; it is packed as it is, and batches --unordered sort takes it",
 	dataset.CodeFramesMemory:     "the camera frames need about {got} {unit} of memory, and more while they are read; {names} reads them when they are needed",
 	dataset.CodeWindowsNone:      "the plan has no windows, so all streams have the anchor alone: windows: {want} would give action a second",
@@ -92,7 +92,7 @@ var remarkTexts = map[dataset.Code]string{
 
 	dataset.CodeMediaMissing:     "media {subject}, which was asked for, is missing",
 	dataset.CodeFramesJPEG:       "video frames are JPEG images with quality {got}",
-	dataset.CodeFramesEncoded:    "its frames are encoded as {got}",
+	dataset.CodeFramesEncoded:    "frames are encoded as {got}",
 	dataset.CodeFramesMoved:      "frames from a copied video were moved to the times of their rows",
 	dataset.CodeEventsMoved:      "the events in {count row} are in the first row after, because their own was not written",
 	dataset.CodeListTimes:        "timestamps in the lists of {count row} count from {got} s before the first written row",

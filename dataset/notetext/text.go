@@ -16,7 +16,9 @@ func Text(n dataset.Note) string {
 		return n.String()
 	}
 	if n.Code.Class() == dataset.ClassDamage && t != n.Code.String() {
-		t += damageEnd
+		if t += damageEnd; n.Count == 1 && strings.Contains(t, "|") { // the file itself
+			t = strings.Replace(t, "[: {count}]", "", 1)
+		}
 		if n.Count > 1 {
 			t = strings.Replace(t, " ({cause})", " (first: {cause})", 1)
 		}

@@ -21,10 +21,10 @@ import (
 // magic is the first line of a bag.
 const magic = "#ROSBAG V2.0\n"
 
-// versioned are the beginnings of bags, before their version.
+// versioned lists the texts that begin bags of any version, before the version number.
 var versioned = []string{"#ROSBAG V", "#ROSRECORD V"}
 
-// bag is a topics.Log.
+// bag reads the messages of a bag file. It implements topics.Log: a channel is a connection (one publisher's topic and type).
 type bag struct {
 	file storage.File
 	path string
@@ -42,14 +42,15 @@ type bag struct {
 	raw []atomic.Int64
 }
 
-// part is a chunk, or a stretch of messages outside chunks, such as those of the last chunk of a bag that was not closed.
+// part is a byte range of the file that is read at once: a chunk, or messages outside chunks, for example at the end of a bag that was not
+// closed.
 type part struct {
-	at, end int64 // of the chunk's record, or of the messages; a chunk ends here at the latest
+	at, end int64 // byte range of the chunk's record or of the messages; a chunk may end earlier
 	bare    bool  // outside chunks
 	open    bool  // a chunk with an unknown end: it was being written, or the file ends in it
 }
 
-// open reads where a bag's parts are, and its connections. The bag keeps the file.
+// open reads a bag's connections and the positions of its parts. The bag keeps the file, but does not close it.
 func open(ctx context.Context, file storage.File, path string) (*bag, error) {
 	b := &bag{file: storage.Bound(ctx, file), path: path, byConn: map[uint32]int{}, counts: map[uint32]int{}}
 	defer func() { b.file = file }() // which is read when ctx has ended
@@ -83,7 +84,7 @@ func open(ctx context.Context, file storage.File, path string) (*bag, error) {
 	return b, nil
 }
 
-// inOrder sorts the channels by their connections, so that they come in one order however they were found.
+// inOrder sorts the channels by connection number, so that their order does not depend on the order of reading.
 func (b *bag) inOrder() {
 	conns := make([]uint32, 0, len(b.byConn))
 	for conn := range b.byConn {
@@ -99,7 +100,7 @@ func (b *bag) inOrder() {
 	b.conns = conns
 }
 
-// lost counts damage of the file as a whole.
+// lost counts damage that is found when the bag is opened: bytes, with the error that explains them.
 func (b *bag) lost(code dataset.Code, bytes int64, bad *dataset.FormatError) {
 	b.damaged(&b.damage, code, bytes, bad)
 }
@@ -109,7 +110,7 @@ func (b *bag) damaged(d *dataset.Notes, code dataset.Code, bytes int64, bad *dat
 	d.AddDamage(code, bytes, bad)
 }
 
-// header reads the bag's header. A record without fields means that the header is cut or broken.
+// header returns the bag's header record. If the header is cut or broken, it counts damage and returns a record without fields.
 func (b *bag) header() (record, error) {
 	var r record
 	fail := func(at int64, kind error, msg, got, want string) (record, error) {
@@ -146,7 +147,7 @@ func (b *bag) header() (record, error) {
 	return record{}, nil
 }
 
-// readError converts the error of a failed read: a file that became shorter is cut.
+// readError returns io.ErrUnexpectedEOF if a read ended early, because the file became shorter. Other errors stay.
 func readError(err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -154,7 +155,7 @@ func readError(err error) error {
 	return err
 }
 
-// connect takes a connection's record.
+// connect adds the channel of a connection record. A broken or contradictory record is counted as damage.
 func (b *bag) connect(damage *dataset.Notes, at int64, r *record, data []byte) {
 	c := topics.Channel{Topic: string(r.topic), Encoding: "ros1", Schema: message.Schema{Encoding: "ros1msg"}, Metadata: map[string]string{}}
 	whole := fieldsOf(data, func(name, value []byte) {
@@ -186,7 +187,7 @@ func (b *bag) connect(damage *dataset.Notes, at int64, r *record, data []byte) {
 	}
 }
 
-// inChunks takes the connections in the chunks.
+// inChunks adds the connections that the chunks define.
 func (b *bag) inChunks(ctx context.Context) error {
 	type found struct {
 		at   int64
@@ -220,7 +221,7 @@ func (b *bag) inChunks(ctx context.Context) error {
 	return nil
 }
 
-// Channels are the connections, by their numbers.
+// Channels returns the connections, sorted by their numbers.
 func (b *bag) Channels() []topics.Channel { return b.channels }
 
 // Count returns the number of messages on a channel, from the index.
@@ -228,10 +229,10 @@ func (b *bag) Count(channel int) int {
 	return b.counts[b.conns[channel]]
 }
 
-// Parts is how many chunks and stretches outside of chunks there are.
+// Parts returns the number of chunks and of message ranges outside chunks.
 func (b *bag) Parts() int { return len(b.parts) }
 
-// Each calls use for each message of a part.
+// Each calls use for each message in a part. Damaged records are counted in damage, and are no error.
 func (b *bag) Each(ctx context.Context, i int, damage *dataset.Notes, use func(m topics.Message) error) error {
 	return b.walk(ctx, i, damage, func(at int64, r *record, data []byte) error {
 		if r.op != opMessage {

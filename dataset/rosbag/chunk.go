@@ -15,7 +15,7 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// maxChunk is how much a chunk may take, bytes, packed and unpacked.
+// maxChunk limits a chunk, in bytes, both compressed and unpacked.
 const maxChunk = 1 << 30
 
 // buffers are the memory for reading and unpacking a chunk.
@@ -26,7 +26,7 @@ type buffers struct {
 	bz2           *bz2.Decoder
 }
 
-// walk calls use for each whole record of a part, with its place in the part.
+// walk calls use for each complete record of a part, with its offset in the unpacked part.
 func (b *bag) walk(ctx context.Context, i int, damage *dataset.Notes, use func(at int64, r *record, data []byte) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -145,7 +145,7 @@ type chunk struct {
 	size        uint32
 }
 
-// chunkHead reads a chunk's header, and returns where its data begins and ends.
+// chunkHead reads a chunk's header, and returns the offsets in the file where its data begins and ends.
 func (b *bag) chunkHead(ctx context.Context, p *part) (c chunk, data, end int64, err error) {
 	w := window{file: storage.Bound(ctx, b.file), size: b.file.Size(), least: 256}
 	r, end, wrong, err := w.head(p.at)
@@ -161,7 +161,7 @@ func (b *bag) chunkHead(ctx context.Context, p *part) (c chunk, data, end int64,
 	return chunk{string(r.compression), r.size}, w.data, end, nil
 }
 
-// read reads a stretch of the file into buf.
+// read returns bytes from to to-1 of the file, in the memory of buf, which grows if needed.
 func (b *bag) read(ctx context.Context, buf *[]byte, from, to int64) ([]byte, error) {
 	n := int(to - from)
 	if cap(*buf) < n {
@@ -219,7 +219,7 @@ func (b *buffers) unpack(packed []byte, compression string, size uint32, file in
 	return errUnknown
 }
 
-// unpackLZ4 appends the content of a frame to b.plain.
+// unpackLZ4 appends the content of an lz4 frame to b.plain, at most most bytes.
 func (b *buffers) unpackLZ4(packed []byte, most int) (err error) {
 	b.input.Reset(packed)
 	if b.lz4 == nil {

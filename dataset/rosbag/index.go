@@ -10,8 +10,8 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// index reads the connections and chunk positions at the bag's end, and reports whether it names connections that it does not define. One that is broken
-// is damage, and leaves no parts.
+// index reads the connections and the chunk positions at the bag's end. missing is true if it names connections that it does not define. A
+// broken index is counted as damage, and leaves no parts.
 func (b *bag) index(head record) (missing bool, err error) {
 	bad := func(at int64, kind error, got, want string) error {
 		b.parts, b.channels = nil, nil

@@ -13,8 +13,8 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// The next piece of a recording begins when the one before it ends, ns: about, because messages are not written quite in the order of their times.
-// A bag that begins more than mostApart later is another recording.
+// Limits for the time between the end of one piece of a split recording and the start of the next, ns. It may be slightly negative, because
+// messages are not written exactly in time order. If a bag begins more than mostApart later, it is another recording.
 const (
 	mostOverlap = 1e9
 	mostApart   = 2e9
@@ -85,7 +85,7 @@ func openSource(ctx context.Context, path string) (*source, *bag, error) {
 	return s, log, nil
 }
 
-// spanOf returns the first and the last time of a bag, about.
+// spanOf returns the approximate first and last log time of a bag, ns.
 func spanOf(ctx context.Context, path string) (first, last int64, err error) {
 	s, log, err := openSource(ctx, path)
 	if err != nil {
@@ -95,13 +95,13 @@ func spanOf(ctx context.Context, path string) (first, last int64, err error) {
 	return topics.Ends(ctx, log)
 }
 
-// joined is the log of the pieces of a recording.
+// joined is the log of a recording in several bags, its pieces. It implements topics.Log.
 type joined struct {
 	bags     []*bag
 	channels []topics.Channel
-	counts   []int       // of messages by channel
-	numbers  [][]int     // those of each bag's channels among channels
-	parts    []topics.At // of each part the bag, as Part, and its part there, as Offset
+	counts   []int       // number of messages by channel
+	numbers  [][]int     // for each bag: the index in channels of each of its channels
+	parts    []topics.At // for each part: the bag's index, as Part, and the part's index in that bag, as Offset
 }
 
 // openPieces opens the pieces in a folder. A broken piece loses only itself.

@@ -17,7 +17,7 @@ const (
 	opConnection = 7
 )
 
-// maxHeader is as long as a record's header may be, bytes; they take some tens, and a topic's name.
+// maxHeader limits a record's header, in bytes. Valid headers have less than a hundred bytes, plus a topic's name.
 const maxHeader = 1 << 16
 
 // record is the content of a record's header. Its texts share the header's memory.
@@ -52,7 +52,7 @@ var needs = [8]has{
 	opMessage: hasConn | hasTime, opHeader: hasIndexPos, opChunk: hasSize | hasCompression, opChunkInfo: hasChunkPos, opConnection: hasConn | hasTopic,
 }
 
-// time is in nanoseconds; it is at most 2^32 s.
+// time returns the record's time in nanoseconds. It is at most 2^32 s, so it cannot overflow.
 func (r *record) time() int64 { return int64(r.sec)*1e9 + int64(r.nsec) }
 
 // parse reads a header. It returns a description of the error, or "".

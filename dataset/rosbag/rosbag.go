@@ -76,7 +76,7 @@ func fromFolder(ctx context.Context, folder string, opt dataset.Options) (datase
 	return d, nil
 }
 
-// fromFile is Open of a file that is open, and is the dataset's if there is no error.
+// fromFile returns the dataset for an open bag file. The dataset then closes the file; after an error the caller does.
 func fromFile(ctx context.Context, file storage.File, path string, opt dataset.Options) (dataset.Dataset, error) {
 	info, _, err := topics.Check(ctx, opt)
 	if err != nil {
@@ -105,7 +105,7 @@ type bagDataset struct {
 	info    dataset.Info
 }
 
-// Info is the format's version and the clocks there are.
+// Info returns the format's version and the available clocks.
 func (d *bagDataset) Info() dataset.Info { return d.info }
 
 // Close closes the files.
@@ -143,7 +143,7 @@ func (s *source) ReadAt(b []byte, at int64) (int, error) {
 	return s.ReadAtContext(context.Background(), b, at)
 }
 
-// ReadAtContext is a read that ends with ctx too, of files that can be read so.
+// ReadAtContext is like ReadAt, but also ends when ctx ends, if the storage supports that.
 func (s *source) ReadAtContext(ctx context.Context, b []byte, at int64) (int, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

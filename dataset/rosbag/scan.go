@@ -11,10 +11,10 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// bareBytes is how long a stretch of messages outside chunks gets, bytes.
+// bareBytes is the approximate size, in bytes, of a part with messages outside chunks.
 const bareBytes = 4 << 20
 
-// isChunk and isKnown select the records to search for after a broken one.
+// isChunk and isKnown report whether a search after a broken record may stop at a record with this opcode.
 func isChunk(op byte) bool { return op == opChunk }
 func isKnown(op byte) bool { return op >= opMessage && op <= opConnection }
 
@@ -73,7 +73,8 @@ func (b *bag) scan(ctx context.Context) error {
 	return nil
 }
 
-// scanChunk takes a chunk, and returns where to read on.
+// scanChunk adds a chunk as a part, and returns the offset at which the scan continues. If an uncompressed chunk has no valid end, it adds
+// none, and the scan continues with the records in the chunk.
 func (b *bag) scanChunk(w *window, at, end int64, r *record) (int64, error) {
 	// A chunk that was being written declares 0 bytes, but bytes follow.
 	if end <= w.size && (end > w.data || end == w.size || w.isRecord(end)) {
@@ -93,14 +94,14 @@ func (b *bag) scanChunk(w *window, at, end int64, r *record) (int64, error) {
 	return next, err
 }
 
-// window reads a file in pieces.
+// window reads a file through a buffer, which has 64 KiB by default.
 type window struct {
 	file storage.File
 	size int64 // the file's
 	buf  []byte
 	from int64 // where buf begins
-	data int64 // where the data begins of the record that head read last
-	// least is how much is read at once, bytes; windowBytes if 0.
+	data int64 // the offset of the data of the last record that head read
+	// least is the minimum number of bytes to read at once; 0 means windowBytes.
 	least int
 }
 
@@ -144,7 +145,7 @@ func (w *window) head(pos int64) (r record, end int64, wrong string, err error) 
 	return r, w.data + int64(binary.LittleEndian.Uint32(b[4+n:])), r.parse(b[4 : 4+n]), nil
 }
 
-// isRecord reports whether a record begins at a place.
+// isRecord reports whether a record begins at offset pos.
 func (w *window) isRecord(pos int64) bool {
 	data := w.data
 	_, _, wrong, err := w.head(pos)
@@ -152,7 +153,7 @@ func (w *window) isRecord(pos int64) bool {
 	return wrong == "" && err == nil
 }
 
-// bytes reads a stretch of the file, which the caller keeps.
+// bytes returns a copy of bytes from to to-1 of the file.
 func (w *window) bytes(from, to int64) ([]byte, error) {
 	b, err := limits.Make[byte]("record", int(to-from))
 	if err != nil {

@@ -32,7 +32,7 @@ type opened struct {
 	numbers []int
 }
 
-// bag is the log of all files.
+// bag is the log of all files of a recording. It implements topics.Log.
 type bag struct {
 	cache    *openfiles.Cache[*opened]
 	messages *zstd.Decoder
@@ -67,10 +67,10 @@ func (b *bag) describe(m *metadata) {
 	}
 }
 
-// tally counts the content of a part.
+// tally has the message counts and the time range of a part.
 type tally struct {
 	counts      map[int]int // messages by channel
-	first, last int64       // log time, where there are messages
+	first, last int64       // log times, ns; unset without messages
 }
 
 func (t *tally) add(m topics.Message) {
@@ -81,7 +81,7 @@ func (t *tally) add(m topics.Message) {
 	t.first, t.last = min(t.first, m.Log), max(t.last, m.Log)
 }
 
-// part is one of a file's.
+// part identifies a part of the recording: the file's index, and the index of the part in that file.
 type part struct{ file, part int }
 
 // newBag opens each file once. A broken file loses only itself, unless it is the only one.
@@ -181,7 +181,7 @@ func openFile(ctx context.Context, path string, damage *dataset.Notes) (_ *opene
 	return &opened{File: f}, nil
 }
 
-// begins returns the extension of files that begin as one does, empty for others.
+// begins returns the extension that fits a file's first bytes, for example ".db3"; empty if the format is unknown.
 func begins(f storage.File) (string, error) {
 	head := make([]byte, len(sqliteMagic))
 	n, err := f.ReadAt(head, 0)
@@ -237,7 +237,7 @@ func (b *bag) Channels() []topics.Channel {
 
 func (b *bag) Parts() int { return len(b.parts) }
 
-// file returns an open file, to be given back.
+// file returns file i, opened if needed. The caller releases it after use.
 func (b *bag) file(ctx context.Context, i int) (*openfiles.File[*opened], error) {
 	return b.cache.GetBy(b.paths[i], func(path string) (*opened, error) { return openFile(ctx, path, new(dataset.Notes)) })
 }
@@ -274,7 +274,7 @@ func (b *bag) Each(ctx context.Context, number int, damage *dataset.Notes, use f
 	damage.Join(found)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.tallies[number] = seen // once more the same where a part is read again
+	b.tallies[number] = seen // equal if the part is read again
 	return err
 }
 

@@ -22,9 +22,9 @@ const (
 	compressedName = ".zstd"
 	zstdMagic      = "\x28\xb5\x2f\xfd"
 	mostWindow     = 64 << 20
-	mostMessage    = 1 << 30 // bytes of one that is decompressed
-	blockGrowth    = 1 << 15 // how many bytes a byte can become: a block of 4 bytes is 128 KiB of one byte
-	fileGrowth     = 64      // how many times its size a file may take once decompressed, and fileRoom more
+	mostMessage    = 1 << 30 // bytes in a decompressed message
+	blockGrowth    = 1 << 15 // maximum output per input byte: a block of 4 bytes may expand to 128 KiB
+	fileGrowth     = 64      // a decompressed file may have fileGrowth times its compressed size, plus fileRoom bytes
 )
 
 var fileRoom int64 = 1 << 30 // bytes; less in a test
@@ -83,7 +83,7 @@ func decompress(ctx context.Context, path string, from storage.File, damage *dat
 	return to, nil
 }
 
-// failing notes an error that is not the end.
+// failing is a reader that records the last error except io.EOF.
 type failing struct {
 	r   io.Reader
 	err error
@@ -108,15 +108,15 @@ func broken(path string, err error) *dataset.FormatError {
 	return bad
 }
 
-// isCompressed reports whether a message is compressed by itself: one of CDR begins with a zero.
+// isCompressed reports whether a message has its own zstd compression. A message in CDR begins with a zero byte instead.
 func isCompressed(data []byte) bool { return bytes.HasPrefix(data, []byte(zstdMagic)) }
 
-// messages decompresses messages, from any goroutine.
+// newMessages returns a decoder for compressed messages. It may be used from any goroutine.
 func newMessages() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(mostMessage), zstd.WithDecoderMaxWindow(mostWindow))
 }
 
-// decompressMessage returns a message's bytes, in into if they fit there.
+// decompressMessage returns a message's decompressed bytes, in the memory of into if they fit.
 func decompressMessage(z *zstd.Decoder, data, into []byte) ([]byte, error) {
 	var head zstd.Header
 	if err := head.Decode(data); err != nil {

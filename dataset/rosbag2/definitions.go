@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	mostSamples = 16 // messages of a topic that are tried
-	mostTried   = 16 // parts that are looked through for them
+	mostSamples = 16 // messages of a type that are tried
+	mostTried   = 16 // parts that are searched for them
 )
 
-// Definition is the text of a type that the bag itself does not define.
+// Definition returns the definition of a type that the bag itself does not define; empty if there is none.
 func (b *bag) Definition(name string) string { return b.define(name) }
 
 // undefined returns the ROS 2 types that the bag does not define and for which another definition exists.
@@ -54,7 +54,8 @@ func (b *bag) choose(ctx context.Context, set *defs.Set) (notes dataset.Notes, e
 	return dataset.Notes{n}, nil
 }
 
-// fitting returns the newest distribution that the messages of some types fit, and the code of the note about it.
+// fitting returns the newest ROS distribution with definitions that fit the sampled messages of the types, and the code for the note about
+// this choice.
 func (b *bag) fitting(ctx context.Context, set *defs.Set, types []string) (distro string, code dataset.Code, err error) {
 	candidates := slices.Clone(defs.Distros())
 	slices.Reverse(candidates)
@@ -130,7 +131,7 @@ func (b *bag) lacks(list dataset.Notes) {
 
 var errEnough = errors.New("enough messages")
 
-// samples returns messages of a type, from the first parts.
+// samples returns up to mostSamples messages of a type, from the first mostTried parts.
 func (b *bag) samples(ctx context.Context, name string) (list [][]byte, err error) {
 	for part := range min(len(b.parts), mostTried) {
 		err := b.Each(ctx, part, new(dataset.Notes), func(m topics.Message) error {
@@ -152,7 +153,7 @@ func (b *bag) samples(ctx context.Context, name string) (list [][]byte, err erro
 	return list, nil
 }
 
-// fits reports whether all of some messages are of a type.
+// fits reports whether all samples can be decoded with a schema.
 func fits(schema message.Schema, lookup func(string) string, samples [][]byte) bool {
 	d, err := message.New("cdr", schema, lookup)
 	if err != nil {

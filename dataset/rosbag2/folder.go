@@ -16,7 +16,7 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// kindOf returns a file's extension, without that of its compression, in lower case.
+// kindOf returns a file's extension in lower case, without the extension of its compression, and whether it has the latter.
 func kindOf(path string) (kind string, compressed bool) {
 	base := strings.ToLower(storage.Base(path))
 	base, compressed = strings.CutSuffix(base, compressedName)
@@ -46,7 +46,8 @@ func isFolder(ctx context.Context, folder string) bool {
 	return err == nil && len(files) > 0
 }
 
-// mostOverlap is how long before the end of a piece the next may begin, ns: messages are not written quite in the order of their times.
+// mostOverlap is the time, ns, by which a piece may begin before the previous piece ends, because messages are not written exactly in time
+// order.
 const mostOverlap = 1e9
 
 // pieces returns the files in a folder without metadata if they are one bag, for example after a recorder was killed: a single .db3
@@ -102,14 +103,14 @@ func pieces(ctx context.Context, folder string) ([]string, error) {
 	return names, nil
 }
 
-// isRecording reports whether a file is called as those of a format are.
+// isRecording reports whether a file's name has the extension of a known recording format.
 func isRecording(name string) bool {
 	return slices.ContainsFunc(dataset.Formats(), func(f dataset.Format) bool {
 		return !f.Text && slices.Contains(f.Extensions, strings.ToLower(path.Ext(name)))
 	})
 }
 
-// ends returns the first and the last log time of a file, about: of its first part and its last.
+// ends returns the approximate first and last log time of a file, ns, from its first and its last part.
 func ends(ctx context.Context, path string) (first, last int64, err error) {
 	f, err := openFile(ctx, path, new(dataset.Notes))
 	if err != nil {
@@ -119,7 +120,7 @@ func ends(ctx context.Context, path string) (first, last int64, err error) {
 	return topics.Ends(ctx, f)
 }
 
-// bagFiles returns the names of the files in a folder that may be of a bag, in their order.
+// bagFiles returns the names of the files in a folder that may belong to a bag, in recording order.
 func bagFiles(ctx context.Context, folder string) (names []string, err error) {
 	list, err := storage.ReadDir(ctx, folder)
 	if err != nil {
@@ -134,7 +135,7 @@ func bagFiles(ctx context.Context, folder string) (names []string, err error) {
 	return names, nil
 }
 
-// readFolder finds the files.
+// readFolder sets the files of a bag's folder: the ones that metadata.yaml lists, or else all pieces.
 func (s *Set) readFolder(ctx context.Context) error {
 	m, err := readMetadata(ctx, s.path)
 	var bad *dataset.FormatError

@@ -12,7 +12,7 @@ import (
 
 func init() { store.Register(".mcap", openMCAP) }
 
-// mcapFile is an MCAP file of a bag.
+// mcapFile is an open MCAP file in a bag.
 type mcapFile struct {
 	mcaplog.Log
 	file storage.File
@@ -26,7 +26,7 @@ func openMCAP(ctx context.Context, from store.Source, damage *dataset.Notes) (st
 	return &mcapFile{log, from.File}, nil
 }
 
-// Distro is the distribution that rosbag2 notes in files, from ROS 2 Iron on.
+// Distro returns the ROS distribution that wrote the file; empty before ROS 2 Iron, because rosbag2 did not record it.
 func (f *mcapFile) Distro() string { return f.Note("rosbag2", "ROS_DISTRO") }
 
 func (f *mcapFile) Close() error { return f.file.Close() }

@@ -43,7 +43,7 @@ type metadata struct {
 	Custom      map[string]string `yaml:"custom_data"`
 }
 
-// countedTopic is a topic with its messages.
+// countedTopic is a topic with its message count.
 type countedTopic struct {
 	Topic struct {
 		Name   string `yaml:"name"`
@@ -56,7 +56,7 @@ type countedTopic struct {
 // empty reports whether metadata.yaml declares that there are no messages.
 func (m *metadata) empty() bool { return m.Count == 0 || m.Start.Nanoseconds == math.MaxInt64 }
 
-// readMetadata returns nil for a folder without the file, and for one that is not of rosbag2.
+// readMetadata reads a folder's metadata.yaml. It returns nil if there is no such file, or if rosbag2 did not write it.
 func readMetadata(ctx context.Context, folder string) (*metadata, error) {
 	path := storage.Join(folder, metadataName)
 	info, err := storage.Stat(ctx, path)

@@ -34,7 +34,7 @@ func init() {
 	})
 }
 
-// inside recognises a database, compressed or not, and a compressed MCAP file.
+// inside reports whether a file is a rosbag2 database, compressed or not, or a compressed MCAP file.
 func inside(ctx context.Context, path string) (bool, error) {
 	f, err := storage.Open(ctx, path)
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *Set) Close() error {
 	return nil
 }
 
-// episode reads the bag.
+// episode reads the bag to an episode.
 func (s *Set) episode(ctx context.Context) (*dataset.Episode, error) {
 	var damage dataset.Notes
 	b, err := newBag(ctx, &s.cache, s.messages, s.files, &damage)
@@ -143,8 +143,8 @@ func (s *Set) episode(ctx context.Context) (*dataset.Episode, error) {
 	return e, nil
 }
 
-// read decodes the messages. Where some do not fit the definitions that the bag has of them, those are looked at, and the bag is read again without the
-// ones that are wrong.
+// read decodes the messages. If some do not fit the bag's own definitions, it checks these definitions, and reads the bag again without the
+// wrong ones.
 func (s *Set) read(ctx context.Context, b *bag) (e *dataset.Episode, notes dataset.Notes, err error) {
 	notes, err = b.choose(ctx, s.defs)
 	if err != nil {

@@ -83,7 +83,7 @@ type format struct {
 	clock   leaf  // base 0: the type has no clock
 	leaves  []leaf
 	columns []dataset.Column
-	wide    bool // values need f64
+	wide    bool // whether values need f64
 	laid    bool
 }
 
@@ -103,7 +103,7 @@ func (p *parser) define(m message) error {
 	return nil
 }
 
-// readFormat reads "name:type field;type[n] field;".
+// readFormat parses a definition: "name:type field;type[n] field;". If it is invalid, the error is a *dataset.FormatError.
 func readFormat(m message) (*format, error) {
 	text := string(m.body)
 	at := m.at()
@@ -133,7 +133,8 @@ func readFormat(m message) (*format, error) {
 	return f, nil
 }
 
-// splitType takes "float[3]" apart. An empty array, "char[0]", is found in real logs as the type of an empty text.
+// splitType splits a type such as "float[3]" into its base type and its length n. array is true if it has brackets, and ok is false if it
+// is invalid. Real logs have an empty array, "char[0]", as the type of an empty text.
 func splitType(s string) (typ string, n int, array, ok bool) {
 	open := strings.IndexByte(s, '[')
 	if open < 0 {
@@ -163,7 +164,7 @@ func plain[T string | []byte](s T) bool {
 	return true
 }
 
-// resolve works out the sizes of a type and of those nested in it. Its error is always the same.
+// resolve computes the sizes of a type and of its nested types. Later calls for the type return the same error.
 func (p *parser) resolve(f *format, depth int) error {
 	switch {
 	case f.state == 2:
@@ -213,8 +214,8 @@ func (p *parser) measureFields(f *format, depth int) error {
 	return nil
 }
 
-// layout lists the columns of a type that has a message. The columns are no more than the message's bytes; the names are held to the
-// budget, which grows with the file.
+// layout computes the columns of a type that is logged. A type has at most one column for each byte of a message. The length of all column
+// names is limited in proportion to the file size.
 func (p *parser) layout(f *format) error {
 	if f.laid || f.clock.base == 0 || f.err != nil {
 		return f.err

@@ -31,13 +31,13 @@ type parser struct {
 	volumes map[uint16]volume
 	// contested replaces the topic for an id that several topics claim. It is not live, because its data belongs to none of them.
 	contested topic
-	multi     map[string]int // where a MultiInfo is in the log
-	names     int            // bytes of column names that may still be made
+	multi     map[string]int // index of each MultiInfo in the log, by name
+	names     int            // bytes that further column names may take
 	last      int64          // the latest timestamp so far
-	far       int64          // a timestamp much later than that, which no other one confirms
+	far       int64          // a timestamp much later than last, which no other one confirms
 	dropped   int64          // the sum of the dropouts so far
-	strongAt  int            // where a message was found to be strong, not to look at it twice
-	taken     int            // bytes of the messages that were read; with those of the damage they are the file
+	strongAt  int            // offset of the last message that was found to be strong, which need not be checked again
+	taken     int            // bytes in the messages that were read; together with the damaged bytes they are the file
 }
 
 func (p *parser) parse() (*Log, error) {
@@ -201,7 +201,8 @@ func (p *parser) flags(m message) error {
 	return nil
 }
 
-// key reads a length and "type name", and returns the rest as the value.
+// key splits the body of an information or parameter message: the key's length, the key "type name", and the value. An invalid key is a
+// *dataset.FormatError.
 func key(at int64, what string, body []byte) (typ, name string, value []byte, err error) {
 	_, _, value, ok := splitKey(body)
 	if !ok {
@@ -332,7 +333,7 @@ func (p *parser) parameter(at int64, kind byte, body []byte) error {
 	return nil
 }
 
-// text reads a logged line, tagged ('C') or not ('L').
+// text reads a logged line of text, with a tag ('C') or without ('L').
 func (p *parser) text(msg message) error {
 	at, body, size := msg.at(), msg.body, textHead(msg.kind)
 	if len(body) < size {

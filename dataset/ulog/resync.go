@@ -47,8 +47,8 @@ func (p *parser) right(m message) bool {
 	return p.weight(m) >= strong
 }
 
-// follows reports whether the messages go on at a byte where one should begin: with one that is strong, or the end, after a few at most that
-// are weak and have no others inside them.
+// follows reports whether valid messages continue at a byte: a strong message or the end follows, after at most a few weak messages without
+// others inside them, or many such weak messages follow.
 func (p *parser) follows(at int) bool {
 	limit, near := p.walk.limit(), at+nearby
 	for range enough {
@@ -144,7 +144,7 @@ func (p *parser) fits(id uint16, n int) bool {
 	return t != nil && t.format != nil && p.resolve(t.format, 0) == nil && n >= t.format.need && n <= t.format.size
 }
 
-// exact reports whether a key and a value go together.
+// exact reports whether a value's length is the length that its key declares.
 func exact(b []byte) bool {
 	typ, name, value, ok := splitKey(b)
 	if !ok || !plain(name) {
@@ -170,7 +170,7 @@ func isText(m message) bool {
 	return true
 }
 
-// cut reports whether a message that is not whole can be one that the end cuts.
+// cut reports whether an incomplete message can be a valid one that the end of the file or part cuts.
 func (p *parser) cut(m message) bool {
 	if m.body == nil {
 		return true
@@ -203,7 +203,7 @@ func (p *parser) evident(m message) bool {
 	return false
 }
 
-// goesOn reports whether the name in a subscription is a part of another one, with the bytes that come after it.
+// goesOn reports whether the next bytes continue the name in a subscription to the name of another type, so that the size is wrong.
 func (p *parser) goesOn(m message) bool {
 	if m.size < 4 {
 		return false
@@ -218,7 +218,7 @@ func (p *parser) goesOn(m message) bool {
 	return false
 }
 
-// passed is the error of bytes that were passed over, from where m should be to next.
+// passed returns the error for skipped bytes, from the start of the expected message m up to byte next.
 func (p *parser) passed(m message, next int) *dataset.FormatError {
 	switch {
 	case !letter(m.kind):

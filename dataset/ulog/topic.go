@@ -15,7 +15,7 @@ import (
 
 const maxTime = 1 << 62 // nanoseconds
 
-// topic is one instance of a type, on its way to become a stream.
+// topic is one instance of a type; its samples become a stream.
 type topic struct {
 	name   string
 	multi  uint8
@@ -30,7 +30,7 @@ type topic struct {
 	inexact int
 	dropped int64        // the parser's sum of dropouts at the latest sample
 	lost    int          // data messages that could not be read
-	flaw    dataset.Code // why, if none can be
+	flaw    dataset.Code // the reason if no data message can be read
 }
 
 type instance struct {
@@ -144,7 +144,7 @@ func (p *parser) sample(m message) (dataset.Code, error) {
 		return dataset.CodeTimeOverflow, err
 	}
 	if t.samples == 0 {
-		// The messages of this id come to v.bytes, so no more than this many of them can be whole.
+		// The messages with this id have v.bytes in all, which limits how many of them can be complete.
 		if p.volumes == nil {
 			w := p.walk
 			w.at = m.off
@@ -172,8 +172,8 @@ func (p *parser) sample(m message) (dataset.Code, error) {
 	return "", nil
 }
 
-// seen moves the latest timestamp on. One that is an hour or more ahead waits for another near it: a single wild one must not
-// move the times that are taken from the latest.
+// seen updates the latest timestamp. If a timestamp is an hour or more ahead, it counts only after another one near it, because a single
+// wrong timestamp must not change the times that are derived from the latest.
 func (p *parser) seen(time int64) {
 	const hour = 3600e9
 	if time-p.last >= hour && max(time-p.far, p.far-time) >= hour {
@@ -283,8 +283,8 @@ func (t *topic) count(x uint64) {
 	}
 }
 
-// streamName names instance 0 as its topic, and the others NAME_1 and so on. Where another topic has that very name, the
-// number is given once more.
+// streamName returns the topic's name for instance 0, and NAME_1 and so on for the others. If another topic has this name, the number is
+// appended again.
 func (p *parser) streamName(t *topic) string {
 	name := t.name
 	if t.multi == 0 {
@@ -298,7 +298,7 @@ func (p *parser) streamName(t *topic) string {
 	}
 }
 
-// streams turns the topics into streams.
+// streams adds a stream to the log for each topic with samples.
 func (p *parser) streams(log *Log) error {
 	for _, t := range p.order {
 		switch {

@@ -64,7 +64,7 @@ func (w *walker) head(off int) message {
 	return m
 }
 
-// cutShort is the error of a message that the end of the file, or of its part, cuts.
+// cutShort returns the error for a message that the end of the file, or of its part, cuts.
 func (w *walker) cutShort(m message) *dataset.FormatError {
 	limit := w.limit()
 	bad := &dataset.FormatError{Format: "ulog", Offset: int64(m.off), Kind: dataset.ErrTruncated, Msg: "message", Got: fmt.Sprintf("%d bytes", limit-m.off), Want: strconv.Itoa(m.end() - m.off)}

@@ -51,7 +51,7 @@ func (w *window) load(off, n int) {
 	}
 }
 
-// another returns a window of the same file that moves by itself.
+// another returns a window on the same file with its own position.
 func (w *window) another() *window {
 	own := *w
 	return &own

@@ -117,6 +117,7 @@ func render(r *doctor.Report, groups []*group) string {
 	}
 	for _, g := range groups {
 		put(`<details open id="%s"><summary><h2 class="%s">%s</h2></summary>`+"\n", g.kind, g.severity, g.kind)
+		advised := map[string]bool{} // a remedy is written at its first finding
 		for _, i := range g.findings {
 			f := &r.Findings[i]
 			put(`<article class="finding" data-kind="%s" id="finding-%s">`+"\n<h3>", f.Kind, fmt.Sprint(i))
@@ -128,7 +129,8 @@ func render(r *doctor.Report, groups []*group) string {
 				put(` <span class="soft">(%s)</span>`, text.List(f.Columns, mostNames))
 			}
 			put("</h3>\n<p>%s.</p>\n", why(f))
-			if f.WhatToDo != "" {
+			if f.WhatToDo != "" && !advised[f.WhatToDo] {
+				advised[f.WhatToDo] = true
 				put(`<p class="soft">%s</p>`+"\n", f.WhatToDo)
 			}
 			if f.Plot != nil {
@@ -202,12 +204,19 @@ func when(f *doctor.Finding) string {
 	if len(f.At) == 0 {
 		return ""
 	}
+	at := f.At
+	if len(f.Streams) > 1 { // which have nearly the same times
+		at = nil
+		for _, p := range f.Places() {
+			at = append(at, p.From)
+		}
+	}
 	var list []string
-	for _, t := range f.At[:min(len(f.At), mostTimes)] {
+	for _, t := range at[:min(len(at), mostTimes)] {
 		list = append(list, seconds(t-f.Start))
 	}
 	when := "at " + strings.Join(list, ", ")
-	if len(f.At) > mostTimes {
+	if len(at) > mostTimes {
 		when += ", …"
 	}
 	if f.Start != 0 {

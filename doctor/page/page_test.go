@@ -38,8 +38,12 @@ func TestThePageHasAnIndexOfEpisodes(t *testing.T) {
 	assert.Contains(t, text, `episode 2: <a class="warning" href="#finding-1">gap</a> <a class="information" href="#finding-2">nan</a> `)
 	assert.Contains(t, text, `<code>robocache view &#39;a b&#39; <nobr>--episode 2</nobr></code>`)
 	assert.Equal(t, 1, strings.Count(text, "<nobr>"), "one for each episode, none for the dataset")
+	for i := range r.Findings {
+		r.Findings[i].Kind, r.Findings[i].Severity, r.Findings[i].WhatToDo = doctor.Damaged, doctor.Error, "Copy it."
+	}
 	r.Checked.Episodes = 1
 	b.Reset()
 	require.NoError(t, Write(&b, r))
 	assert.NotContains(t, b.String(), `id="episodes"`)
+	assert.Equal(t, 1, strings.Count(b.String(), "Copy it."), "a remedy is there once")
 }

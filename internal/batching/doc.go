@@ -1,4 +1,4 @@
 // Package batching opens datasets and makes the loaders of training batches. One [Request] holds the arguments: the Python package
-// sends it as JSON, and the command line binds its flags to the fields. Errors name arguments as that JSON does; each front end writes
-// the names its own way.
+// sends it as JSON, and the command line binds its flags to the fields. An error names an argument by its JSON name. Each front end, the
+// Python package or the command line, replaces it with its own name for the argument: see [Spelling].
 package batching

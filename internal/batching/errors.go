@@ -29,12 +29,12 @@ func (s Spelling) of(arg string) string {
 // OptionError means that an argument is invalid. Arg is its JSON name in a [Request], or the name of an environment variable.
 type OptionError = dataset.OptionError
 
-// refusef returns the *OptionError of an argument. got is a format for the values.
+// refusef returns the *OptionError for an argument. got is the format of values, as in fmt.Sprintf.
 func refusef(arg, want, got string, values ...any) error {
 	return &OptionError{Arg: arg, Got: fmt.Sprintf(got, values...), Want: want}
 }
 
-// argument returns the JSON name of a field.
+// argument returns the JSON name of a Go field in loader.Options or Request, for example "mix_shards" for "MixShards".
 func argument(field string) string {
 	f, _ := reflect.TypeFor[Request]().FieldByName(field)
 	return cmp.Or(strings.TrimPrefix(f.Tag.Get("json"), "-"), field)

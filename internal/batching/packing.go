@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/loader/store"
 )
 
-// wantRate adds the argument that is missing if timestamps count steps.
+// wantRate adds the argument that sets a rate to an error about timestamps that count steps.
 func (p *Packing) wantRate(err error) error {
 	return fmt.Errorf("%w; want %s HZ, the steps a second", err, p.Spell.of("rate"))
 }
@@ -31,7 +31,8 @@ type Packing struct {
 	cameras bool // Build.Media are a Request's cameras
 }
 
-// Read opens the dataset.
+// Read opens the dataset, with Prefer and PreferRate if they are needed. The error is an *OptionError if an option is invalid, else an
+// *InputError. The caller closes the dataset.
 func (p *Packing) Read(ctx context.Context) (dataset.Dataset, error) {
 	opt := p.Options
 	opt.Clock = cmp.Or(opt.Clock, p.Prefer)
@@ -80,7 +81,7 @@ func (p *Packing) BuildOptions(progress func(done, of int)) store.BuildOptions {
 	return opt
 }
 
-// Store reads the dataset, and packs it into memory.
+// Store reads the dataset, and packs it into memory. If no stream can be packed, it returns an error, as Explain describes.
 func (p *Packing) Store(ctx context.Context, watch *Watch) (*store.Store, error) {
 	d, err := p.Read(ctx)
 	if err != nil {
@@ -104,7 +105,7 @@ func (p *Packing) Store(ctx context.Context, watch *Watch) (*store.Store, error)
 	return store, nil
 }
 
-// Explain returns a packing error as one about the input or the arguments.
+// Explain converts an error from packing: it returns an *InputError with the path, or an *OptionError with the argument's name.
 func (p *Packing) Explain(err error) error {
 	var option *OptionError
 	var nothing *store.NothingError

@@ -21,7 +21,8 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// Plan returns the plan of the plan file, or a plan made from the arguments. If neither sets a rate, it has the dataset's rate.
+// Plan returns the plan of the plan file, or a plan made from the arguments. If neither sets a rate, it has the dataset's rate. An invalid
+// plan file is an *align.PlanError, an unreadable one an *InputError, and an invalid argument an *OptionError.
 func (s *Source) Plan(ctx context.Context) (align.Plan, error) {
 	if s.planned() {
 		p, err := s.readPlan()
@@ -94,7 +95,8 @@ func noStream(arg, name string, names []string) error {
 	return refusef(arg, "one of "+text.Closest(name, names), "stream %q%s", name, text.DidYouMean(name, names))
 }
 
-// withoutCameras removes the streams that the dataset declares as cameras. A conversion uses them; batches use Cameras.
+// withoutCameras returns the streams except the ones that the dataset declares as cameras, with a note for each. A plan file may have
+// them for a conversion; batches take cameras from Options.Cameras.
 func (s *Source) withoutCameras(streams []align.Stream) []align.Stream {
 	info := s.Data.Info()
 	return slices.DeleteFunc(slices.Clone(streams), func(w align.Stream) bool {
@@ -134,7 +136,8 @@ func (s *Source) names(ctx context.Context) (names []string, err error) {
 	return nil, ReadError(s.Paths[0], err)
 }
 
-// Explain returns a loader's error as one about the input or the arguments.
+// Explain converts a loader's error: it returns an *InputError with the path, or an *OptionError with the argument's JSON name. All other
+// errors stay.
 func (r *Request) Explain(err error) error {
 	var option *OptionError
 	var empty *loader.EmptyError
@@ -172,7 +175,7 @@ func (r *Request) Explain(err error) error {
 	return r.noRoom(err)
 }
 
-// argument returns a loader option's error as one about the argument or the plan file that sets it.
+// argument converts the error for a loader option or a plan key to an error that names its source: the argument, or the plan file.
 func (r *Request) argument(err *OptionError) error {
 	key, inPlan := strings.CutPrefix(err.Arg, "plan.")
 	stream, window := strings.CutPrefix(key, "windows.")
@@ -188,7 +191,7 @@ func (r *Request) argument(err *OptionError) error {
 	return &OptionError{Arg: argument(field), Got: err.Got, Want: err.Want}
 }
 
-// noRoom adds the options that need less memory to an error about memory.
+// noRoom adds the options that need less memory to an error about memory. All other errors stay.
 func (r *Request) noRoom(err error) error {
 	var room *loader.RoomError
 	var memory *ops.MemoryError
@@ -204,7 +207,7 @@ func (r *Request) noRoom(err error) error {
 	return err
 }
 
-// Unreadable returns a batch's error as an input's, if an episode cannot be read.
+// Unreadable returns an *InputError if a batch failed because an episode cannot be read. All other errors stay.
 func (r *Request) Unreadable(err error) error {
 	var episode *dataset.EpisodeError
 	if errors.As(err, &episode) {

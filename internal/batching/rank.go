@@ -12,8 +12,9 @@ type Place struct {
 	From         string // the arguments or environment variables that set it
 }
 
-// launchers are the environment variables of launchers, in the order in which they are read. If one launcher starts another, the
-// variables of both are set and must agree.
+// launchers lists launchers (programs such as torchrun and srun that start the ranks) with their environment variables for a rank's index
+// and the number of ranks, in the order in which they are read. If one launcher starts another, the variables of both are set and must
+// agree.
 var launchers = []struct{ name, index, count string }{
 	{"RoboCache", "ROBOCACHE_RANK", "ROBOCACHE_WORLD"},
 	{"torchrun", "RANK", "WORLD_SIZE"},
@@ -66,8 +67,8 @@ func (p Place) Check(spell Spelling) error {
 	return refusef("rank", fmt.Sprintf("a rank from 0 to %d", max(p.Count, 1)-1), "%d of %s %d", p.Index, spell.of("world"), p.Count)
 }
 
-// launchedAs returns the place that the launchers set. If a launcher sets only one number, the other comes from its flag, unless that
-// is nil.
+// launchedAs returns the place that the launchers' variables set; without any it is rank 0 of 1. If a launcher sets only one number, the
+// other comes from its flag, unless the flag is nil. Invalid numbers and launchers that disagree are an *OptionError.
 func launchedAs(rank, world *int, getenv func(string) string, spell Spelling) (Place, error) {
 	ranks, worlds := spell.of("rank"), spell.of("world")
 	found := Place{0, 1, ""}
@@ -108,7 +109,7 @@ func launchedAs(rank, world *int, getenv func(string) string, spell Spelling) (P
 	return found, nil
 }
 
-// String describes the place; empty for a single program.
+// String returns a description of the place; empty for a single program.
 func (p Place) String() string {
 	if p.Count == 1 {
 		return ""
@@ -116,7 +117,7 @@ func (p Place) String() string {
 	return fmt.Sprintf("rank %d of %d, by %s", p.Index, p.Count, p.From)
 }
 
-// Variable returns the number in an environment variable.
+// Variable returns the number in an environment variable, or an *OptionError unless it is a whole number from 0 on.
 func Variable(getenv func(string) string, name string) (int, error) {
 	n, err := strconv.Atoi(strings.TrimSpace(getenv(name)))
 	if err != nil || n < 0 {

@@ -43,7 +43,7 @@ func Remarks(r *loader.Report, sentence func(dataset.Note) string) (list []strin
 	return list
 }
 
-// LackingLine returns the line about a stream without samples in some episodes, the first of which l is about.
+// LackingLine returns the line about a stream without samples in some episodes. episodes and windows count them; l is the first one.
 func LackingLine(l *loader.Lacking, episodes, windows int, sentence func(dataset.Note) string) string {
 	who, have := "episode "+l.Episode, "has"
 	if episodes > 1 {

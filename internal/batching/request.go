@@ -58,7 +58,7 @@ func (p *PerStream[T]) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &p.All)
 }
 
-// each passes the values to their streams. An unknown stream is an *OptionError of the argument.
+// each calls set for every stream that has its own value in By. A value for an unknown stream is an *OptionError of the argument.
 func (p *PerStream[T]) each(streams []align.Stream, arg string, set func(*align.Stream, T)) error {
 	for _, name := range slices.Sorted(maps.Keys(p.By)) {
 		i := slices.IndexFunc(streams, func(s align.Stream) bool { return s.Name == name })
@@ -164,7 +164,8 @@ func (r *Request) Check() error {
 	return r.readStatistics()
 }
 
-// readStatistics sets the loader's statistics. Their rules apply to the streams, unless other arguments set the rules.
+// readStatistics sets Statistics from Given. The rules in Given also set the streams' rules, unless other arguments or a plan set them. If
+// lists in Given disagree in length, the error is an *OptionError.
 func (r *Request) readStatistics() error {
 	for i := range r.Given {
 		n := &r.Given[i]
@@ -201,7 +202,8 @@ type Source struct {
 	hasUnusedNote bool // of unused statistics
 }
 
-// Open opens the stores, or opens a dataset for streaming. It packs other datasets into memory.
+// Open opens the request's paths: stores are mapped, a dataset is opened for streaming if Streaming is set, and all other datasets are
+// packed into memory. After an error nothing stays open.
 func Open(ctx context.Context, r *Request, watch Watch) (_ *Source, err error) {
 	s := &Source{Request: r, episodes: make([][]int, len(r.Paths)), watch: watch}
 	defer func() {
@@ -264,7 +266,8 @@ func (s *Source) opened(path string, d dataset.Dataset) {
 	}
 }
 
-// drawn returns the plan, or one of the streams that the arguments name. If the plan file cannot be read, Plan reports the error.
+// drawn returns the plan file's plan, or a plan with the streams that the arguments name. If the plan file cannot be read, the plan is
+// empty, and Plan reports the error.
 func (s *Source) drawn() align.Plan {
 	p := align.Plan{Streams: s.Streams}
 	if s.planned() {
@@ -384,8 +387,8 @@ func (s *Source) MakeOn(ctx context.Context, device *ops.Device, plan align.Plan
 	return l, nil
 }
 
-// statistics returns those for the plan's streams. A file that no loader wrote may have other streams, which are left out
-// with a note.
+// statistics returns the given statistics for the plan's streams; nil if none are given. A statistics file from another program may list
+// other streams, which are left out with a note.
 func (s *Source) statistics(ctx context.Context, plan align.Plan) (map[string]loader.Statistics, error) {
 	if s.Statistics == nil {
 		return nil, nil

@@ -50,8 +50,8 @@ func (n *Number) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*float64)(n))
 }
 
-// Statistics returns the statistics for a loader. With Shift and Scale these are used, with the clip. Else a rule uses the others, and
-// missing ones are NaN.
+// Statistics returns the statistics for a loader. If Shift and Scale are set, it returns these and the clip values. Otherwise it returns
+// the column statistics for a rule, with NaN for missing ones. If the lists have different lengths, the error is an *OptionError.
 func (n *Normalised) Statistics() (loader.Statistics, error) {
 	s := loader.Statistics{Rule: n.Rule, Columns: n.Names}
 	if n.Shift != nil || n.Scale != nil {
@@ -88,7 +88,7 @@ func (n *Normalised) Statistics() (loader.Statistics, error) {
 	return s, nil
 }
 
-// lists are the statistics. values are those of a column, in the same order. The quantiles are last.
+// lists returns the lists of statistics, in the order of values. The quantiles are last.
 func (n *Normalised) lists() [8]*[]Number {
 	return [8]*[]Number{&n.Mean, &n.Std, &n.Min, &n.Max, &n.Q01, &n.Q10, &n.Q90, &n.Q99}
 }

@@ -108,7 +108,11 @@ func (f *Report) heading(w io.Writer) {
 		parts = append(parts, fmt.Sprintf("%v Hz (from %s)", f.Rate, f.RateFrom))
 	}
 	if f.Clock != "" {
-		parts = append(parts, fmt.Sprintf("clock %s of %s", f.Clock, text.List(f.Clocks, 8)))
+		clock := "clock " + f.Clock
+		if others := slices.DeleteFunc(slices.Clone(f.Clocks), func(name string) bool { return name == f.Clock }); len(others) > 0 {
+			clock += fmt.Sprintf(" (--clock: also %s)", text.List(others, 7))
+		}
+		parts = append(parts, clock)
 	}
 	fmt.Fprintf(w, "%s: %s\n", printed.Text(of), printed.Text(strings.Join(parts, ", ")))
 	if len(f.Splits) > 0 {

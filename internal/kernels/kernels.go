@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/ptx"
 )
 
-// Hash is one of all images.
+// Hash identifies the kernels of this program: 16 hexadecimal digits from the hashes of all images.
 var Hash = sync.OnceValue(func() string {
 	h := sha256.New()
 	for _, name := range ptx.Families() {
@@ -23,10 +23,10 @@ var Hash = sync.OnceValue(func() string {
 	return hex.EncodeToString(h.Sum(nil))[:16]
 })
 
-// Set is the kernels of a device. Its methods may be called from any goroutine.
+// Set is the loaded kernels of a device. Its methods may be called from any goroutine.
 type Set struct {
 	ctx      *cudadrv.Context
-	force    string // the kind of image that ROBOCACHE_KERNELS names
+	force    string // the kind of image from the variable ROBOCACHE_KERNELS; empty means the best one
 	mu       sync.Mutex
 	families map[string]*family
 }
@@ -36,16 +36,16 @@ type family struct {
 	module *cudadrv.Module
 	image  ptx.Image
 	reason string
-	waits  map[string]bool // the kernels that were looked up, and whether they wait
-	shared map[string]int  // and the most bytes of dynamic shared memory that a launch of them asks for
+	waits  map[string]bool // by name of each kernel that was bound: whether it waits for the previous launch by itself
+	shared map[string]int  // by kernel: the limit set for its dynamic shared memory, in bytes
 }
 
-// New returns a set of which nothing is loaded.
+// New returns an empty set. It loads nothing yet.
 func New(ctx *cudadrv.Context) *Set {
 	return &Set{ctx: ctx, force: os.Getenv("ROBOCACHE_KERNELS"), families: map[string]*family{}}
 }
 
-// Load loads a family, if it is not, and says which image was taken and why.
+// Load loads a family unless it is loaded, and returns the reason why its image was selected.
 func (s *Set) Load(name string) (reason string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +56,8 @@ func (s *Set) Load(name string) (reason string, err error) {
 	return f.reason, nil
 }
 
-// family returns a family. The caller holds the lock.
+// family returns a family, which it loads if necessary. The caller holds the lock. If every image is refused, it returns the errors
+// of all.
 func (s *Set) family(name string) (*family, error) {
 	if f := s.families[name]; f != nil {
 		return f, nil
@@ -90,8 +91,8 @@ func (s *Set) family(name string) (*family, error) {
 	return nil, errors.Join(refused...)
 }
 
-// unfit reports whether an image was refused for what it is, so that the next may do: no code for this device, a format or
-// an ISA version that the driver does not know, no compiler.
+// unfit reports whether the device or driver cannot use an image at all, so that another image may work: it has no code for this
+// device, its format or ISA version is unknown, or there is no compiler.
 func unfit(err error) bool {
 	for _, c := range []cudadrv.Code{cudadrv.ErrInvalidImage, cudadrv.ErrNoBinaryForGPU, cudadrv.ErrInvalidPTX, cudadrv.ErrJITCompilerNotFound, cudadrv.ErrUnsupportedPTXVersion} {
 		if errors.Is(err, c) {
@@ -101,7 +102,8 @@ func unfit(err error) bool {
 	return false
 }
 
-// kernel returns a kernel, with its parameters declared for drivers that cannot tell them. There must be one of that name.
+// kernel returns a kernel, with the sizes of its parameters declared for drivers that cannot report them. It panics if no family has
+// a kernel with this name.
 func (s *Set) kernel(name string) (*cudadrv.Kernel, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,8 +126,9 @@ func (s *Set) kernel(name string) (*cudadrv.Kernel, error) {
 	return k, k.Declare(sizes)
 }
 
-// Bind makes a launch of a kernel. It may ask for as much dynamic shared memory as the device has, and is dependent only if the kernel waits by itself for
-// the work ahead of it and device and driver can: elsewhere its wait does nothing.
+// Bind returns a launch of a kernel. The launch may use all dynamic shared memory of the device. It is dependent (it may begin before
+// the previous launch has ended) only if config requests it, the kernel waits for the previous launch by itself, and device and
+// driver support it.
 func (s *Set) Bind(name string, config cudadrv.LaunchConfig, args ...any) (*cudadrv.Launch, error) {
 	k, err := s.kernel(name)
 	if err != nil {
@@ -135,7 +138,7 @@ func (s *Set) Bind(name string, config cudadrv.LaunchConfig, args ...any) (*cuda
 	defer s.mu.Unlock()
 	f := s.familyOf(name)
 	config.Dependent = config.Dependent && s.early(f, name)
-	if most := int(config.Shared); most > f.shared[name] { // less would refuse the launches that there are
+	if most := int(config.Shared); most > f.shared[name] { // a lower limit would break launches that are already bound
 		if err := k.SetMaxDynamicShared(most); err != nil {
 			return nil, err
 		}
@@ -144,14 +147,14 @@ func (s *Set) Bind(name string, config cudadrv.LaunchConfig, args ...any) (*cuda
 	return k.Bind(config, args...)
 }
 
-// Early reports whether a launch of a kernel, which was bound, can be dependent.
+// Early reports whether a launch of a kernel can be dependent. The kernel must have been bound.
 func (s *Set) Early(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.early(s.familyOf(name), name)
 }
 
-// familyOf is the loaded family that has a kernel.
+// familyOf returns the loaded family that contains a kernel, or nil.
 func (s *Set) familyOf(name string) *family {
 	of, _, _ := ptx.Lookup(name)
 	return s.families[of]
@@ -166,7 +169,7 @@ func (s *Set) early(f *family, name string) bool {
 	return w && s.ctx.Device().DependentLaunch()
 }
 
-// Close unloads all.
+// Close unloads all families.
 func (s *Set) Close() (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package mapped shows files as memory, so that what is never looked at is never read.
+// Package mapped maps files into memory, so that the system reads only the parts that are used.
 //
-// A mapped file that is cut short while it is mapped takes the memory with it: to read what is gone is a fault, which would end the program. Who reads
-// a [File] does so in [File.Guard], which makes an error of that, and keeps the memory from being unmapped meanwhile.
+// If a file becomes shorter while it is mapped, reading the missing part is a fault, which would end the program. So a program reads a
+// [File] inside [File.Guard], which converts the fault to an error, and delays Close until the reading is done.
 package mapped

@@ -12,10 +12,10 @@ import (
 	"github.com/robocache/robocache/internal/raw"
 )
 
-// ErrShrunk is a file that has become shorter than it was when it was mapped.
+// ErrShrunk means that a file has become shorter after it was mapped.
 var ErrShrunk = errors.New("the file was cut short while it was mapped")
 
-// File is a file as memory, which may only be read.
+// File is a file that is mapped into memory for reading.
 type File struct {
 	file *os.File
 	data []byte
@@ -26,8 +26,8 @@ type File struct {
 	closed bool
 }
 
-// Open maps the first size bytes of an open file, which it owns from then on unless that fails. A system that has no such thing, and a file that its
-// address space does not hold, are errors.ErrUnsupported.
+// Open maps the first size bytes of an open file. The result owns the file, but after an error the caller still does. If the system
+// cannot map files, or the address space is too small, the error is errors.ErrUnsupported.
 func Open(file *os.File, size int64) (*File, error) {
 	f := &File{file: file}
 	f.idle.L = &f.mu
@@ -35,7 +35,7 @@ func Open(file *os.File, size int64) (*File, error) {
 	switch {
 	case size > math.MaxInt:
 		err = fmt.Errorf("%d bytes: %w", size, errors.ErrUnsupported)
-	case size > 0: // nothing cannot be mapped
+	case size > 0: // an empty file cannot be mapped
 		f.data, err = mapFile(file, int(size))
 	}
 	if err != nil {
@@ -44,10 +44,10 @@ func Open(file *os.File, size int64) (*File, error) {
 	return f, nil
 }
 
-// Bytes returns the memory: to be read in Guard, never written, and not to be kept.
+// Bytes returns the mapped memory. Read it inside Guard only, do not write it, and do not keep it after Close.
 func (f *File) Bytes() []byte { return f.data }
 
-// Whole returns ErrShrunk if the file is shorter than what was mapped of it, and fs.ErrClosed after Close.
+// Whole returns nil if the file still has all mapped bytes, ErrShrunk if it is shorter, and fs.ErrClosed after Close.
 func (f *File) Whole() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -64,9 +64,9 @@ func (f *File) Whole() error {
 	return nil
 }
 
-// Guard calls do, which may read the memory in this goroutine, and returns its error, or ErrShrunk if it came to where the file is no more. Then do
-// was left as by a panic: what it had begun is to be undone by its deferred calls. Close waits for it, so do must not call that. After Close it returns
-// fs.ErrClosed, and does nothing. Guards may be nested.
+// Guard calls do, which may read the memory in this goroutine, and returns its error. If do reads a part that the file no longer has, the
+// error is ErrShrunk, and do has ended as by a panic, so that only its deferred calls run. Close waits for Guard, so do must not call
+// Close. After Close the error is fs.ErrClosed, and do is not called. Guards may be nested.
 func (f *File) Guard(do func() error) (err error) {
 	f.mu.Lock()
 	if f.closed {
@@ -96,7 +96,7 @@ func (f *File) Guard(do func() error) (err error) {
 	return do()
 }
 
-// Close unmaps the memory and closes the file, when no Guard is running any more; none begins meanwhile. Close twice is fine.
+// Close waits until no Guard is running, unmaps the memory and closes the file. New Guards fail meanwhile. Close twice is fine.
 func (f *File) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -8,14 +8,14 @@ import (
 	"syscall"
 )
 
-// shared is memory that processes share: a file without a name, which goes when nobody has it open.
+// shared is a mapped file without a name. The system frees it when no process has it open.
 type shared struct {
 	file *os.File
 	data []byte
 }
 
-// NewShared makes size bytes of zeros, more than 0, that other processes of the user open by the handle, as long as this one has them open. There is room
-// for all of them, or an error.
+// NewShared returns size zero bytes of shared memory; size is at least 1. Other processes of the user open it by the handle, until this
+// process closes it. If there is not enough memory for all bytes, it returns an error.
 func NewShared(size int64) (s Shared, handle string, err error) {
 	var file *os.File
 	for _, dir := range []string{"/dev/shm", os.TempDir()} { // which is small in many a container
@@ -33,7 +33,7 @@ func NewShared(size int64) (s Shared, handle string, err error) {
 	return m, fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), file.Fd()), nil
 }
 
-// room makes a file of zeros, with the room for them, and takes its name away.
+// room creates a file with size zero bytes in a folder, reserves the memory for them, and removes the file's name.
 func room(dir string, size int64) (*os.File, error) {
 	file, err := os.CreateTemp(dir, "robocache-shared-")
 	if err != nil {
@@ -48,7 +48,7 @@ func room(dir string, size int64) (*os.File, error) {
 
 var handles = regexp.MustCompile(`^/proc/[0-9]+/fd/[0-9]+$`)
 
-// OpenShared opens what another process has made, of so many bytes.
+// OpenShared opens the shared memory of another process, with size bytes, by its handle from NewShared.
 func OpenShared(handle string, size int64) (Shared, error) {
 	if !handles.MatchString(handle) {
 		return nil, fmt.Errorf("%q is no handle of shared memory", handle)

@@ -4,8 +4,8 @@ package mapped
 
 import "errors"
 
-// NewShared is there on Linux alone.
+// NewShared returns errors.ErrUnsupported, because shared memory needs Linux.
 func NewShared(int64) (Shared, string, error) { return nil, "", errors.ErrUnsupported }
 
-// OpenShared is there on Linux alone.
+// OpenShared returns errors.ErrUnsupported, because shared memory needs Linux.
 func OpenShared(string, int64) (Shared, error) { return nil, errors.ErrUnsupported }

@@ -48,7 +48,7 @@ func meminfo(text []byte) Room {
 	return Room{(kib + values["SwapFree:"]) << 10, "MemAvailable"}
 }
 
-// fields parses lines that have a name and a number.
+// fields parses lines with a name and a number, such as "MemFree: 12 kB", into numbers by name.
 func fields(text []byte) map[string]int64 {
 	values := map[string]int64{}
 	for line := range strings.Lines(string(text)) {
@@ -61,7 +61,7 @@ func fields(text []byte) map[string]int64 {
 	return values
 }
 
-// level is a folder of a memory cgroup.
+// level is the folder of one memory cgroup, with the names of its files.
 type level struct {
 	dir               string
 	limit, use, cache string // files, and the line of memory.stat for page cache that the system takes back
@@ -80,7 +80,7 @@ func (l *level) free(root fs.FS) Room {
 	return Room{max(limit-max(used, 0), 0), "/" + path.Join(l.dir, l.limit)}
 }
 
-// number reads a file of one number. "max" is none.
+// number reads a file with one number. It returns false if there is no such file, or if the content is "max", which means no limit.
 func number(root fs.FS, name string) (int64, bool) {
 	text, err := fs.ReadFile(root, name)
 	if err != nil {
@@ -127,7 +127,7 @@ func levels(root fs.FS) (list []level) {
 	return list
 }
 
-// within returns a path below a folder.
+// within returns the path of a name relative to a folder, and false if the name is not in it.
 func within(name, root string) (string, bool) {
 	name, root = path.Join("/", name), path.Join("/", root)
 	if root == "/" {
@@ -137,7 +137,7 @@ func within(name, root string) (string, bool) {
 	return path.Join("/", rest), ok && (rest == "" || rest[0] == '/')
 }
 
-// has reports whether a list with commas has a word.
+// has reports whether a comma-separated list contains a word.
 func has(list, word string) bool { return strings.Contains(","+list+",", ","+word+",") }
 
 // mount is a line of mountinfo: a file system's folder, and the path where it is mounted.

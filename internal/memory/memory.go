@@ -23,12 +23,12 @@ const (
 
 	small = 32 << 20 // bytes that are refused for the input's size only: reading the limits takes some time
 
-	// Go maps its memory in arenas, and each thread a stack, bytes.
+	// arena and stack are the units, in bytes, in which Go maps memory: arenas for objects, and a stack for each thread.
 	arena = 64 << 20
 	stack = 8 << 20
 )
 
-// Error is memory that was refused.
+// Error reports an allocation that was refused, because it is too large for the system's limits or for the input's size.
 type Error struct {
 	What  string
 	Bytes int64 // that are needed; 0 if that is not known
@@ -45,10 +45,10 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return errs.OutOfMemory }
 
-// Raised reports whether a larger --max-memory allows what was refused.
+// Raised reports whether a larger --max-memory would allow the allocation.
 func (e *Error) Raised() bool { return e.Limit.From == flag || e.Limit.From == bySize }
 
-// Causes of a limit.
+// The values of Room.From for limits that have no name in the system.
 const (
 	flag   = "--max-memory"
 	bySize = "by the size of the input"
@@ -61,7 +61,7 @@ var (
 	own   = sync.OnceValue(func() []level { return levels(root) })
 )
 
-// Set sets --max-memory, bytes. 0 is none.
+// Set sets the limit --max-memory in bytes; 0 removes it.
 func Set(bytes int64) { most.Store(bytes) }
 
 // Size returns a number of bytes with a unit, such as "104.6 MiB".
@@ -137,8 +137,8 @@ func Limit() Room {
 	return room
 }
 
-// Check returns an *Error if n bytes are too many for an input with the given size: more than Floor and more than Multiple times the size, or more than
-// Available. If --max-memory is set, it replaces the first rule. what names the part of the input, such as "chunk".
+// Check returns an *Error if n bytes are too many for an input with the given size in bytes: more than Floor and more than Multiple times
+// the size, or more than Available. If --max-memory is set, it replaces the first rule. what names the part of the input, such as "chunk".
 func Check(what string, n, size int64) error {
 	if n > Floor && n/Multiple > size && most.Load() == 0 {
 		return &Error{what, n, Room{Most(size), bySize}}
@@ -170,8 +170,8 @@ func Fits(what string, n int64) error {
 	return nil
 }
 
-// Make returns n zero elements, or an *Error if they are more than Available. Large allocations are made one after the other: two that fit, but not
-// beside each other, do not both pass the check.
+// Make returns n zero elements, or an *Error if they take more than Available. Large allocations are made one after the other, so that two
+// of them do not both pass the check if only one fits.
 func Make[T any](what string, n int) ([]T, error) {
 	bytes := int64(n) * int64(reflect.TypeFor[T]().Size())
 	if bytes >= small {

@@ -4,5 +4,5 @@ package memory
 
 import "io/fs"
 
-// addressSpace is not known here.
+// addressSpace returns an unlimited Room, because this system has no known limit.
 func addressSpace(fs.FS) Room { return Room{unknown, "system"} }

@@ -2,16 +2,16 @@ package ptxparse
 
 import "slices"
 
-// maxParams is the most bytes of parameters that any PTX version gives an entry.
+// maxParams is the largest size in bytes that any PTX version allows for an entry's parameters.
 const maxParams = 32764
 
-// maxVariable is the most bytes that a variable may have here.
+// maxVariable is the largest size in bytes that this package accepts for a variable.
 const maxVariable = 1 << 30
 
 // Module is one PTX text.
 type Module struct {
-	ISA    int    // .version, 78 for 7.8
-	Target string // first name after .target, such as sm_90
+	ISA    int    // .version as an integer, for example 78 for 7.8
+	Target string // first name after .target, for example sm_90
 	Vars   []*Var // at module scope
 	Funcs  []*Func
 }
@@ -20,51 +20,51 @@ type Module struct {
 type Var struct {
 	Name        string
 	Space       string // global, const, shared, local or param
-	Type        string // without the dot, of an element
-	Size, Align int    // of the whole; Size 0 for an array without a length
+	Type        string // element type, without the dot
+	Size, Align int    // bytes for the whole variable; Size is 0 for an array without a length
 	Extern      bool
-	Data        []byte // initial value, nil for none
+	Data        []byte // initial value; nil if there is none
 	Relocs      []Reloc
 	Line        int
 }
 
 // Reloc is an address inside an initial value.
 type Reloc struct {
-	At, Size int // where in Data, and how wide
+	At, Size int // offset in Data, and bytes
 	Name     string
 	Add      int64
 	Generic  bool
 }
 
-// Func is an entry or a function. A function without a body has none here: it is left out.
+// Func is an entry or a function with a body. A prototype without a body is not in the module.
 type Func struct {
 	Name       string
 	Entry      bool
 	Line       int
 	Params     []*Var
 	Returns    []*Var
-	MaxThreads int // product of .maxntid or .reqntid, 0 without one
+	MaxThreads int // product of .maxntid or .reqntid; 0 if there is none
 	Regs       []Reg
-	Vars       []*Var // declared in the body
+	Vars       []*Var // variables declared in the body
 	Body       []Inst
 }
 
-// Reg is one register. Registers of one name in two scopes are two.
+// Reg is one register. Registers with the same name in two scopes are different.
 type Reg struct {
 	Name string
-	Type string // without the dot: pred, b32, f64 ...
+	Type string // without the dot, for example pred, b32 or f64
 }
 
 // Inst is one instruction.
 type Inst struct {
 	Line     int
-	Guard    int // register of the predicate, -1 for none
+	Guard    int // index of the guard's predicate register, or -1
 	GuardNot bool
-	Op       string // with its qualifiers
+	Op       string // opcode with its qualifiers
 	Args     []Operand
 }
 
-// Kind is what an operand is.
+// Kind is an operand's form, and selects the fields in Operand that are set.
 type Kind uint8
 
 const (
@@ -74,7 +74,7 @@ const (
 	KindF64                 // Value: the bits of a double
 	KindSpecial             // Name: a special register such as %tid.x
 	KindVar                 // Var plus Off: an address
-	KindFunc                // Name: a function that is called
+	KindFunc                // Name: a called function
 	KindLabel               // Target: index of an instruction in Body, which may be one past the last
 	KindTargets             // Elems: labels of .branchtargets
 	KindAddress             // [Reg or Var, plus Off]; Reg is -1 if there is none
@@ -87,7 +87,7 @@ const (
 // Operand is one operand of an instruction.
 type Operand struct {
 	Kind   Kind
-	Not    bool // !Reg
+	Not    bool // the operand is !Reg
 	Reg    int
 	Value  uint64
 	Off    int64
@@ -97,21 +97,21 @@ type Operand struct {
 	Elems  []Operand
 }
 
-// Entry is the outline of a kernel: what a launch must know of it.
+// Entry has the properties of a kernel that a launch needs.
 type Entry struct {
 	Name       string
 	Params     []Param
-	MaxThreads int      // product of .maxntid, 0 without one
-	Opcodes    []string // with qualifiers, each once, in order of appearance
+	MaxThreads int      // product of .maxntid; 0 if there is none
+	Opcodes    []string // each opcode with its qualifiers, once, in the text's order
 }
 
-// Param is one kernel parameter. A struct is an array of bytes: Type b8, Size the whole.
+// Param is one kernel parameter. A struct counts as a byte array: Type is b8, and Size is the struct's size.
 type Param struct {
 	Type        string // without the dot
 	Size, Align int
 }
 
-// Entries outlines the module's kernels, in order.
+// Entries returns the launch properties of the module's kernels, in order.
 func (m *Module) Entries() []Entry {
 	var list []Entry
 	for _, f := range m.Funcs {
@@ -134,7 +134,7 @@ func (m *Module) Entries() []Entry {
 	return list
 }
 
-// Func finds a function or an entry by name.
+// Func returns the function or entry with a name. It returns false if the module has none.
 func (m *Module) Func(name string) (*Func, bool) {
 	i := slices.IndexFunc(m.Funcs, func(f *Func) bool { return f.Name == name })
 	if i < 0 {

@@ -6,26 +6,26 @@ import (
 	"strings"
 )
 
-// maxRegs is the most registers that a function may declare here.
+// maxRegs limits the registers in a function.
 const maxRegs = 1 << 20
 
-// symbol is what a name stands for.
+// symbol is a declared name: a variable, one or more registers, or a list of branch targets.
 type symbol struct {
 	v    *Var
 	reg  int // first register, if v is nil and targets is nil
-	n    int // for a range %r<n>: how many; 0 for a plain name
+	n    int // for a range %r<n>, its register count; 0 for a single register
 	tab  []labelRef
 	tabs bool
 }
 
-// labelRef is a use of a label: where the index of its instruction goes.
+// labelRef is a use of a label. `to` receives the index of the label's instruction.
 type labelRef struct {
 	name string
 	line int
 	to   *int
 }
 
-// scope is the names between two braces.
+// scope has the names declared between two braces.
 type scope struct {
 	up      *scope
 	names   map[string]symbol
@@ -35,7 +35,7 @@ type scope struct {
 	tables  []tableRef
 }
 
-// tableRef is a use of a list of branch targets.
+// tableRef is a use of a list of branch targets, as argument arg of instruction inst.
 type tableRef struct {
 	labelRef
 	inst, arg int
@@ -45,7 +45,7 @@ func newScope(up *scope) *scope {
 	return &scope{up: up, names: map[string]symbol{}, ranges: map[string]symbol{}, labels: map[string]int{}}
 }
 
-// add enters a name, and reports false if the scope has it.
+// add declares a name. It returns false if the scope already has it.
 func (s *scope) add(name string, sym symbol) bool {
 	if _, ok := s.names[name]; ok {
 		return false
@@ -54,7 +54,7 @@ func (s *scope) add(name string, sym symbol) bool {
 	return true
 }
 
-// find looks a name up, from the inside out.
+// find returns the symbol for a name, from the innermost scope that declares it. It returns false if none does.
 func (s *scope) find(name string) (symbol, bool) {
 	stem := strings.TrimRight(name, "0123456789")
 	digits := name[len(stem):]
@@ -105,7 +105,7 @@ func (p *parser) body() error {
 				list, err = p.variables(t.text[1:], false)
 				p.f.Vars = append(p.f.Vars, list...)
 			}
-		case ".loc", ".file": // ends with its line, not with a semicolon
+		case ".loc", ".file": // these end with their line, not with a semicolon
 			if err = p.advance(); err == nil {
 				err = p.skipLine(t.line)
 			}
@@ -121,7 +121,7 @@ func (p *parser) body() error {
 	return nil
 }
 
-// closeScope resolves the labels of the scope that ends; what it does not have is looked for outside.
+// closeScope resolves the labels used in the scope that ends. Labels that it does not declare are passed to the enclosing scope.
 func (p *parser) closeScope() error {
 	s := p.scope
 	outer := s.up != p.top && s.up != nil
@@ -273,7 +273,7 @@ func (p *parser) labelOrInst() error {
 			p.label(at, len(args)-1, line)
 		}
 	}
-	// A label's place is where its operand lies now that the list no longer grows.
+	// The addresses of the operands are final only now, because the list no longer grows.
 	for i := range p.f.Body[at].Args {
 		if o := &p.f.Body[at].Args[i]; o.Kind == KindLabel && o.Target < 0 {
 			p.scope.pending = append(p.scope.pending, labelRef{o.Name, line, &o.Target})
@@ -282,7 +282,7 @@ func (p *parser) labelOrInst() error {
 	return p.advance()
 }
 
-// label settles what a bare name is: a function in a call, a list of targets in brx, else a label.
+// label sets the operand kind for an undeclared name: a function in a call, a list of targets in brx, otherwise a label.
 func (p *parser) label(inst, arg, line int) {
 	in := &p.f.Body[inst]
 	o := &in.Args[arg]

@@ -2,7 +2,7 @@ package ptxparse
 
 import "fmt"
 
-// SyntaxError says where a text stops being PTX that this package can read.
+// SyntaxError is the first place in a text that this package cannot parse.
 type SyntaxError struct {
 	Line int // from 1
 	Msg  string
@@ -10,7 +10,7 @@ type SyntaxError struct {
 
 func (e *SyntaxError) Error() string { return fmt.Sprintf("ptx: line %d: %s", e.Line, e.Msg) }
 
-// token is a word, a quoted string, or one byte of punctuation; text is empty at the end.
+// token is a word, a quoted string, or one byte of punctuation. text is empty at the end of the input.
 type token struct {
 	text string
 	line int
@@ -23,7 +23,7 @@ func (t token) String() string {
 	return fmt.Sprintf("%q", t.text)
 }
 
-// lexer cuts PTX into tokens, dropping spaces and both kinds of comment.
+// lexer splits PTX into tokens, without spaces and comments of both kinds.
 type lexer struct {
 	src  string
 	pos  int
@@ -101,7 +101,7 @@ func (l *lexer) next() (token, error) {
 	case isWord(c):
 		for isWord(l.at(l.pos)) {
 			l.pos++
-			// A qualifier such as L1::no_allocate belongs to its word; a label's colon does not.
+			// A double colon belongs to a qualifier such as L1::no_allocate. A single colon ends a label.
 			if l.at(l.pos) == ':' && l.at(l.pos+1) == ':' && isWord(l.at(l.pos+2)) {
 				l.pos += 2
 			}

@@ -13,20 +13,20 @@ var typeSizes = map[string]int{
 	"b128": 16,
 }
 
-// TypeSize gives the bytes of a type named without its dot, 0 if there is no such type.
+// TypeSize returns the bytes of a type, given without its dot, or 0 if there is no such type.
 func TypeSize(name string) int { return typeSizes[name] }
 
-// parser holds the token under the cursor, and the names in sight.
+// parser has the current token and the visible names.
 type parser struct {
 	lexer
 	tok   token
 	m     *Module
-	f     *Func  // being read
+	f     *Func  // the function being parsed
 	top   *scope // module scope
 	scope *scope
 }
 
-// Parse reads a PTX text. It returns a *SyntaxError for what it cannot read, and for a module without version or target.
+// Parse parses a PTX text. It returns a *SyntaxError if a statement cannot be parsed, or if the version or target is missing.
 func Parse(text []byte) (*Module, error) {
 	p := &parser{lexer: lexer{src: string(text), line: 1}, m: &Module{}, top: newScope(nil)}
 	p.scope = p.top
@@ -53,7 +53,7 @@ func (p *parser) advance() error {
 	return err
 }
 
-// word takes the token under the cursor, which must be a word.
+// word returns the current token and moves to the next. The token must be a word.
 func (p *parser) word(what string) (string, error) {
 	t := p.tok
 	if t.text == "" || !isWord(t.text[0]) {
@@ -69,7 +69,7 @@ func (p *parser) expect(text string) error {
 	return p.advance()
 }
 
-// accept takes the token under the cursor if it is text.
+// accept moves past the current token if it equals text. It returns false, and does not move, if not.
 func (p *parser) accept(text string) (bool, error) {
 	if p.tok.text != text {
 		return false, nil
@@ -77,7 +77,7 @@ func (p *parser) accept(text string) (bool, error) {
 	return true, p.advance()
 }
 
-// number takes a decimal number in [1, limit].
+// number returns the current token as a number in [1, limit] and moves to the next.
 func (p *parser) number(what string, limit int) (int, error) {
 	line := p.tok.line
 	w, err := p.word(what)
@@ -91,7 +91,7 @@ func (p *parser) number(what string, limit int) (int, error) {
 	return int(n), nil
 }
 
-// skipLine drops the rest of a line that began with the token before the cursor.
+// skipLine skips the rest of a line that began before the current token.
 func (p *parser) skipLine(line int) error {
 	for p.tok.text != "" && p.tok.line == line {
 		if err := p.advance(); err != nil {
@@ -101,7 +101,7 @@ func (p *parser) skipLine(line int) error {
 	return nil
 }
 
-// skipTo drops tokens up to and with the next semicolon.
+// skipTo skips the tokens up to and including the next semicolon.
 func (p *parser) skipTo(end string) error {
 	for p.tok.text != "" && p.tok.text != end {
 		if err := p.advance(); err != nil {
@@ -111,7 +111,7 @@ func (p *parser) skipTo(end string) error {
 	return p.expect(end)
 }
 
-// skipBraces drops a block in braces, with the blocks inside it.
+// skipBraces skips a block in braces with all blocks inside it.
 func (p *parser) skipBraces() error {
 	open := p.tok.line
 	if err := p.expect("{"); err != nil {
@@ -133,7 +133,7 @@ func (p *parser) skipBraces() error {
 	return nil
 }
 
-// statement reads one statement at module scope.
+// statement parses one statement at module scope.
 func (p *parser) statement() error {
 	t := p.tok
 	if t.text == "}" {
@@ -186,7 +186,7 @@ func (p *parser) statement() error {
 	}
 }
 
-// options drops the names after the first target.
+// options skips the names after the first target.
 func (p *parser) options() error {
 	for {
 		if ok, err := p.accept(","); !ok {
@@ -214,7 +214,7 @@ func (p *parser) version() error {
 	return nil
 }
 
-// function reads from after .entry or .func to the end of the body.
+// function parses an entry or a function, from the token after .entry or .func to the end of the body.
 func (p *parser) function(entry bool) (err error) {
 	f := &Func{Entry: entry, Line: p.tok.line}
 	p.scope = newScope(p.top)

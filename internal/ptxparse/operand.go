@@ -1,9 +1,9 @@
 package ptxparse
 
-// maxNesting is how deep braces and parentheses of operands may nest.
+// maxNesting limits the depth to which braces and parentheses nest in operands.
 const maxNesting = 2
 
-// operand reads one operand. A name that is not declared comes back as a label.
+// operand parses one operand. An undeclared name becomes a label.
 func (p *parser) operand() (Operand, error) { return p.nested(maxNesting) }
 
 func (p *parser) nested(depth int) (Operand, error) {
@@ -51,7 +51,7 @@ func (p *parser) nested(depth int) (Operand, error) {
 	return Operand{Kind: KindPair, Elems: []Operand{o, q}}, err
 }
 
-// name reads a register, a special register, a variable with or without an offset, or a label.
+// name parses a register, a special register, a variable with or without an offset, or a label.
 func (p *parser) name() (Operand, error) {
 	line := p.tok.line
 	w, err := p.word("an operand")
@@ -81,7 +81,8 @@ func (p *parser) name() (Operand, error) {
 	return Operand{Kind: KindLabel, Name: w}, nil
 }
 
-// isSpecial tells a special register, whose name has a letter last or follows a known stem, from a register that was forgotten.
+// isSpecial reports whether an undeclared name that begins with % is a special register, and not a register without a declaration. A
+// name with digits is special only after a known stem. Other names are special, except %, %r, %p and %f.
 func isSpecial(w string) bool {
 	for i := 1; i < len(w); i++ {
 		if c := w[i]; c >= '0' && c <= '9' {
@@ -92,7 +93,7 @@ func isSpecial(w string) bool {
 	return w != "%" && w != "%r" && w != "%p" && w != "%f"
 }
 
-// list reads operands in braces or parentheses.
+// list parses operands in braces or parentheses.
 func (p *parser) list(depth int) (Operand, error) {
 	o, end := Operand{Kind: KindVector}, "}"
 	if p.tok.text == "(" {
@@ -120,7 +121,7 @@ func (p *parser) list(depth int) (Operand, error) {
 	return o, p.advance()
 }
 
-// address reads [register or variable or number, with an offset].
+// address parses a register, a variable or a number in brackets, with an optional offset.
 func (p *parser) address() (Operand, error) {
 	o := Operand{Kind: KindAddress, Reg: -1}
 	line := p.tok.line
@@ -156,7 +157,7 @@ func (p *parser) address() (Operand, error) {
 	return o, p.expect("]")
 }
 
-// offset reads what follows a base: nothing, +N, -N or +-N.
+// offset parses the offset after a base: nothing (0), +N, -N or +-N.
 func (p *parser) offset() (int64, error) {
 	sign := int64(1)
 	switch p.tok.text {

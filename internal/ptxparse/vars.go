@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// params reads a parameter list in parentheses.
+// params parses a parameter list in parentheses.
 func (p *parser) params() ([]*Var, error) {
 	var list []*Var
 	total := 0
@@ -40,7 +40,7 @@ func (p *parser) params() ([]*Var, error) {
 	return list, p.advance()
 }
 
-// variables reads declarations from after the state space to the semicolon.
+// variables parses declarations, from the token after the state space to the semicolon.
 func (p *parser) variables(space string, extern bool) ([]*Var, error) {
 	v, err := p.variable(space)
 	if err != nil {
@@ -57,11 +57,11 @@ func (p *parser) variables(space string, extern bool) ([]*Var, error) {
 	return []*Var{v}, p.expect(";")
 }
 
-// variable reads [.align N] [.vN] .type [.ptr [.space] [.align N]] name { '[' N ']' } and enters the name in the scope.
+// variable parses [.align N] [.vN] .type [.ptr [.space] [.align N]] name { '[' N ']' } and declares the name in the scope.
 func (p *parser) variable(space string) (*Var, error) {
 	v := &Var{Space: space, Line: p.tok.line}
 	lanes := 1
-	pointee := false // an .align after .ptr is about what the pointer points to
+	pointee := false // after .ptr, .align applies to the memory that the pointer refers to
 	for strings.HasPrefix(p.tok.text, ".") {
 		line := p.tok.line
 		w, err := p.word("a type")
@@ -88,7 +88,7 @@ func (p *parser) variable(space string) (*Var, error) {
 			lanes = 4
 		case typeSizes[w[1:]] != 0:
 			v.Type, v.Size = w[1:], typeSizes[w[1:]]
-		case pointee: // the state space that the pointer points to
+		case pointee: // the state space that the pointer refers to
 		default:
 			return nil, p.errorf(line, "unknown type %q", w)
 		}
@@ -112,7 +112,7 @@ func (p *parser) variable(space string) (*Var, error) {
 	return v, nil
 }
 
-// lengths reads the brackets after a variable's name.
+// lengths parses the brackets after a variable's name.
 func (p *parser) lengths(v *Var) error {
 	for first := true; ; first = false {
 		line := p.tok.line
@@ -146,7 +146,7 @@ func (p *parser) lengths(v *Var) error {
 	}
 }
 
-// initial reads a variable's initial value: one value, or values in braces, nested or not.
+// initial parses a variable's initial value: one value, or values in braces, which may be nested.
 func (p *parser) initial(v *Var) error {
 	width := typeSizes[v.Type]
 	depth := 0
@@ -177,7 +177,7 @@ func (p *parser) initial(v *Var) error {
 	}
 }
 
-// pad fills up a value that is shorter than its variable.
+// pad appends zeros to an initial value that is shorter than its variable. A longer one is an error.
 func (p *parser) pad(v *Var) error {
 	if v.Size == 0 {
 		v.Size = len(v.Data)
@@ -189,7 +189,7 @@ func (p *parser) pad(v *Var) error {
 	return nil
 }
 
-// element reads one initial value: a number, or the address of a variable.
+// element parses one initial value: a number, or the address of a variable.
 func (p *parser) element(v *Var, width int) error {
 	line := p.tok.line
 	o, err := p.constant(v)
@@ -213,7 +213,7 @@ func (p *parser) element(v *Var, width int) error {
 	return nil
 }
 
-// constant reads a number, name, name+N or generic(name)+N. Not marks a generic address.
+// constant parses number, name, name+N or generic(name)+N. The result's Not is set for a generic address.
 func (p *parser) constant(v *Var) (Operand, error) {
 	t := p.tok
 	if t.text == "-" || t.text != "" && t.text[0] >= '0' && t.text[0] <= '9' {

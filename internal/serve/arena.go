@@ -56,7 +56,8 @@ func (t *Tensor) extent() (int, bool) {
 	return int(last) + 1, true
 }
 
-// in returns the tensor as a view on the arena's memory, and its byte range there.
+// in returns the tensor as a view on the arena's memory, and its byte range lo to hi-1 there. The error is an *ops.ArgError if the tensor
+// has no offset, or does not lie in the arena.
 func (t *Tensor) in(m *Memory, op string) (view *tensor.Tensor, lo, hi int, err error) {
 	fail := func(kind error, got, want string) (*tensor.Tensor, int, int, error) {
 		return nil, 0, 0, &ops.ArgError{Op: op, Arg: t.Name, Kind: kind, Got: got, Want: want}

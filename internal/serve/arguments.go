@@ -11,7 +11,7 @@ import (
 // planner makes the plan of a request.
 type planner func(*ops.Device) (planned, error)
 
-// uncounted returns a plan that counts no points.
+// uncounted wraps the result of planning an operation that counts no points.
 func uncounted(p *ops.Plan, err error) (planned, error) { return planned{Plan: p}, err }
 
 // targetFields are the tensors of the rows of targets, and of their clock.

@@ -28,7 +28,7 @@ type Failure = failure.Report
 // mostText limits a text in an error, in bytes, because errors quote requests, and a request may be long.
 const mostText = 64 << 10
 
-// shorten cuts texts that are too long, so that the error fits a frame.
+// shorten cuts the texts of f to at most mostText bytes each, so that the error fits a frame.
 func shorten(f *Failure) {
 	for _, s := range []*string{&f.Op, &f.Arg, &f.Kind, &f.Got, &f.Want, &f.Message, &f.Path, &f.Stream, &f.Array} {
 		if len(*s) > mostText {

@@ -56,8 +56,8 @@ func (f *Frame) header() ([]byte, error) {
 
 var limits = fmt.Sprintf("at most %d and %d", MaxJSON, MaxBlob)
 
-// readFrame reads a frame. It returns io.EOF if the connection ends before a frame, io.ErrUnexpectedEOF if it ends within one, a *FrameError
-// if the input is no frame, or the connection's own error.
+// readFrame reads a frame. It returns io.EOF if the connection ends before a frame, io.ErrUnexpectedEOF if it ends within one, a
+// *FrameError if the input is no frame, or the connection's own error.
 func readFrame(r receiver) (f *Frame, err error) {
 	var head [headerBytes]byte
 	var files []*os.File
@@ -101,7 +101,8 @@ func readFrame(r receiver) (f *Frame, err error) {
 	return f, nil
 }
 
-// readPart reads n bytes. It allocates at most firstRead, or twice the bytes that have arrived if that is more.
+// readPart reads n bytes. It allocates at most firstRead, or twice the bytes that have arrived if that is more. If the connection ends
+// before, the error is io.ErrUnexpectedEOF.
 func readPart(r io.Reader, n int) ([]byte, error) {
 	b := make([]byte, min(n, firstRead))
 	for have := 0; have < n; {

@@ -10,8 +10,8 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// slots draws batches ahead. A goroutine draws into free slots, and waits if no slot is free. So the slots limit the memory for batches
-// drawn ahead.
+// slots draws batches in advance. A slot is room for one batch in the shared memory. A goroutine draws into free slots, and waits if no
+// slot is free. So the number of slots limits the memory.
 type slots struct {
 	*loading
 	memory *Memory

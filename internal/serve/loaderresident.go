@@ -190,7 +190,7 @@ func (s *recorded) work(ctx context.Context, device *ops.Device) (*record.Work, 
 	return w, nil
 }
 
-// hand sends an upload through the window.
+// hand sends an upload to the client in pieces: it copies each to the window, and waits until the client has read it.
 func (s *recorded) hand(ctx context.Context, buffer int, size, at int64, data []byte) error {
 	for len(data) > 0 {
 		n := copy(s.window.Bytes(), data)

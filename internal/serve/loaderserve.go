@@ -23,7 +23,8 @@ type loading struct {
 	notes  dataset.Notes // from opening the datasets
 }
 
-// openLoading opens the datasets in a request for a loader.
+// openLoading opens the datasets in a request for a loader. It returns an error if an argument is invalid, or if the connection already
+// has a loader.
 func openLoading(ctx context.Context, c *Conn, ask *loaderRequest) (*loading, error) {
 	if c.slots != nil || c.resident != nil {
 		return nil, &RequestError{Arg: "do", Got: "a second loader", Want: "one for each connection"}
@@ -223,7 +224,8 @@ type nextRequest struct {
 	Poll    bool  `json:"poll"` // returns at once
 }
 
-// nextBatch handles "next": it takes slots back and returns the next batch.
+// nextBatch handles "next": it takes released slots back and returns the next batch. With "poll" it does not wait, and the reply has slot
+// -1 if no batch is ready.
 func nextBatch(ctx context.Context, c *Conn, r *Request, ask nextRequest) (*Reply, error) {
 	s := c.slots
 	if s == nil {

@@ -22,7 +22,7 @@ type slotArray struct {
 	size int            // bytes
 }
 
-// layout has the arrays and the size of a slot.
+// layout has the arrays and the size of a slot, which is the room for one batch in the shared memory.
 type layout struct {
 	arrays  []slotArray
 	bytes   int     // the slot's size
@@ -34,7 +34,8 @@ const (
 	slotPage  = 4096 // the alignment of slots
 )
 
-// layoutOf returns the layout for batches from a loader with separate streams.
+// layoutOf returns the slot layout for a batch. The loader's streams must not share tensors. If several is true, the slot also has the
+// dataset index of each window.
 func layoutOf(b *loader.Batch, several bool) (*layout, error) {
 	l := &layout{numbers: make([]int64, b.Episodes.Dim(0))}
 	var errs []error

@@ -32,13 +32,13 @@ type Operation struct {
 	plan  func(*ops.Device) (planned, error)
 }
 
-// planned is a plan for an operation. counts is nil if the operation counts nothing.
+// planned is a plan for an operation. counts reads the point counts after a run; it is nil if the operation counts no points.
 type planned struct {
 	*ops.Plan
 	counts func() (ops.VoxelCounts, error)
 }
 
-// Plan plans the operation on a device. tensors has an element for each of Tensors.
+// Plan plans the operation on a device. tensors has the tensor for each element of Tensors, in the same order.
 func (o *Operation) Plan(dev *ops.Device, tensors []*tensor.Tensor) (*ops.Plan, error) {
 	p, err := o.planOn(dev, tensors)
 	return p.Plan, err

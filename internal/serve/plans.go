@@ -48,7 +48,7 @@ func addTarget(_ context.Context, c *Conn, r *Request, q targetRequest) (*Reply,
 	return &Reply{Value: map[string]any{"target": id, "reason": c.targets[id].recorder.Info().Kernels}}, nil
 }
 
-// target returns the device with the number n.
+// target returns the device with the number n, or a *RequestError if no device has it.
 func (c *Conn) target(n int) (*target, error) {
 	if n < 0 || n >= len(c.targets) {
 		return nil, &RequestError{"target", fmt.Sprint(n), fmt.Sprintf("one among the %d described", len(c.targets))}
@@ -63,7 +63,8 @@ type planRequest struct {
 	Request json.RawMessage `json:"request"`
 }
 
-// plan returns the recorder, the operation and its tensors.
+// plan returns the recorder for the request's device, the operation and its tensors. The error is a *RequestError if the device is
+// unknown, or if a tensor has an arena offset.
 func (q *planRequest) plan(c *Conn) (*record.Recorder, *Operation, []record.Tensor, error) {
 	device, err := c.target(q.Target)
 	if err != nil {
@@ -125,7 +126,7 @@ type explainRequest struct {
 	Contents map[string][]int64 `json:"contents"`
 }
 
-// explain replies with the error for a fault.
+// explain returns the error that a fault stands for. It never returns a reply.
 func explain(_ context.Context, c *Conn, r *Request, q explainRequest) (*Reply, error) {
 	recorder, o, tensors, err := q.plan(c)
 	if err != nil {

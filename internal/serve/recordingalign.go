@@ -122,7 +122,8 @@ func (c *Conn) align(ctx context.Context, e *dataset.Episode, plan align.Plan, f
 	return out, nil
 }
 
-// unplaced removes the line and column from an error if the plan's text was made from arguments, and names the argument.
+// unplaced returns the error of a plan. If path is empty, the plan's text was made from arguments: the error then has no line and column,
+// and its key is the argument's name.
 func unplaced(path string, err error) error {
 	if path != "" {
 		return err

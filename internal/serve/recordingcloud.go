@@ -25,7 +25,7 @@ type cloudReply struct {
 	NotFinite int                 `json:"not_finite"`
 }
 
-// readCloud handles "cloud": it reads one cloud in a series.
+// readCloud handles "cloud": it reads one cloud in a series. If the episode has no such series, the error is a *RequestError.
 func readCloud(ctx context.Context, c *Conn, r *Request, q cloudRequest) (*Reply, error) {
 	rec, e, err := c.recordings.episode(ctx, q.Handle, q.Episode)
 	if err != nil {

@@ -26,7 +26,7 @@ type framesRequest struct {
 	Width  int `json:"width"`
 }
 
-// readFrames handles "frames": it decodes a camera's frames.
+// readFrames handles "frames": it decodes a camera's frames. If the episode has no such camera, the error is a *RequestError.
 func readFrames(ctx context.Context, c *Conn, r *Request, q framesRequest) (*Reply, error) {
 	if q.Height < 0 || q.Width < 0 || (q.Height == 0) != (q.Width == 0) {
 		return nil, &RequestError{Arg: "size", Got: fmt.Sprintf("%dx%d", q.Height, q.Width), Want: "a height and a width above 0"}
@@ -82,7 +82,8 @@ func (f *film) measure(ctx context.Context) {
 	}
 }
 
-// decode decodes the frames in a list to their places in it. Frames near each other are decoded in one run.
+// decode decodes the frames in a list, and writes each image to the frame's index in the list. Frames near each other are decoded in one
+// run. A number outside the camera's frames is a *dataset.RangeError.
 func (f *film) decode(ctx context.Context, list []int) error {
 	order := make([]int, len(list)) // places in the list, sorted by frame
 	for i, n := range list {
@@ -109,7 +110,8 @@ func (f *film) decode(ctx context.Context, list []int) error {
 	return ctx.Err()
 }
 
-// run decodes frames that are near each other, in order.
+// run decodes frames that are near each other. order has indexes in list, sorted by frame number. If the camera ends early, the error is
+// dataset.ErrNotFound.
 func (f *film) run(ctx context.Context, list, order []int) error {
 	n := list[order[0]] - 1
 	for picture, err := range f.media.DecodeRange(ctx, n+1, list[order[len(order)-1]]+1) {
@@ -129,7 +131,8 @@ func (f *film) run(ctx context.Context, list, order []int) error {
 	return ctx.Err()
 }
 
-// put writes a frame to its place. The first frame sets the shape for all.
+// put writes frame n to index place in the list. The first frame sets the shape and allocates the memory; a frame with another shape is
+// an error.
 func (f *film) put(n, place int, picture *tensor.Tensor) error {
 	if f.height > 0 && (picture.Dim(0) != f.height || picture.Dim(1) != f.width) {
 		small, err := tensor.New(tensor.U8, f.height, f.width, picture.Dim(2))

@@ -137,7 +137,7 @@ func openRecording(ctx context.Context, c *Conn, r *Request, q openRequest) (*Re
 	return &Reply{Value: o}, nil
 }
 
-// of returns the recording with a handle and marks it as most recently used.
+// of returns the recording with a handle and marks it as most recently used. If the handle is not open, the error is a *RequestError.
 func (s *recordings) of(handle int) (*recording, error) {
 	if r := s.open[handle]; r != nil {
 		s.recent = slices.Insert(slices.DeleteFunc(s.recent, func(o *recording) bool { return o == r }), 0, r)
@@ -304,7 +304,7 @@ type InspectionReport struct {
 	Entries []notetext.EpisodeEntry `json:"notes"`
 }
 
-// InspectionLines returns the lines of a report's notes. Print has those about data that is left out.
+// InspectionLines returns the lines of a report's notes, except notes about data that is left out, because Print writes these.
 func InspectionLines(r *inspection.Report) []string {
 	episodes := r.Episodes
 	if r.Episode != nil {
@@ -319,7 +319,7 @@ type statsRequest struct {
 	DType string `json:"dtype"`
 }
 
-// stats handles "stats": it returns the statistics of the timestamps in the blob.
+// stats handles "stats": it returns the statistics of the timestamps in the blob. The request's "dtype" is their dtype.
 func stats(_ context.Context, _ *Conn, r *Request, q statsRequest) (*Reply, error) {
 	times, err := timesOf("dtype", q.DType, r.Blob)
 	if err != nil {

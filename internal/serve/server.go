@@ -183,7 +183,7 @@ func (c *Conn) handle(ctx context.Context, r *Request) (reply *Reply, err error)
 	return reply, err
 }
 
-// dispatch calls the handler of a request.
+// dispatch calls the handler of a request. If the name is unknown, or if the first request is not "hello", the error is a *RequestError.
 func (c *Conn) dispatch(ctx context.Context, r *Request) (*Reply, error) {
 	var do Do
 	if err := json.Unmarshal(r.JSON, &do); err != nil {

@@ -12,7 +12,8 @@ import (
 // less than a poller.
 type socket struct{ fd int }
 
-// newSocket takes ownership of a descriptor, which must be one end of an inherited pair: see checkPair.
+// newSocket returns the socket for a descriptor, and owns it. The descriptor must be one end of an inherited pair, see checkPair; else the
+// error is a *SocketError.
 func newSocket(fd int) (*socket, error) {
 	err := checkPair(fd)
 	if err == nil {
@@ -25,7 +26,8 @@ func newSocket(fd int) (*socket, error) {
 	return &socket{fd}, nil
 }
 
-// checkPair returns an error unless a descriptor is a Unix stream socket without a name at both ends, which a process can only inherit, and this user made it.
+// checkPair returns an error unless a descriptor is a Unix stream socket without a name at both ends, which a process can only inherit,
+// and this user made it.
 func checkPair(fd int) error {
 	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
 	if err != nil {

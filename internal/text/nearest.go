@@ -26,13 +26,17 @@ func Nearest(got string, names []string) (best string) {
 	return best
 }
 
-// Closest returns the three names at the least edit distance from a wrong one, and the number of the others: "imu, odom, gps and 67 more".
+// Closest returns the three names nearest to a wrong one, and the number of the others: "imu, odom, gps and 67 more". Names that
+// contain the wrong one are nearest, such as observation/state for state; the others have an edit distance.
 func Closest(got string, names []string) string {
 	const most = 3
 	if len(names) <= most {
 		return strings.Join(names, ", ")
 	}
 	far := func(name string) int {
+		if strings.Contains(strings.ToLower(name), strings.ToLower(got)) {
+			return 0
+		}
 		return distance(strings.ToLower(got), strings.ToLower(name), len(got)+len(name))
 	}
 	near := slices.SortedStableFunc(slices.Values(names), func(a, b string) int { return far(a) - far(b) })

@@ -115,7 +115,7 @@ func (t *Table) fit(lines []string) []string {
 	}
 	for _, head := range heads {
 		if !slices.Contains(rows[0], head) && !slices.Contains(t.left, head) {
-			t.left = append(t.left, head)
+			t.left = append(t.left, strings.TrimSpace(head))
 		}
 	}
 	return lines

@@ -2,6 +2,7 @@ package text
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -40,6 +41,27 @@ func Join[T any](list []T, most int, separator string, describe func(*T) string)
 		parts = append(parts, describe(&list[i]))
 	}
 	return strings.Join(parts, separator)
+}
+
+// Wrap breaks a line at spaces, so that its lines have at most width runes where words allow it. The later ones are indented by spaces.
+// The line stays whole if width is 0.
+func Wrap(s string, width, indent int) string {
+	var b strings.Builder
+	rest, begin := []rune(s), []rune(strings.Repeat(" ", indent))
+	for width > 0 && len(rest) > width {
+		at := -1
+		for i := indent + 1; i < len(rest) && (i <= width || at < 0); i++ {
+			if rest[i] == ' ' {
+				at = i
+			}
+		}
+		if at < 0 {
+			break
+		}
+		b.WriteString(string(rest[:at]) + "\n")
+		rest = slices.Concat(begin, rest[at+1:])
+	}
+	return b.String() + string(rest)
 }
 
 // Clip returns a text of at most width runes. Where it is longer, it ends in three dots.

@@ -30,6 +30,14 @@ func TestClosestListsThreeNames(t *testing.T) {
 	assert.Equal(t, "b, a", Closest("x", []string{"b", "a"}), "a short list has all names, in order")
 	names := []string{"imu", "odom", "gps", "arm/joints", "arm/joint_state", "Odometry"}
 	assert.Equal(t, "odom, imu, gps and 3 more", Closest("odm", names))
+	assert.Equal(t, "observation/state, tasks, reward and 1 more", Closest("state", []string{"reward", "tasks", "is_first", "observation/state"}), "which has it")
 	assert.Equal(t, "arm/joints, arm/joint_state, imu and 3 more", Closest("arm/joint", names))
 	assert.Equal(t, []string{"imu", "odom"}, names[:2], "the list stays as it was")
+}
+
+func TestALineIsWrappedAtWords(t *testing.T) {
+	line := "error  a long line with_a_long_word, and more"
+	assert.Equal(t, line, Wrap(line, 0, 2), "a pipe has no width")
+	assert.Equal(t, "error  a\n  long line\n  with_a_long_word,\n  and more", Wrap(line, 12, 2))
+	assert.Equal(t, "whole", Wrap("whole", 3, 2))
 }

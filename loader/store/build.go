@@ -56,7 +56,7 @@ func Pack(ctx context.Context, d dataset.Dataset, path string, opt BuildOptions)
 	return s.write(path, p.fileTensors(ctx))
 }
 
-// dataset packs a dataset's episodes.
+// dataset packs a dataset's episodes, and returns the store. If p writes to a file, the store has no tensors.
 func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptions) (*Store, error) {
 	readAhead := int64(mostAhead)
 	if p.path == "" { // memory has to hold all episodes
@@ -139,7 +139,7 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 	return s, err
 }
 
-// leftOutOf returns the first note of each stream that says why an episode is packed without it.
+// leftOutOf returns, for each of the streams, the first note that explains why an episode is packed without it.
 func (p *packer) leftOutOf(streams []string) (notes dataset.Notes) {
 	for _, name := range streams {
 		for i := range p.episodes {
@@ -152,7 +152,7 @@ func (p *packer) leftOutOf(streams []string) (notes dataset.Notes) {
 	return notes
 }
 
-// add appends an episode.
+// add appends an episode: its streams, its media and its entry, with notes about content that is left out. An error ends the packing.
 func (p *packer) add(ctx context.Context, number int, e *dataset.Episode, splits []string) error {
 	out := Episode{Name: e.Name, Number: number, Task: e.Attributes.Task, Tasks: TasksOf(e, p.tasks), Success: e.Attributes.Success, Splits: splits, Frames: e.Frames,
 		Rotation: e.Rotation, Dropouts: e.Dropouts, Notes: e.Notes.Of(dataset.ClassLeftOut)}
@@ -212,7 +212,8 @@ func (p *packer) add(ctx context.Context, number int, e *dataset.Episode, splits
 	return nil
 }
 
-// stream appends a stream's samples, or returns a note about why it is left out.
+// stream appends a stream's samples. If the stream is left out, it returns a note with the reason; else the note's code is empty. An error
+// ends the packing.
 func (p *packer) stream(e *Episode, s *dataset.Stream) (why dataset.Note, err error) {
 	if s.Times.DType() != tensor.I64 { // NaN, or a time too large for nanoseconds, is refused
 		sec, err := tensor.Floats(s.Times)

@@ -11,9 +11,9 @@ import (
 	"github.com/robocache/robocache/internal/columns"
 )
 
-// Recorders write a stream's columns in any order, so the columns of several episodes are matched by name. The first episode sets
-// their order, and which of them are integers or a rotation. Quaternions in another order are different numbers, unless their names end
-// with x, y, z and w.
+// Recorders write a stream's columns in any order, so the columns of several episodes are matched by name. The first episode sets the
+// order, and it also sets which columns are integers or a rotation. A quaternion in another order has different numbers, unless the
+// column names end with x, y, z and w.
 
 // columnMap maps a stream's columns to the wanted columns.
 type columnMap struct {
@@ -27,7 +27,9 @@ func Fits(want, have []dataset.Column) bool {
 	return why.Code == ""
 }
 
-// fit finds the wanted columns by their names. Columns with one name are taken in their order.
+// fit finds the wanted columns by their names. If several columns have one name, they are taken in their order. If a column is missing,
+// it returns a note with the reason, else a note without a code. asked is set if a plan names the columns: additional ones are then no
+// difference.
 func fit(want, have []dataset.Column, asked bool) (f columnMap, why dataset.Note) {
 	if dataset.SameColumns(want, have) {
 		return f, why

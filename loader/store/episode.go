@@ -33,7 +33,8 @@ func (s *Store) empty(e *dataset.Episode, i int) {
 	e.Notes = append(list, e.Notes...)
 }
 
-// Episode returns an episode. Its streams are views of the packed tensors.
+// Episode returns an episode. Its streams are views of the packed tensors. If there is no episode i, the error is a *dataset.RangeError;
+// after Close it is dataset.ErrClosed.
 func (s *Store) Episode(_ context.Context, i int) (*dataset.Episode, error) {
 	if i < 0 || i >= len(s.Episodes) {
 		return nil, &dataset.RangeError{What: "episode", Got: i, Len: len(s.Episodes)}
@@ -95,7 +96,7 @@ func (s *Store) addMedia(e *dataset.Episode, i int) error {
 	return nil
 }
 
-// Names returns the packed streams' names.
+// Names returns the names of the packed streams, without media streams.
 func (s *Store) Names() []string {
 	list := make([]string, len(s.Streams))
 	for i := range s.Streams {
@@ -104,7 +105,7 @@ func (s *Store) Names() []string {
 	return list
 }
 
-// Read returns an episode and its entry in Episodes.
+// Read returns an episode, as Episode does, and its entry in Episodes.
 func (s *Store) Read(ctx context.Context, i int) (*dataset.Episode, *Episode, error) {
 	e, err := s.Episode(ctx, i)
 	return e, &s.Episodes[i], err
@@ -151,7 +152,7 @@ func elements[T tensor.Element](t *tensor.Tensor, lo, hi int) ([]T, error) {
 	return tensor.Data[T](part)
 }
 
-// packet returns the size of a video's frame, and whether decoding can start there.
+// packet returns the size of a video's encoded frame in bytes, and whether decoding can start at it.
 func (p *packedFrames) packet(ctx context.Context, i int) (size uint32, begins bool, err error) {
 	b, err := p.ReadFrame(ctx, i)
 	return uint32(min(len(b), math.MaxUint32)), video.Begins(p.media.Encoding, b), err

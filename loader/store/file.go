@@ -187,7 +187,8 @@ type tensorOf struct {
 	to   **tensor.Tensor
 }
 
-// tensors reads a stream's tensors, and its episode offsets.
+// tensors reads a stream's tensors from the store's file, and returns its episode offsets. A missing tensor is an error, and so are offsets
+// that are not i64. path is for errors.
 func (s *Store) tensors(path, name string, list ...tensorOf) (offsets []int64, err error) {
 	for _, t := range list {
 		if *t.to, err = s.file.Tensor(name + "." + t.part); err != nil {

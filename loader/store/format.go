@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/dataset/safetensors"
 )
 
-// A store is also a dataset format.
+// init registers the store as a dataset format.
 func init() {
 	dataset.Register(dataset.Format{
 		Name: "store", Extensions: []string{".safetensors"}, Match: safetensors.Match,

@@ -11,7 +11,8 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// openShards opens the folder of a sharded store.
+// openShards opens the folder of a sharded store. If a shard is missing, or differs from the others in its packing, the error is a
+// *dataset.FormatError.
 func openShards(path string) (s *Store, err error) {
 	bad := errorsOf(path)
 	names, err := shardNames(path)
@@ -67,7 +68,7 @@ func openShards(path string) (s *Store, err error) {
 	return s, nil
 }
 
-// firstDifference returns the first {name, got, want} with different got and want.
+// firstDifference returns the first {name, got, want} in a list with different got and want; three empty texts if there is none.
 func firstDifference(list [][3]string) (what, got, want string) {
 	for _, c := range list {
 		if c[1] != c[2] {

@@ -57,7 +57,7 @@ func (m *Media) close() {
 	}
 }
 
-// These notes mean that a stream's name is taken.
+// nameOfStream and nameOfMedia are the notes for a stream that is left out because a stream of numbers or a media stream has its name.
 var (
 	nameOfStream = dataset.Note{Code: dataset.CodeNameTaken, Detail: dataset.Detail{Got: "a stream of numbers"}}
 	nameOfMedia  = dataset.Note{Code: dataset.CodeNameTaken, Detail: dataset.Detail{Got: "a media stream"}}

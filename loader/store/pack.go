@@ -37,7 +37,8 @@ type streamPacker struct {
 	times  *list[int64]
 }
 
-// endAt sets where the last episode ends. Missing episodes before it have no samples.
+// endAt sets offsets[episodes] to end and returns the offsets. Missing offsets before it repeat the last one, so that their episodes have
+// no samples.
 func endAt(offsets []int64, episodes, end int) []int64 {
 	for len(offsets) <= episodes {
 		offsets = append(offsets, offsets[len(offsets)-1])

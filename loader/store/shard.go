@@ -35,7 +35,7 @@ type Shard struct {
 	Selected string `json:"selected,omitempty"`
 }
 
-// run returns the shard's first episode, and the one after its last.
+// run returns the shard's episodes: begin to end-1.
 func (h *Shard) run() (begin, end int) {
 	first := func(i int) int { return int((int64(i)*int64(h.Episodes) + int64(h.Count) - 1) / int64(h.Count)) }
 	return first(h.Index), first(h.Index + 1)
@@ -89,7 +89,7 @@ func shardNames(folder string) ([]shardFile, error) {
 	return list, nil
 }
 
-// shardAt returns an episode's shard. begins are the numbers of the shards' first episodes.
+// shardAt returns the index of the shard with an episode. begins has the first episode of each shard, ascending.
 func shardAt(begins []int, episode int) int {
 	return sort.SearchInts(begins, episode+1) - 1
 }

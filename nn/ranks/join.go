@@ -179,7 +179,7 @@ func private(dir string) error {
 	return os.Chmod(dir, 0o700)
 }
 
-// missing returns the first rank that has not joined.
+// missing returns the first rank that has not joined, or 0 if all have joined.
 func (g *Group) missing() int {
 	for rank, l := range g.links {
 		if rank > 0 && l == nil {
@@ -189,7 +189,8 @@ func (g *Group) missing() int {
 	return 0
 }
 
-// greet reads the rank from a new connection.
+// greet reads the rank from a new connection. It returns an error if the rank is out of range, has joined already, or has another
+// count.
 func (g *Group) greet(l *link) (int, error) {
 	if err := l.conn.SetReadDeadline(time.Now().Add(greeting)); err != nil {
 		return 0, err

@@ -95,7 +95,8 @@ func appendPart(b, part []byte) []byte {
 	return append(binary.LittleEndian.AppendUint32(b, uint32(len(part))), part...)
 }
 
-// parts splits a frame.
+// parts returns the n parts of a frame's data, each of which begins with its length in four bytes. It returns an error if the frame
+// is too short.
 func parts(frame []byte, n int) ([][]byte, error) {
 	list := make([][]byte, n)
 	for i := range list {

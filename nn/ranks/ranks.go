@@ -82,9 +82,9 @@ func (g *Group) fail(err error) {
 	})
 }
 
-// end ends the group with err, unless it has ended: it calls tell for each link, and then starts the functions from Watch. If
-// another goroutine is ending the group, end waits for it. Errors from tell are ignored, because a rank that gets no message has
-// ended, or will notice that this rank has ended.
+// end ends the group with err, unless it has ended: it calls the function for each link, to send the reason, and then starts the
+// functions from Watch. If another goroutine is ending the group, end waits for it. Errors from the sends are ignored, because a rank
+// that gets no message has ended, or will notice that this rank has ended.
 func (g *Group) end(err error, tell func(l *link) error) {
 	g.mu.Lock()
 	first := g.err == nil

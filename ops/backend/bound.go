@@ -12,10 +12,10 @@ type Bound struct {
 	op      string
 	names   []string
 	ts      []*tensor.Tensor
-	written int // the first so many are outputs
+	written int // the number of outputs, which are first in the lists
 }
 
-// add adds a tensor that is there; outputs come before inputs.
+// add adds a tensor unless it is nil. Outputs are added before inputs.
 func (b *Bound) add(name string, t *tensor.Tensor) {
 	if t != nil {
 		b.names, b.ts = append(b.names, name), append(b.ts, t)
@@ -28,10 +28,10 @@ func (b *Bound) addClock(c Clock) {
 	b.add("Targets.Deltas", c.Deltas)
 }
 
-// outputs says that what was added so far is written.
+// outputs marks the tensors added so far as outputs.
 func (b *Bound) outputs() { b.written = len(b.ts) }
 
-// Each calls fn with each tensor and its name in the operation's arguments, outputs first.
+// Each calls fn with each tensor and its name in the operation's arguments, outputs first. written is true for outputs.
 func (b *Bound) Each(fn func(name string, t *tensor.Tensor, written bool)) {
 	for i, t := range b.ts {
 		fn(b.names[i], t, i < b.written)
@@ -57,7 +57,7 @@ type BatchOptions struct {
 
 // Span is the memory range of one tensor in a plan.
 type Span struct {
-	Plan    int // the plan's number in the batch
+	Plan    int // the plan's index in the batch
 	Name    string
 	memory  any
 	lo, hi  int
@@ -74,8 +74,8 @@ func (b *Bound) Spans(list []Span, plan int) []Span {
 	return list
 }
 
-// Clash returns two spans that overlap if at least one is written, else nil. The first belongs to the earlier plan.
-// Spans within one plan do not overlap, because that was checked when the plan was made.
+// Clash returns two spans that overlap if at least one of them is written. The first belongs to the earlier plan. If there are none,
+// both results are nil. Spans of one plan do not overlap, because that was checked when the plan was made.
 func Clash(all []Span) (a, b *Span) {
 	in := map[any][]Span{}
 	for _, s := range all {
@@ -83,7 +83,7 @@ func Clash(all []Span) (a, b *Span) {
 	}
 	for _, list := range in {
 		slices.SortFunc(list, func(x, y Span) int { return x.lo - y.lo })
-		var far, farWritten *Span // those that reach furthest, of all and of the written ones
+		var far, farWritten *Span // the spans with the greatest end so far: of all, and of the written ones
 		for i := range list {
 			s := &list[i]
 			other := farWritten

@@ -45,7 +45,7 @@ func (c Clock) Tick(i int) int64 {
 // Second returns the time of tick i on a uniform clock in seconds, computed as for source times in seconds.
 func (c Clock) Second(i int) float64 { return seconds(c.Start) + float64(i)/c.Rate }
 
-// seconds is a time or a length of time on a clock of seconds.
+// seconds converts nanoseconds to seconds, in float64.
 func seconds(ns int64) float64 { return float64(ns) / 1e9 }
 
 // Limit is an optional duration. The zero value means no limit.

@@ -51,7 +51,7 @@ func (o *DrawOrder) Shares() []Share {
 	return shares
 }
 
-// drawn is the window of a virtual one.
+// drawn returns the window for a number among the epoch's draws from all sources.
 func (e *Epoch) drawn(virtual int64) int64 {
 	d := len(e.Mixture) - 1
 	for e.Mixture[d].Begin > virtual {

@@ -15,7 +15,7 @@ type DrawOrder struct {
 	Mixture                   []Share // the result of Shares, if it was computed before
 }
 
-// positions is how many an epoch has.
+// positions returns the number of positions in an epoch.
 func (o *DrawOrder) positions() int64 {
 	if o.Positions > 0 {
 		return int64(o.Positions)
@@ -27,7 +27,7 @@ func (o *DrawOrder) positions() int64 {
 // only the cursor to continue from there. The tensor ops.DrawArgs.Cursor has the same two numbers.
 type Cursor struct{ Epoch, Taken int64 }
 
-// step is how many positions a batch of all ranks takes.
+// step returns the number of positions in a batch for all ranks together.
 func (o *DrawOrder) step() int64 { return int64(o.Batch) * int64(max(o.Ranks, 1)) }
 
 // Batches returns the number of batches in an epoch, which is the same for every rank. Count and Batch must be at least
@@ -86,11 +86,11 @@ func (o *DrawOrder) Window(epoch, position int64) int64 {
 type Epoch struct {
 	*DrawOrder
 	number     int64
-	length     int64 // positions
+	length     int64 // number of positions
 	seed, keys Keys
 	shards     Sharding
-	ofAll      Keys  // of the permutation of the shards
-	first      int64 // the window that shards are counted from
+	ofAll      Keys  // round keys for the permutation of the shards
+	first      int64 // the window at which the first shard begins
 }
 
 // Epoch returns the order within an epoch.
@@ -122,7 +122,7 @@ func (e *Epoch) Window(position int64) int64 {
 	return window
 }
 
-// unsharded is the window at a position in an order that is not one of shards.
+// unsharded returns the window at a position if the order has no shards.
 func (e *Epoch) unsharded(position int64) int64 {
 	if e.Shuffle {
 		position = permute(&e.keys, e.length, position)
@@ -133,11 +133,12 @@ func (e *Epoch) unsharded(position int64) int64 {
 	return position
 }
 
-// Group caches values that the positions in one group of shards share. The zero value is an empty cache.
+// Group caches values that the positions in one group of shards share. A slot is the place of a shard in the epoch's order. The zero
+// value is an empty cache.
 type Group struct {
 	keys             Keys
 	number, begin, n int64
-	known            [16]struct{ behind, shard int64 } // of slots that were asked for, by their last bits: the slot behind, as 0 is of none
+	known            [16]struct{ behind, shard int64 } // recent slots, by their last 4 bits; behind is slot+1, 0 if empty
 }
 
 // Place returns the window at a position in the epoch, and the slot of its shard, or slot 0 if the order has no shards.
@@ -162,15 +163,15 @@ func (e *Epoch) Place(g *Group, position int64) (window, slot int64) {
 	return e.counted(known.shard*s.Windows + in%s.Windows), slot
 }
 
-// shardAt is the number of the shard that comes in a slot of the order.
+// shardAt returns the number of the shard in a slot of the order.
 func (e *Epoch) shardAt(slot int64) int64 {
-	if slot >= e.shards.Whole { // the short one
+	if slot >= e.shards.Whole { // the last shard, which is shorter than the others
 		return e.shards.Whole
 	}
 	return permute(&e.ofAll, e.shards.Whole, slot)
 }
 
-// counted is the window that is so many behind the first.
+// counted returns the window that is i windows after the first shard's first window, modulo the epoch's windows.
 func (e *Epoch) counted(i int64) int64 {
 	if left := int64(e.Count) - e.first; i >= left {
 		return i - left
@@ -195,7 +196,7 @@ func (e *Epoch) Shard(slot int64) (first, n int64) {
 // Sharding is the division of an epoch into shards. A shard is limited to the epoch's windows, and a group to the
 // number of shards. These limits do not change the order, but keep all numbers below 2^63.
 type Sharding struct {
-	Windows int64 // in a whole shard
+	Windows int64 // windows in a whole shard
 	Whole   int64 // number of whole shards
 	Mix     int64 // shards in a group
 	Span    int64 // positions in a group
@@ -209,7 +210,8 @@ func (o *DrawOrder) Sharding() Sharding {
 	return Sharding{w, n / w, k, k * w}
 }
 
-// The lanes of an epoch's permutations besides 0, that of all windows: of the shards, of the first group, and of the first source of a mixture.
+// laneShards, laneGroups and laneSources are lane numbers, which distinguish the permutations of one epoch. Lane 0 permutes all
+// windows, laneShards the shards, laneGroups+g the positions in group g, and laneSources+d the windows in source d of a mixture.
 const laneShards, laneGroups, laneSources = 1, 2, 1 << 32
 
 const feistelKeys = 4
@@ -217,7 +219,7 @@ const feistelKeys = 4
 // Keys are the round keys of a permutation.
 type Keys [feistelKeys]uint32
 
-// feistelStep tells the keys of rounds apart.
+// feistelStep is added to the key from one round to the next, so that the rounds' keys differ.
 const feistelStep = 0x9e3779b9
 
 func feistelMix(x uint32) uint32 {
@@ -228,7 +230,7 @@ func feistelMix(x uint32) uint32 {
 	return x ^ x>>16
 }
 
-// seedKeys is the part of the rounds' keys that every epoch has.
+// seedKeys returns the part of the round keys that does not depend on the epoch.
 func seedKeys(seed uint64) (k Keys) {
 	for i := range k {
 		k[i] = feistelMix(feistelMix(uint32(seed)+uint32(i+1)*feistelStep) ^ uint32(seed>>32))
@@ -236,7 +238,7 @@ func seedKeys(seed uint64) (k Keys) {
 	return k
 }
 
-// lane takes 64 bits more into the keys.
+// lane mixes 64 more bits into the keys.
 func (k *Keys) lane(x uint64) (to Keys) {
 	for i := range k {
 		to[i] = feistelMix(feistelMix(k[i]^uint32(x)) ^ uint32(x>>32))
@@ -244,10 +246,10 @@ func (k *Keys) lane(x uint64) (to Keys) {
 	return to
 }
 
-// feistelWide is how many numbers take the rounds for many.
+// feistelWide is the largest n for which a permutation of n numbers has eight rounds. Larger ones have four.
 const feistelWide = 1 << 12
 
-// halfBits is how many bits the two halves of one of n numbers have in their permutation, and roundsOf how many rounds it has.
+// halfBits returns the bits in each half of a number below n for its permutation, and roundsOf the number of rounds.
 func halfBits(n int64) int { return max((bits.Len64(uint64(n-1))+1)/2, 1) }
 
 func roundsOf(n int64) int {
@@ -257,7 +259,7 @@ func roundsOf(n int64) int {
 	return 4
 }
 
-// permute is where one of n numbers comes to lie.
+// permute returns the image of a number below n under the permutation of 0 to n-1.
 func permute(keys *Keys, n, number int64) int64 {
 	h, rounds := halfBits(n), roundsOf(n)
 	mask := uint32(1)<<h - 1

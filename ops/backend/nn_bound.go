@@ -6,14 +6,14 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// all adds several tensors of one name.
+// all adds a list of tensors, with the names name[0], name[1] and so on.
 func (b *Bound) all(name string, list []*tensor.Tensor) {
 	for i, t := range list {
 		b.add(fmt.Sprintf("%s[%d]", name, i), t)
 	}
 }
 
-// found adds what a LayerNorm finds, or has found.
+// found adds the statistics of a LayerNorm: its mean and rstd for each row. It adds nothing if s is nil.
 func (b *Bound) found(name string, s *NormStats) {
 	if s != nil {
 		b.add(name+".Mean", s.Mean)
@@ -21,7 +21,7 @@ func (b *Bound) found(name string, s *NormStats) {
 	}
 }
 
-// normed adds what a LayerNorm is of.
+// normed adds the inputs of a LayerNorm. It adds nothing if s is nil.
 func (b *Bound) normed(name string, s *NormStats) {
 	if s != nil {
 		b.add(name+".Z", s.Z)

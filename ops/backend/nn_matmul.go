@@ -43,7 +43,7 @@ type MatMulJob struct {
 	DGamma       *tensor.Tensor // [ceil(M/NormRows),N] F32, written, one row per block with NormRows rows
 	DBeta        *tensor.Tensor
 	After        *tensor.Tensor // [M,N] F32
-	Sum          *tensor.Tensor // [M,N] F32, written; nil
-	Out          *tensor.Tensor // [M,N] Working, written; nil
+	Sum          *tensor.Tensor // [M,N] F32, written; may be nil
+	Out          *tensor.Tensor // [M,N] Working, written; may be nil
 	OutDropout   Dropout
 }

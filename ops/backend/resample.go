@@ -155,7 +155,7 @@ func (j *ResampleJob) FaultError(f Fault, read func(*tensor.Tensor) ([]int64, er
 func (j *ResampleJob) fault(f Fault, dstOffsets *tensor.Tensor, read func(*tensor.Tensor) ([]int64, error)) (e *ValueError, err error) {
 	position := f.Position()
 	e = &ValueError{Op: "Resample", Row: position}
-	chosen := func() { // the first row that has the timestamp, of two out of order both
+	chosen := func() { // names the first row that contains the timestamp, or both timestamps that are out of order
 		var starts, lengths []int64
 		if starts, err = read(j.SrcStarts); err == nil {
 			lengths, err = read(j.SrcLengths)

@@ -7,7 +7,7 @@ const (
 	TallyDigits   = 1 << 11 // numbers with 11 bits
 	TallyBins     = 1 << 9  // pairs of sign and exponent
 	TallyWords    = 3       // sums in each bin
-	TallyPrefixes = 16      // at most
+	TallyPrefixes = 16      // largest number of prefixes
 )
 
 // TallyTensors has the fields of ops.TallyArgs.

@@ -32,21 +32,22 @@ func init() {
 	}})
 }
 
-// simulated is a device behind ops.Open.
+// simulated is a simulated device that ops.Open can open.
 type simulated struct {
 	device  *cudasim.Device
 	driver  *cudadrv.Driver
 	ordinal int
 }
 
-// shared are those that were opened, by number: those of one driver, all that there were to be when the first was opened, and those of further drivers if
-// there were to be more later.
+// shared has the simulated devices of this process by number. The devices that CountEnv requests when the first is opened have one
+// driver. If CountEnv is larger later, the further devices have other drivers.
 var shared struct {
 	sync.Mutex
 	list []simulated
 }
 
-// at returns a device, and makes it first if nobody has.
+// at returns device number i, and creates it and those before it if necessary. It returns an error if an environment variable is
+// invalid.
 func at(i int) (simulated, error) {
 	shared.Lock()
 	defer shared.Unlock()
@@ -86,7 +87,7 @@ func Device() (*cudasim.Device, error) {
 // opened, they share one driver, and ops.Connect can connect them.
 const CountEnv = "ROBOCACHE_SIM_DEVICES"
 
-// mostDevices is as many as the largest machines have.
+// mostDevices limits CountEnv to the number of GPUs in the largest machines.
 const mostDevices = 16
 
 func count() (int, error) {

@@ -1,9 +1,15 @@
 """RoboCache: robot recordings on one clock, for training.
 
-`resample` puts one stream on a clock, `fuse` several, side by side, and `voxelize` sorts point clouds into cells; on
-NumPy, torch, JAX or CuPy arrays, on the CPU or a GPU, with equal bits. `Recording` opens a recording of any format as
-arrays, and `Loader` makes training batches of recordings. Importing this package imports no framework and starts
-nothing.
+`Recording` opens a recording in any supported format as arrays. `Loader` draws training batches from recordings. `resample`
+samples one stream at a clock's times, `fuse` several streams side by side, and `voxelize` sorts point clouds into cells.
+These take NumPy, torch, JAX or CuPy arrays on the CPU or a GPU, with equal bits on both.
+
+Importing this package imports no framework and starts no process.
+
+Example:
+    >>> import robocache as rc
+    >>> rc.resample([[0.0], [10.0]], [0.0, 1.0], [0.25, 0.5]).ravel().tolist()
+    [2.5, 5.0]
 """
 
 import typing as _typing
@@ -77,7 +83,7 @@ __all__ = [
     "voxelize_point_cloud",
 ]
 
-# What the operations do not need is imported when it is first asked for.
+# Names that the operations do not need: their modules are imported at first access.
 _LATER = {
     "Aligned": "_streams",
     "AlignedStream": "_streams",

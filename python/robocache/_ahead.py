@@ -1,4 +1,7 @@
-"""Batches that the helper process draws ahead into slots, for NumPy, CPU tensors, and copies to a GPU."""
+"""Batches that the helper process draws in advance into slots, for NumPy, CPU tensors, and copies to a GPU.
+
+A *slot* is shared memory for one batch; see `_slots`.
+"""
 
 from __future__ import annotations
 
@@ -10,22 +13,22 @@ from . import _slots
 from ._child import Child
 from ._errors import Error, ServerError, UnsupportedError
 
-_ATTEMPTS = 3  # to start another helper process, without a batch in between
-SPARE = 3  # slots beside those drawn ahead: the batch in use, the one before it, and one that is on its way back
+_ATTEMPTS = 3  # starts of a helper process without a batch in between
+SPARE = 3  # slots besides prefetch: the batch in use, the batch before it, and one that is being returned
 
 
 class Place(NamedTuple):
-    """Where a loader is: behind the last batch that was returned. epoch is that of the batch that comes next."""
+    """A loader's position after the last returned batch. epoch is the epoch of the next batch."""
 
     state: Dict[str, Any]
     epoch: int
 
 
 class Ahead:
-    """A helper process that draws batches ahead. One thread at a time uses it.
+    """A process that draws batches in advance for a loader. One thread at a time uses it.
 
-    The place is that of the last batch that `next` returned, whatever was drawn ahead, and comes with the batch: so it
-    is known where the process is not there any more.
+    The position is that of the last batch from `next`, however many were drawn in advance. It arrives with the batch, so it is known even
+    after the process has ended.
     """
 
     def __init__(
@@ -41,7 +44,7 @@ class Ahead:
         self._start()
 
     def _start(self) -> None:
-        """Starts a helper process, and has it draw from where this loader is."""
+        """Starts a helper process that draws from this loader's position on."""
         child = Child(self._max_memory)
         try:
             reply, _, fd = child.request("loader", **self._request)
@@ -61,16 +64,16 @@ class Ahead:
 
     @property
     def place(self) -> Place:
-        """Where the loader is."""
+        """The loader's position."""
         assert self._place is not None
         return self._place
 
     def refresh(self) -> Place:
-        """Returns where the loader is."""
+        """Returns the loader's position."""
         return self.place
 
     def _again(self, error: ServerError, attempt: int) -> None:
-        """Goes on with another helper process, or raises the error that the last one ended with."""
+        """Starts another helper process after error, or raises error if restart is off or attempts are used up."""
         if not self.restart:
             raise ServerError(
                 "loader: its helper process is gone, and restart=True, which starts another and goes on at the same "
@@ -83,8 +86,8 @@ class Ahead:
         self._start()
 
     def _retried(self, do: Callable[[], Any]) -> Any:
-        """Does what asks the helper process, with another one where it was killed."""
-        if self._torn:  # nobody knows what the last one was asked for
+        """Calls do, which sends a request. If the helper process was killed, it calls do again with another process."""
+        if self._torn:  # the state of the old process is unknown
             self.child.close()
             self._start()
             self._torn = False
@@ -108,29 +111,29 @@ class Ahead:
     def _draw(self) -> Dict[str, Any]:
         slot, place = self._take(False)
         pool = self.pool
-        # One slot more that is held would leave too few to draw ahead.
+        # If the caller held one more slot, fewer than prefetch would remain.
         full = pool.held >= pool.slots - self.prefetch
         batch = self._convert(pool.copy_out(slot) if full else pool.hand_out(slot))
         self._place = place
         return batch
 
     def _take(self, poll: bool) -> Tuple[int, Place]:
-        """Gives back the slots that are free again, and takes the next batch; slot -1 where poll finds none yet."""
+        """Returns free slots to the helper process, and takes the next batch. The slot is -1 if poll and no batch is drawn yet."""
         reply = self.child.request("next", release=self.pool.take_back(), poll=poll)[0]
         return reply["slot"], Place(reply.get("state", {}), reply["epoch"] + (1 if reply["last"] else 0))
 
     @property
     def mark(self) -> Any:
-        """What is another object behind each batch."""
+        """An object that is another one after each batch, for undo."""
         return self._place
 
     def undo(self, mark: Any) -> None:
-        """The batch that was drawn behind a mark, if one was, is the next one still: nobody has got it."""
+        """Makes a batch that was drawn after mark the next batch again, because the caller did not get it."""
         if self._place is not mark:
             self._place, self._torn = mark, True
 
     def seek(self, state: Dict[str, Any]) -> None:
-        """Goes on behind a state."""
+        """Continues after a state."""
 
         def resume() -> None:
             reply = self.child.request("resume", state=state)[0]
@@ -139,25 +142,24 @@ class Ahead:
         self._retried(resume)
 
     def report(self) -> Dict[str, Any]:
-        """Returns the report as it is now, and what was waited for."""
+        """Returns the current report with waiting times."""
         reply: Dict[str, Any] = self._retried(lambda: self.child.request("report")[0])
         return reply
 
     def check(self) -> None:
-        """Raises `ForkError` on the other side of a fork."""
+        """Raises `ForkError` in a forked process."""
         self.child.check_fork()
 
     def close(self) -> None:
-        """Ends the helper process. Batches that were returned stay."""
+        """Ends the helper process. Returned batches stay valid."""
         self.child.close()
 
 
 class Staged(Ahead):
-    """An `Ahead` whose batches are copied to a GPU, as tensors of torch.
+    """An `Ahead` with batches that are copied to a GPU, as torch tensors.
 
-    The slots are pinned, once for each helper process. A batch is one copy on a stream of its own, into memory of
-    torch's; the current stream waits for it. The copy of the batch behind the one that is returned begins before that
-    is returned, if it is drawn by then.
+    The slots are pinned, once for each helper process. A batch is one copy on a separate stream, into torch's memory, and the current
+    stream waits for it. Before a batch is returned, the copy of the next one begins if that is already drawn.
     """
 
     def __init__(self, request: Dict[str, Any], device: Any, prefetch: int, restart: bool, max_memory: str = "") -> None:
@@ -172,8 +174,8 @@ class Staged(Ahead):
         self._pinned: Optional[Tuple[Any, int]] = None
         self._staged: Optional[
             Tuple[Any, Any, Place]
-        ] = None  # the memory, the event behind the copy, and the place behind the batch
-        # Events, and the slots that are read until then. They are not torch's, which somebody's capture would refuse.
+        ] = None  # the memory, the event after the copy, and the position after the batch
+        # Events, and the slots that are read until then. torch's events are not used, because a capture would refuse them.
         self._copying: List[Tuple[Any, int]] = []
         super().__init__(request, "torch", prefetch, restart, max_memory)
 
@@ -187,7 +189,7 @@ class Staged(Ahead):
         self._bytes = max(a.at + a.nbytes for a in self.pool.arrays)
 
     def _forget(self) -> None:
-        """Lets the slots of a helper process go."""
+        """Releases the slots of a helper process, after the copies from them."""
         self._staged = None
         for event, _ in self._copying:
             event.synchronize()
@@ -216,13 +218,13 @@ class Staged(Ahead):
         self._staged = None
         try:
             self._stage(True)
-        except Error:  # which is the next batch's
+        except Error:  # the error occurs again with the next batch
             pass
         self._place = place
         return batch
 
     def _stage(self, poll: bool) -> None:
-        """Begins to copy the next batch; with poll only if it is drawn already."""
+        """Begins to copy the next batch; with poll only if it is already drawn."""
         while self._copying and (len(self._copying) > SPARE or self._copying[0][0].passed()):
             event, slot = self._copying.pop(0)
             event.synchronize()
@@ -233,7 +235,7 @@ class Staged(Ahead):
         try:
             self._staged = self._copy(slot, place)
         except BaseException:
-            self._torn = True  # the batch is drawn, and not here
+            self._torn = True  # the helper process has drawn a batch that this process does not have
             raise
 
     def _copy(self, slot: int, place: Place) -> Tuple[Any, Any, Place]:
@@ -257,4 +259,4 @@ class Staged(Ahead):
 
     def __del__(self) -> None:
         if hasattr(self, "child") and not sys.is_finalizing():
-            self.close()  # before the slots are unmapped
+            self.close()  # it unpins the slots, before they are unmapped

@@ -1,7 +1,7 @@
 """The names and argument orders of the first RoboCache, for code that was written for it.
 
-Results differ where it was wrong: targets outside the samples take the end sample on both sides, points outside the
-grid and NaN are left out, and grids are laid out as their shape says.
+Results differ where the first RoboCache was wrong: targets outside the samples get the end sample on both sides, points
+outside the grid and NaN points are left out, and grids have the layout of their shape.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from ._options import Stream, mistake
 
 
 def _backend(name: str) -> str:
-    """Returns today's name of a backend: "pytorch" computed on the CPU."""
+    """Returns the current name for a backend. "pytorch" was the first RoboCache's name for the CPU."""
     return {"pytorch": "cpu", "torch": "cpu"}.get(name, name)
 
 
 def resample_trajectories(src: Any, src_times: Any, tgt_times: Any, backend: str = "auto") -> Any:
-    """Samples src [B,S,D], recorded at src_times [B,S], at tgt_times [B,T], linearly: `resample` of these, with its
-    backend.
+    """Samples src [B,S,D], recorded at src_times [B,S], at tgt_times [B,T], linearly, and returns [B,T,D].
+
+    It calls `resample`; backend is the same, and "pytorch" is the CPU.
 
     Example:
         >>> import robocache as rc
@@ -30,11 +31,10 @@ def resample_trajectories(src: Any, src_times: Any, tgt_times: Any, backend: str
 
 
 def fuse_multimodal(*data_and_times: Any, backend: str = "auto") -> Any:
-    """Puts streams side by side on one clock, linearly; data_and_times are those of each in turn, then the targets'
-    times.
+    """Samples streams at common targets, linearly and side by side, and returns [B,T,sum D].
 
-    Without the last, the targets are the times of the first stream. It is `fuse` of these; the result is [B,T,sum D];
-    backend is as there.
+    data_and_times are the data and times of each stream in turn, then the target times. Without target times, the targets
+    are the times of the first stream. It calls `fuse`; backend is the same, and "pytorch" is the CPU.
 
     Example:
         >>> import robocache as rc
@@ -60,10 +60,10 @@ def voxelize_point_cloud(
     origin: Sequence[float] = (0.0, 0.0, 0.0),
     backend: str = "auto",
 ) -> Any:
-    """Returns the occupancy [X,Y,Z], uint8, of points [N,3], or [B,X,Y,Z] of [B,N,3], in grid_size cells from origin
-    on.
+    """Returns the occupancy grid, uint8 [X,Y,Z] for points [N,3], or [B,X,Y,Z] for points [B,N,3].
 
-    It is `voxelize` with size=voxel_size and order="xyz"; backend is as there, "pytorch" being the CPU.
+    The grid has grid_size cells with edge length voxel_size, from origin on, in the points' unit. It calls `voxelize` with
+    size=voxel_size and order="xyz"; backend is the same, and "pytorch" is the CPU.
 
     Example:
         >>> import robocache as rc

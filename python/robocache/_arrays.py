@@ -1,6 +1,6 @@
-"""Arrays of the frameworks: which one an array is of, what it looks like in memory, and how others like it are made.
+"""Arrays of each framework: recognition, memory layout, and new arrays.
 
-No framework is imported here that the caller has not imported: an array's type says which one it is.
+This module imports no framework that the caller has not imported: an array's type names its framework.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ HOST = -1
 SIZES = {"f32": 4, "f64": 8, "f16": 2, "bf16": 2, "i64": 8, "i32": 4, "u8": 1}
 FLOATS = ("f32", "f64", "f16", "bf16")
 
-# Other names of the dtypes: those of NumPy, torch and JAX.
+# The names that NumPy, torch and JAX use, and ours.
 _DTYPES = {
     "float32": "f32",
     "float64": "f64",
@@ -31,9 +31,9 @@ _DTYPES = {
 
 
 class View(NamedTuple):
-    """An array as the operations see it. strides are in elements; device is the number of a CUDA device, or `HOST`.
+    """An array's memory layout. strides are in elements; device is a CUDA device's number, or `HOST`.
 
-    array is what keeps the memory alive.
+    array keeps the memory alive. pointer is the address of the first element.
     """
 
     array: Any
@@ -45,7 +45,7 @@ class View(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """The bytes of as many elements, one after the other."""
+        """The size of its elements without gaps, bytes."""
         n = SIZES[self.dtype]
         for d in self.shape:
             n *= d
@@ -53,39 +53,39 @@ class View(NamedTuple):
 
 
 class Framework:
-    """What is asked of a framework. dtypes are names such as "f32"; device is as in `View`."""
+    """The interface of a framework. dtypes are names such as "f32"; device is as in `View`."""
 
     name = ""
 
     def view(self, x: Any) -> View:
-        """Returns an array's view. An array that the operations cannot read as it lies is copied."""
+        """Returns an array's view. If the operations cannot read its layout, the view is of a copy."""
         raise NotImplementedError
 
     def output(self, x: Any) -> View:
-        """Returns the view of an array that is written to, and so is never copied."""
+        """Returns the view of an array to write to. It is never a copy."""
         raise NotImplementedError
 
     def empty(self, dtype: str, shape: Tuple[int, ...], device: int, like: Any) -> View:
-        """Returns a new array on a device, made as like, an input, is. The dtype may be "bool": masks of u8."""
+        """Returns the view of a new array on a device, with like's type. The dtype may be "bool", for masks with u8 elements."""
         raise NotImplementedError
 
     def result(self, view: View) -> Any:
-        """Returns what the caller gets for an output, once it is written."""
+        """Returns the caller's array for an output, after it is written."""
         return view.array
 
     def stream(self, device: int) -> int:
-        """Returns the stream that the framework's work on a device is on, as the driver's handle."""
+        """Returns the framework's current stream on a device, as the driver's handle."""
         raise NotImplementedError
 
     def queued(self, views: Iterable[View], device: int) -> None:
-        """Is told once work that uses the views is queued on the stream."""
+        """Is called after work that uses the views is queued on the stream."""
 
     def rows(self, view: View, n: int) -> View:
         """Returns the view of the first n rows."""
         return view._replace(array=view.array[:n], shape=(n,) + view.shape[1:])
 
     def head(self, view: View, n: int) -> Any:
-        """Returns the first n rows of a new output, without the memory of the others where it is much."""
+        """Returns the first n rows of a new output; as a copy if that frees more than half of its memory."""
         x = self.result(view)
         if n == view.shape[0]:
             return x
@@ -100,33 +100,33 @@ class Framework:
         return x.copy()
 
     def bounds(self, points: View) -> Optional[Tuple[List[float], List[float]]]:
-        """Returns the least and the greatest coordinates of those points [N,3] that are finite, or None."""
+        """Returns the minimum and maximum coordinates of the finite points in points [N,3], or None if there are none."""
         raise NotImplementedError
 
     def asarray(self, x: Any, like: Any, floats: bool) -> Any:
-        """Returns an array of a list's numbers, beside another array; whole numbers are taken as float64 if floats."""
+        """Returns a list's numbers as an array on like's device; with floats, whole numbers become float64."""
         raise NotImplementedError
 
     def cast(self, x: Any, dtype: str) -> Any:
-        """Returns what asarray made in another dtype."""
+        """Returns an array from asarray with another dtype."""
         return x.astype({"f32": "float32", "f64": "float64"}[dtype])
 
     def write(self, arena: memoryview, at: int, view: View) -> None:
-        """Copies an array, on whatever device, to an offset of host memory, one element after the other."""
+        """Copies an array on any device to an offset of host memory, contiguously."""
         raise NotImplementedError
 
     def read(self, view: View, arena: memoryview, at: int) -> None:
-        """Copies what `write` would have written back to an array."""
+        """Copies contiguous host memory at an offset to an array on any device."""
         raise NotImplementedError
 
 
 _known: Dict[type, Framework] = {}
-# The modules that know a framework, by the package that its arrays' types are of.
+# The module for each framework, by the package that defines the type of its arrays.
 _MODULES = {"numpy": "_numpy", "torch": "_torch", "jax": "_jax", "jaxlib": "_jax", "cupy": "_cupy"}
 
 
 def framework_of(x: Any) -> Optional[Framework]:
-    """Returns the framework that x is an array of, or None: a list, for instance."""
+    """Returns the framework of an array, or None for other objects such as lists."""
     cls = type(x)
     found = _known.get(cls)
     if found is not None:
@@ -141,7 +141,7 @@ def framework_of(x: Any) -> Optional[Framework]:
 
 
 def numpy_framework() -> Framework:
-    """Returns NumPy's, which lists are taken as."""
+    """Returns the framework NumPy, for lists."""
     try:
         framework: Framework = importlib.import_module("._numpy", __package__).framework
     except ImportError as e:
@@ -150,7 +150,7 @@ def numpy_framework() -> Framework:
 
 
 def dtype_name(dtype: Any, arg: str = "dtype", op: Optional[str] = None) -> str:
-    """Returns the name of a dtype, given as a name or as NumPy's, torch's or JAX's."""
+    """Returns our name for a dtype, from a name or a dtype of NumPy, torch or JAX. An unknown dtype is an ArgumentError."""
     name = (
         dtype
         if isinstance(dtype, str)
@@ -167,7 +167,7 @@ def dtype_name(dtype: Any, arg: str = "dtype", op: Optional[str] = None) -> str:
 
 
 def contiguous_strides(shape: Sequence[int]) -> Tuple[int, ...]:
-    """Returns the strides, in elements, of an array whose elements lie one after the other."""
+    """Returns the strides of a contiguous array, in elements."""
     strides: List[int] = []
     n = 1
     for d in reversed(shape):
@@ -196,14 +196,14 @@ _TAKEN = {
 
 
 def takes(name: str) -> str:
-    """Returns the dtypes that an argument takes, in words."""
+    """Returns the dtypes that an argument accepts, as text."""
     return _TAKEN.get(name.rsplit(".", 1)[-1], "int64")
 
 
 def clock_lists(framework: Framework, like: Any, arrays: Mapping[str, Any]) -> Dict[str, Any]:
-    """Returns arrays of those times and targets that are lists: of the dtype of the times beside them.
+    """Returns lists of times and targets as arrays, with the dtype of the other times.
 
-    Floats are seconds, and so are integers beside seconds. Raises ArgumentError for floats beside nanoseconds.
+    Floats are seconds, and integers next to seconds are too. Floats next to nanoseconds are an ArgumentError.
     """
     lists: Dict[str, Any] = {}
     clock = ""
@@ -234,17 +234,17 @@ def clock_lists(framework: Framework, like: Any, arrays: Mapping[str, Any]) -> D
 
 
 def named(name: str, e: ArgumentError) -> ArgumentError:
-    """Returns an error about an array with the name of its argument, which its framework does not know."""
+    """Returns an error about an array with the name of its argument added, because a framework's errors have no name."""
     arg = python_argument(name)
     return ArgumentError("{}: {}".format(arg, e), arg=arg, kind=e.kind, got=e.got, want=e.want)
 
 
 class Group:
-    """The arrays of one call: of one framework and on one device.
+    """The arrays of one call, all from one framework and on one device.
 
-    Lists and other sequences become arrays of that framework, of NumPy where there is none. NumPy arrays may stand
-    beside JAX's, which has no 64-bit types unless they are turned on. bits: values and outputs of NumPy's uint16 are
-    the bits of bfloat16; else they are refused, since they look like counts.
+    Lists become arrays of that framework, or of NumPy if all are lists. NumPy arrays may be mixed with JAX arrays, because JAX has no
+    64-bit types unless they are enabled. bits: NumPy uint16 in values and outputs are the bits of bfloat16; else they are refused,
+    because they look like counts.
     """
 
     __slots__ = ("op", "framework", "like", "device", "views", "bits")
@@ -296,7 +296,7 @@ class Group:
             found = self.framework
         try:
             if found is None:
-                # A list has no dtype of its own, and values are never whole numbers.
+                # Whole numbers in a list of values become float64, because values are floats.
                 x = self.framework.asarray(x, self.like, name.endswith(("Src", "Points", "Features")))
                 found = self.framework
             view = found.view(x)
@@ -304,7 +304,7 @@ class Group:
                 raise wrong("uint16", takes(name) + (_BITS if name.endswith("Src") else ""))
         except ArgumentError as e:
             if e.kind == "wrong dtype" and e.want is not None and e.want.startswith("one of"):
-                e = wrong(str(e.got), takes(name))  # the framework's list is that of all arguments
+                e = wrong(str(e.got), takes(name))  # the framework's text lists the dtypes for all arguments
             raise self._of_op(named(name, e)) from None
         except UnsupportedError as e:
             raise self._unsupported(python_argument(name), e) from e
@@ -321,9 +321,9 @@ class Group:
         return ArgumentError(text, op=self.op, arg=e.arg, kind=e.kind, got=e.got, want=e.want)
 
     def add(self, name: str, x: Any) -> View:
-        """Takes one more input."""
+        """Adds an input and returns its view."""
         view = self._add(name, x)
-        # NumPy's among JAX's on a GPU: they are copied there.
+        # NumPy arrays in a call with JAX arrays on a GPU are copied there.
         if view.device != self.device and not (view.device == HOST and self.framework.name == "jax"):
             raise self._wrong_device(python_argument(name), view)
         return view
@@ -336,7 +336,7 @@ class Group:
         )  # fmt: skip
 
     def output(self, arg: str, given: Any, dtype: str, shape: Tuple[int, ...]) -> View:
-        """Returns the view of an output that was given, or of a new one."""
+        """Returns the view of a caller's output array, checked, or of a new one."""
         if given is None:
             return self.framework.empty(dtype, shape, self.device, self.like)
         found = framework_of(given)
@@ -368,12 +368,12 @@ def _uint16(x: Any) -> bool:
 
 
 def wrong(got: str, want: str, kind: str = "wrong dtype") -> ArgumentError:
-    """Returns the error of an array that a framework cannot give; whoever knows its name adds it."""
+    """Returns the error for an array that a framework cannot use. The caller adds the argument's name."""
     return ArgumentError("{}: got {}, want {}".format(kind, got, want), kind=kind, got=got, want=want)
 
 
 def check_outputs(op: str, outputs: Mapping[str, View], inputs: Mapping[str, View], given: Mapping[str, Any]) -> None:
-    """Checks the outputs that were given: the last dimension is contiguous, and they share no memory."""
+    """Checks the caller's output arrays: the last dimension is contiguous, and no two arrays share memory."""
     others = list(inputs.values())
     for name, view in outputs.items():
         if given.get(name) is not None:
@@ -402,7 +402,7 @@ def _refused(op: str, arg: str, kind: str, got: str, want: str) -> ArgumentError
 
 
 def overlaps_itself(view: View) -> bool:
-    """Reports whether two indices of an array may be on one element."""
+    """Reports whether two indices of an array may refer to one element."""
     if 0 in view.shape:
         return False
     extent = 1
@@ -414,12 +414,12 @@ def overlaps_itself(view: View) -> bool:
 
 
 def overlap(a: View, b: View) -> bool:
-    """Reports whether the ranges of memory from the first to the last elements of two arrays meet."""
+    """Reports whether the memory ranges from the first to the last element of two arrays overlap."""
     if a.device != b.device or 0 in a.shape or 0 in b.shape:
         return False
     return a.pointer < _after(b) and b.pointer < _after(a)
 
 
 def _after(view: View) -> int:
-    """Returns the address after an array's last element; no stride is negative."""
+    """Returns the address after an array's last element. No stride is negative."""
     return view.pointer + SIZES[view.dtype] * (1 + sum((n - 1) * s for n, s in zip(view.shape, view.strides)))

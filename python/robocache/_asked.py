@@ -1,4 +1,4 @@
-"""What a Loader is asked for: its arguments, checked, as a request to the helper process."""
+"""A Loader's arguments, checked and converted to a request for the helper process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Request = Dict[str, Any]
 
 
 def whole(name: str, value: Any, least: int, most: int = (1 << 63) - 1) -> int:
-    """Returns an argument that must be a whole number within limits."""
+    """Returns value if it is a whole number from least to most, else raises an ArgumentError."""
     if isinstance(value, bool) or not hasattr(value, "__index__") or not least <= int(value) <= most:
         want = (
             "a whole number from {} to {}".format(least, most)
@@ -34,7 +34,7 @@ def whole(name: str, value: Any, least: int, most: int = (1 << 63) - 1) -> int:
 
 
 def memory(name: str, value: Any) -> str:
-    """Returns a number of bytes as the helper process reads it, "" without one."""
+    """Returns a number of bytes as text for the helper process; "" for None."""
     if value is None:
         return ""
     text = str(value)
@@ -45,14 +45,14 @@ def memory(name: str, value: Any) -> str:
 
 
 def wrong(name: str, got: Any, want: str) -> ArgumentError:
-    """Returns the error of an argument."""
+    """Returns the ArgumentError for an argument."""
     return ArgumentError(
         "loader: {}: got {!r}, want {}".format(name, got, want), op="loader", arg=name, got=repr(got), want=want
     )
 
 
 def number(name: str, value: Any, want: str = "a number") -> float:
-    """Returns an argument that must be a finite number."""
+    """Returns value as a finite float, else raises an ArgumentError."""
     try:
         if isinstance(value, (str, bytes, bool)):
             raise TypeError
@@ -65,20 +65,22 @@ def number(name: str, value: Any, want: str = "a number") -> float:
 
 
 def seconds(name: str, value: Any, want: str = "seconds") -> float:
-    """Returns a length of time, in seconds."""
+    """Returns a duration in seconds, from a number or a timedelta."""
     return number(name, value.total_seconds() if isinstance(value, timedelta) else value, want)
 
 
 def mapping(name: str, value: Any, want: str) -> Mapping[str, Any]:
-    """Returns an argument that must be by name."""
+    """Returns value if it is a mapping with text keys, else raises an ArgumentError."""
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
         raise wrong(name, value, want)
     return value
 
 
 def request(paths: Union[Path, Sequence[Path]], **given: Any) -> Request:
-    """Returns the request that stands for a Loader's arguments, those that are not None. An argument that may have
-    several forms has one of _FORMS; any other is sent as it is, and the helper process checks it."""
+    """Returns the request for a Loader's arguments that are not None.
+
+    An argument with several forms is converted by its function in _FORMS; others are sent unchanged, and the helper process checks them.
+    """
     paths = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     out: Request = {"paths": [located(os.fspath(p)) for p in paths]}
     given = {name: value for name, value in given.items() if value is not None}
@@ -99,15 +101,15 @@ def request(paths: Union[Path, Sequence[Path]], **given: Any) -> Request:
 
 
 def scalar(value: Any) -> Any:
-    """Returns a scalar or array of NumPy or torch as JSON has it."""
+    """Returns a NumPy or torch scalar or array as Python numbers, for JSON."""
     if not hasattr(value, "tolist"):
         raise TypeError("Object of type {} is not JSON serializable".format(type(value).__name__))
     return value.tolist()
 
 
 def _plain(name: str, value: Any) -> Union[bool, int, float, str]:
-    """Returns an argument of JSON: True, False, a number or a string."""
-    if not isinstance(value, str) and hasattr(value, "item"):  # a scalar of NumPy or torch
+    """Returns an argument as a JSON value: a bool, a number or a string."""
+    if not isinstance(value, str) and hasattr(value, "item"):  # a NumPy or torch scalar
         value = value.item()
     if not isinstance(value, (bool, int, str)):
         return number(name, value)
@@ -191,8 +193,10 @@ _LISTS = ("mean", "std", "min", "max", "q01", "q10", "q90", "q99", "shift", "sca
 
 
 def _statistics(statistics: Any, ruled: bool) -> List[Dict[str, Any]]:
-    """Returns statistics by stream: a loader's own, or those of a file that has them of all that there is, such as
-    LeRobot's stats.json."""
+    """Returns statistics by stream, from a loader's `statistics` or a file such as LeRobot's stats.json, which also has cameras.
+
+    ruled: the rule is known from another argument.
+    """
     want = "a loader's statistics, or {stream: {'mean': [...], 'std': [...], ...}}"
     found = []
     for name, by in mapping("statistics", statistics, want).items():
@@ -203,7 +207,7 @@ def _statistics(statistics: Any, ruled: bool) -> List[Dict[str, Any]]:
         for key in _LISTS:
             if by.get(key) is not None:
                 one[key] = _floats("{}[{!r}]".format(arg, key), by[key], own)
-        if any(one.get(key) == () for key in _LISTS):  # of a camera
+        if any(one.get(key) == () for key in _LISTS):  # a camera's statistics are nested lists
             continue
         if len(one) == 1:
             raise wrong(arg, by, "shift and scale, or mean, std, min, max and quantiles")
@@ -227,8 +231,8 @@ def _statistics(statistics: Any, ruled: bool) -> List[Dict[str, Any]]:
 
 
 def _floats(arg: str, values: Any, must: bool) -> Union[List[Optional[float]], Tuple[()]]:
-    """Returns a list of numbers, None for what is not finite; () of lists of lists, unless it must be one."""
-    if hasattr(values, "tolist"):  # NumPy's and torch's
+    """Returns a list of numbers, with None for numbers that are not finite. Nested lists return (), or raise an ArgumentError if must."""
+    if hasattr(values, "tolist"):  # NumPy and torch arrays
         values = values.tolist()
     if isinstance(values, (int, float)) and not isinstance(values, bool):
         values = [values]
@@ -252,7 +256,7 @@ def _listed(arg: str, values: Any) -> Sequence[Any]:
 
 
 def _columns(name: str, columns: Any) -> List[str]:
-    """Returns columns as a plan has them: names, or ranges of indices."""
+    """Returns columns for a plan: names, or index ranges such as "3:4"."""
     arg, want = "streams[{!r}]".format(name), 'a list of columns: names, ranges such as "0:7", or indices'
     if columns is None:
         return []
@@ -269,7 +273,7 @@ def _columns(name: str, columns: Any) -> List[str]:
 
 
 def _numbers(name: str, episodes: Iterable[int]) -> List[int]:
-    """Returns numbers of episodes, ascending."""
+    """Returns episode numbers in ascending order."""
     try:
         found = sorted(whole(name, n, 0, 1 << 40) for n in episodes)
     except TypeError:
@@ -299,7 +303,7 @@ def _camera(name: str, size: Tuple[int, int]) -> Dict[str, Any]:
 
 
 def _plan(plan: Union[Path, Mapping[str, Any]]) -> Dict[str, str]:
-    """Returns a plan's text and its name. JSON is YAML."""
+    """Returns a plan's text and its file name. A dict becomes JSON, which is YAML too."""
     if isinstance(plan, Mapping):
         try:
             return {"plan": json.dumps(dict({"version": 1}, **plan), allow_nan=False, default=scalar), "plan_name": "plan"}

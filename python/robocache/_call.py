@@ -1,4 +1,4 @@
-"""One call of an operation, between the function that was called and whatever computes it."""
+"""One call of an operation, between the public function and the backend that computes it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ Counts = Dict[str, int]
 
 
 class Call(NamedTuple):
-    """What is to be computed: op is the helper process's name of the operation.
+    """A call to compute. op is the helper process's name for the operation.
 
-    options is the request but for its tensors, and must not be changed; key is equal for equal options. inputs and
-    outputs have the tensors' names in the request. Outputs are there, to be written. framework is that of all arrays,
-    but that NumPy's may be among JAX's inputs. counts: whether to return the counters of a voxelize, which takes a
-    wait.
+    options is the request without tensors, and must not be changed; key is equal for equal options. inputs and outputs are views by the
+    tensors' names in the request; outputs are allocated already. framework is the framework of all arrays, except that NumPy arrays may
+    be among JAX inputs. counts: return the counters of a voxelize, which requires a wait.
     """
 
     op: str
@@ -33,7 +32,7 @@ class Call(NamedTuple):
         return dict(self.options, op=self.op, tensors=tensors)
 
     def described(self) -> Dict[str, Dict[str, Any]]:
-        """Returns the descriptions of the tensors where they lie, outputs first, without addresses."""
+        """Returns the dtype, shape and strides of each tensor, outputs first, without addresses."""
         return {
             name: {"dtype": v.dtype, "shape": v.shape, "strides": v.strides}
             for views in (self.outputs, self.inputs)
@@ -42,7 +41,7 @@ class Call(NamedTuple):
 
 
 def resolve(op: str, backend: str, device: int) -> int:
-    """Returns the device to compute on, `HOST` or a CUDA device's number, for arrays that lie on a device."""
+    """Returns the device to compute on, `HOST` or a CUDA device's number, for arrays on the given device."""
     if backend == "auto":
         if device != HOST:
             from . import _cuda
@@ -72,7 +71,7 @@ def resolve(op: str, backend: str, device: int) -> int:
 
 
 def run(call: Call, device: int, check: bool = False) -> Optional[Counts]:
-    """Computes a call on a device and returns the counters of the operation, if it has some."""
+    """Runs a call on a device, and returns the operation's counters or None."""
     if device == HOST:
         return run_cpu(call)
     from . import _replay
@@ -85,7 +84,7 @@ _ALIGN = 64
 
 
 def run_cpu(call: Call) -> Optional[Counts]:
-    """Computes a call in the helper process, through memory that both map."""
+    """Runs a call in the helper process, through memory that both processes map."""
     framework = call.framework
     child = shared()
     tensors: Dict[str, Dict[str, Any]] = {}
@@ -109,11 +108,11 @@ def run_cpu(call: Call) -> Optional[Counts]:
         reply, _, _ = child.request("compute", request=call.request(tensors))
         counts: Optional[Counts] = reply.get("counts")
         if "Dst" in read and 0 in call.outputs["Dst"].shape:
-            read = {}  # nothing was written, valid and age neither
+            read = {}  # nothing was written, also not valid and age
         for name, offset in read.items():
             view = call.outputs[name]
             if counts is not None and name in ("Values", "Coords", "Counts"):
-                # What lies beyond the voxels found is not written.
+                # Entries after the last voxel are not written.
                 view = framework.rows(view, counts["voxels"])
             if view.nbytes:
                 framework.read(view, arena, offset)
@@ -123,7 +122,7 @@ def run_cpu(call: Call) -> Optional[Counts]:
 
 
 def unrepeated(view: View) -> Tuple[View, Tuple[int, ...]]:
-    """Returns what the broadcast dimensions of a view repeat, and the strides of the view when that lies alone."""
+    """Returns a view with its broadcast dimensions reduced to length 1, and the broadcast view's strides over a contiguous copy of it."""
     if 0 not in view.strides:
         return view, contiguous_strides(view.shape)
     repeated = [s == 0 and n > 1 for n, s in zip(view.shape, view.strides)]

@@ -1,9 +1,8 @@
 """The helper process: the robocache binary, which plans, reads, decodes and computes on the CPU.
 
-It is started with the first call that needs it, as ``robocache serve`` on one end of a socket pair, and ends with this
-process. A message is a frame: 16 bytes of header (the magic, the bytes of JSON, the bytes of blob, the number of file
-descriptors, each a little-endian u32), the JSON object, the blob. One request is under way at a time, and each has one
-reply.
+The first call that needs it starts it, as ``robocache serve`` on one end of a socket pair. It ends with this process. A message is a
+frame: a header with 16 bytes (the magic, then the size of the JSON, the size of the blob and the number of file descriptors, each a
+little-endian u32), the JSON object, the blob. One request is processed at a time, and each has one reply.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from ._version import __version__
 PROTOCOL = 1
 MAX_JSON = 64 << 20
 MAX_BLOB = 1 << 30
-KEEP = 128 << 20  # what the arena keeps of a system's memory between calls, in bytes
+KEEP = 128 << 20  # memory that the arena keeps between calls, bytes
 
 _HEADER = struct.Struct("<4sIII")
 _MAGIC = b"RCF1"
@@ -42,18 +41,18 @@ Reply = Tuple[Dict[str, Any], bytes, int]
 
 
 def located(name: str) -> str:
-    """Returns a path that the helper process finds too: absolute, and a URL, or the id of a dataset, as it is."""
+    """Returns a path that is valid for the helper process: absolute, except that a URL or a dataset's id is unchanged."""
     identity = re.fullmatch(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", name) and not os.path.lexists(name)
     return name if "://" in name or identity else os.path.abspath(name)
 
 
 def located_all(given: Any) -> List[str]:
-    """Returns those of paths, or of a single one."""
+    """Returns one path or several as a list of located paths."""
     return [located(os.fspath(p)) for p in ([given] if isinstance(given, (str, os.PathLike)) else given)]
 
 
 def find_binary() -> str:
-    """Returns the path of the binary: ROBOCACHE_BINARY's, else the package's own, else, if it has none, PATH's."""
+    """Returns the path of the binary: from ROBOCACHE_BINARY, else in this package, else on PATH. Else it raises ServerError."""
     given = os.environ.get("ROBOCACHE_BINARY")
     if given:
         found = shutil.which(given)
@@ -62,7 +61,7 @@ def find_binary() -> str:
         return found
     own = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "robocache")
     if os.path.exists(own):
-        # The one on PATH may be a script that runs this very package.
+        # Not from PATH: that may be a script that runs this package.
         if shutil.which(own) is None:
             raise ServerError("{} is there and cannot be run: want the permission to execute it".format(own))
         return own
@@ -73,7 +72,7 @@ def find_binary() -> str:
 
 
 def patience() -> float:
-    """Returns how many seconds a helper process that does nothing may take to reply: ROBOCACHE_TIMEOUT, 300 unless given."""
+    """Returns how long an idle helper process may take to reply, seconds: ROBOCACHE_TIMEOUT, by default 300."""
     given = os.environ.get("ROBOCACHE_TIMEOUT") or "300"
     try:
         seconds = float(given)
@@ -85,17 +84,18 @@ def patience() -> float:
 
 
 class _Broken(Exception):
-    """A reply that is none."""
+    """A reply that does not follow the protocol."""
 
 
 class Child:
     """One helper process and the connection to it. Calls may come from any thread of the process that made it.
 
-    lock is held around each request, and may be held around several that belong together, such as those that use the
-    arena. memo is for what callers know of this one process, such as the numbers of its targets; it is gone with it.
-    max_memory is the memory that the process may take, in bytes or such as "2GiB"; the system's limits, and
-    ROBOCACHE_MAX_MEMORY, unless given. busy says, under the lock, that a request is under way: on this thread, then,
-    whose destructors must make no other.
+    Attributes:
+        lock: held during each request. A caller may hold it for several requests that belong together, such as those that use the arena.
+        memo: facts about this helper process for callers, such as its numbers for targets.
+        busy: a request is in progress. A thread that holds the lock and reads True is in a destructor, and must not send a request.
+
+    max_memory is the process's memory limit, bytes or text such as "2GiB". Default: ROBOCACHE_MAX_MEMORY and the system's limits.
     """
 
     def __init__(self, max_memory: str = "") -> None:
@@ -111,7 +111,7 @@ class Child:
         log = None
         try:
             log = _log_file()
-            # A session of its own: Ctrl-C in the terminal is this process's to handle.
+            # In its own session, so that Ctrl-C in the terminal reaches only this process.
             self._process = subprocess.Popen(
                 [binary, "serve", "--fd", str(theirs.fileno())] + (["--max-memory", max_memory] if max_memory else []),
                 stdin=subprocess.DEVNULL,
@@ -134,7 +134,7 @@ class Child:
         self._patience = patience()
         ours.settimeout(self._patience)
         self._log = log
-        # Runs once: by close, when this object is collected, or when the interpreter ends.
+        # Runs once: in close, when this object is collected, or when the interpreter ends.
         self._end = weakref.finalize(self, _end, self._process, ours, log, self.pid)
         self._greet(binary)
 
@@ -155,16 +155,16 @@ class Child:
 
     @property
     def closed(self) -> bool:
-        """Whether the process has ended, or was given up; a request is then a `ServerError`."""
+        """True if the process has ended or was closed. A request is then a `ServerError`."""
         return not self._end.alive
 
     @property
     def process_id(self) -> int:
-        """The number of the helper process."""
+        """The helper process's process ID."""
         return self._process.pid
 
     def check_fork(self) -> None:
-        """Raises `ForkError` in a process that was forked from the one which started the helper."""
+        """Raises `ForkError` in a process that was forked after the helper process was started."""
         if os.getpid() != self.pid:
             raise ForkError(
                 "RoboCache was used in process {} before process {} was forked from it; start workers with the "
@@ -173,12 +173,11 @@ class Child:
             )
 
     def request(self, do: str, blob: Optional[Union[bytes, bytearray, memoryview]] = None, **fields: Any) -> Reply:
-        """Sends a request and returns its reply, which a process that works may take any time for: the JSON object, the blob, and a file descriptor, the caller's to
-        close, or -1.
+        """Sends a request and waits for its reply: the JSON object, the blob, and a file descriptor or -1, which the caller closes.
 
-        An error reply is raised as the error that it stands for. Where the process has ended the error is a
-        `ServerError` with its last lines, once; `shared` then starts another. A request that is interrupted, by Ctrl-C
-        for instance, gives the process up, since its reply would be taken for that of the next.
+        An error reply is raised as its exception. If the process has ended, a `ServerError` has its last lines; `shared` then starts
+        another. A busy process may take any time, an idle one `patience`. An interrupted request, for example with Ctrl-C, closes the
+        connection, because the next request would receive its reply.
         """
         self.check_fork()
         fields["do"] = do
@@ -219,7 +218,7 @@ class Child:
             self._socket.sendall(blob)
 
     def _patient(self, receive: Callable[[], Any]) -> Any:
-        """Returns what the socket receives. It goes on waiting while the process uses a processor."""
+        """Returns the result of receive. After a timeout it waits again if the process has used processor time."""
         worked = self._worked()
         while True:
             try:
@@ -230,7 +229,7 @@ class Child:
                     raise
 
     def _worked(self) -> Optional[List[bytes]]:
-        """Returns the ticks of processor time that the process has used, None where nobody knows."""
+        """Returns the processor time that the process has used, in clock ticks, or None if unknown."""
         try:
             with open("/proc/{}/stat".format(self._process.pid), "rb") as f:
                 return f.read().rpartition(b")")[2].split()[11:15]
@@ -242,8 +241,8 @@ class Child:
         fds: List[int] = []
         try:
             while len(head) < _HEADER.size:
-                # There is one reply at a time, so that nothing is read which belongs to another.
-                # (recv_fds is not used, since it leaves out the flags before Python 3.12.)
+                # There is one reply at a time, so no byte of another reply is read.
+                # (recv_fds is not used, because it ignores the flags before Python 3.12.)
                 part, control, _, _ = self._patient(lambda: self._socket.recvmsg(_READ, _CONTROL, _CLOEXEC))
                 for level, kind, data in control:
                     if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
@@ -272,7 +271,7 @@ class Child:
         return reply, bytes(memoryview(rest)[json_size:]), fds[0] if fds else -1
 
     def _read(self, begun: bytes, n: int) -> bytearray:
-        """Returns n bytes that begin with those that were read."""
+        """Returns n bytes; begun are the first of them."""
         data = bytearray(n)
         data[: len(begun)] = begun
         view = memoryview(data)[len(begun) :]
@@ -284,9 +283,9 @@ class Child:
         return data
 
     def _died(self, why: str, patience: float, late: str = "") -> ServerError:
-        """Ends the connection and returns the error that tells of it."""
+        """Closes the connection and returns the error for it. patience: seconds to wait for the process to end."""
         try:
-            # What it says last is written by the time it has ended.
+            # Its last lines are complete after it has ended.
             code: Optional[int] = self._process.wait(patience)
         except subprocess.TimeoutExpired:
             code = None
@@ -306,7 +305,7 @@ class Child:
         return ServerError(self._why)
 
     def arena(self, size: int) -> memoryview:
-        """Returns memory of at least size bytes, 1 or more, that both processes map. A larger one replaces it."""
+        """Returns at least size bytes of memory that both processes map; size is 1 or more. A larger arena replaces the previous one."""
         self.check_fork()
         with self.lock:
             if self._arena is None or len(self._arena) < size:
@@ -327,12 +326,12 @@ class Child:
             return memoryview(self._arena)
 
     def trim(self) -> None:
-        """Gives the system the arena's memory back, but for the first `KEEP` bytes. What was written beyond is lost."""
+        """Returns the arena's memory after the first `KEEP` bytes to the system. Its contents are lost."""
         if self._arena is not None and len(self._arena) > KEEP:
             self._arena.madvise(mmap.MADV_REMOVE, KEEP, len(self._arena) - KEEP)
 
     def close(self) -> None:
-        """Ends the process, at once if it does not end by itself. Closing twice is fine."""
+        """Ends the process, with a kill if it does not end in 0.2 s. A second call does nothing."""
         if os.getpid() != self.pid:
             return
         self._end()
@@ -341,7 +340,7 @@ class Child:
 
 
 def _log_file() -> int:
-    """Returns a file without a name for what the process has to say: it needs no thread to be read, unlike a pipe."""
+    """Returns an unnamed file for the process's output. Unlike a pipe, it needs no thread that reads it."""
     try:
         return os.memfd_create("robocache-log", os.MFD_CLOEXEC)
     except (AttributeError, OSError):
@@ -368,14 +367,14 @@ def _signal_name(number: int) -> str:
 
 
 def _end(process: "subprocess.Popen[bytes]", connection: socket.socket, log: int, pid: int) -> None:
-    """Ends a helper process. On the other side of a fork it is the parent's, and only the descriptors are closed."""
+    """Ends a helper process. In a forked process, only the descriptors are closed, because the process belongs to the parent."""
     connection.close()
     os.close(log)
     if os.getpid() != pid:
         return
     try:
         process.wait(0.2)
-    except BaseException as e:  # also Ctrl-C: the process must not stay behind
+    except BaseException as e:  # also Ctrl-C, so that the process ends in any case
         process.kill()
         process.wait()
         if not isinstance(e, subprocess.TimeoutExpired):
@@ -387,7 +386,7 @@ _shared_lock = threading.Lock()
 
 
 def shared() -> Child:
-    """Returns the process that operations use, and starts one where there is none, or where the last has ended."""
+    """Returns the helper process for operations. It starts one if there is none, or if the last one has ended."""
     global _shared
     child = _shared
     if child is not None and not child.closed:
@@ -402,7 +401,7 @@ def shared() -> Child:
 
 
 def stop() -> None:
-    """Ends the process that operations use; the next call starts another."""
+    """Ends the helper process for operations. The next call starts another."""
     global _shared
     with _shared_lock:
         child, _shared = _shared, None
@@ -411,7 +410,7 @@ def stop() -> None:
 
 
 def _after_fork() -> None:
-    # A thread of the parent may have held it.
+    # A thread of the parent may have held the lock.
     global _shared_lock
     _shared_lock = threading.Lock()
 

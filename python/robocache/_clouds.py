@@ -1,4 +1,4 @@
-"""Series of point clouds that a recording holds, each read when it is asked for."""
+"""Series of point clouds in a recording; each cloud is read at access."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ Request = Callable[..., Tuple[Dict[str, Any], Any]]
 
 
 def numbered(what: str, which: Any, n: int) -> int:
-    """Returns the number of one of n things in time. -1 is refused, which searchsorted() - 1 gives for a time before the first."""
+    """Returns which as an index from 0 to n - 1; else IndexError.
+
+    -1 is refused too, because searchsorted() - 1 gives it for a time before the first.
+    """
     number = operator.index(which)
     if not 0 <= number < n:
         want = "0 to {}".format(n - 1) if n else "none, as it is empty"
@@ -22,10 +25,13 @@ def numbered(what: str, which: Any, n: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Cloud:
-    """A point cloud. points: [N,3], x, y and z, f32 or f64; features: [N,F], with names, what was measured at each point.
+    """A point cloud.
 
-    An organised cloud has height rows of width points, any other one row. not_finite: points that have a coordinate that is
-    NaN or infinite, which are kept.
+    Attributes:
+        points: [N,3], x, y and z, float32 or float64, in the recording's unit.
+        features: [N,F], measurements at each point, such as intensity. names: the F names.
+        height, width: an organised cloud has height rows of width points; any other cloud has one row.
+        not_finite: the number of points with a NaN or infinite coordinate. They are kept.
     """
 
     points: Any
@@ -39,7 +45,7 @@ class Cloud:
         return int(self.points.shape[0])
 
     def __getitem__(self, name: str) -> Any:
-        """Returns the feature of a name, [N]."""
+        """Returns a feature [N] by name. An unknown name is a KeyError."""
         if name not in self.names:
             raise KeyError("no feature {!r}: there are {}".format(name, ", ".join(self.names) or "none"))
         return self.features[:, self.names.index(name)]
@@ -49,7 +55,7 @@ class Cloud:
 
 
 class Clouds:
-    """A series of point clouds, as of a lidar. times: [S], int64 nanoseconds, one for each cloud. ``clouds[i]`` reads cloud i."""
+    """A series of point clouds, for example from a lidar. times is [S], int64 nanoseconds, one per cloud. ``clouds[i]`` reads cloud i."""
 
     def __init__(self, sent: Mapping[str, Any], data: Any, maker: Maker, request: Request) -> None:
         self.name = str(sent["name"])
@@ -61,7 +67,7 @@ class Clouds:
         return int(self.times.shape[0])
 
     def __getitem__(self, which: Any) -> Cloud:
-        """Reads a cloud by its number. One that cannot be read is a `RecordingError`; a number below 0 or too high is an IndexError."""
+        """Reads a cloud by number. If it cannot be read, RecordingError; a number below 0 or too high is an IndexError."""
         reply, data = self._request("cloud", clouds=self.name, cloud=numbered("cloud of " + self.name, which, len(self)))
         points, features = (self._maker.array(data, reply[name]) for name in ("points", "features"))
         names = [c["name"] for c in reply["columns"]]

@@ -1,4 +1,4 @@
-"""NVIDIA's driver, called through ctypes: which library it is, its functions, and what its codes mean."""
+"""NVIDIA's driver library through ctypes: finding it, its functions, and its error codes."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Any, Callable, Dict, List, NoReturn, Optional, Tuple
 
 from ._errors import DeviceError, OutOfMemoryError, UnsupportedError
 
-MIN_VERSION = 11080  # the oldest driver taken, CUDA 11.8
+MIN_VERSION = 11080  # the oldest supported driver, CUDA 11.8
 
 OUT_OF_MEMORY = 2
 INVALID_CONTEXT = 201
-LOSSY_QUERY = 402  # of a stream whose last launch lets the next begin early
+LOSSY_QUERY = 402  # for a stream with a last launch that lets the next one begin early
 NOT_READY = 600
-# An image that was refused for what it is: no code for this device, a format or a version that the driver does not
-# know, no compiler.
+# The driver refused an image: it has no code for this device, an unknown format or version, or needs a missing
+# compiler.
 UNFIT = frozenset((200, 209, 218, 221, 222))
 
 _p, _i, _u, _s, _a = c_void_p, c_int, c_uint, c_size_t, c_uint64
 
-# Every function that is called: the name that it is exported by, its arguments, and whether a driver may lack it.
+# The driver's functions: exported name, argument types, and whether the function is optional.
 _FUNCTIONS: Dict[str, Tuple[str, Tuple[Any, ...], bool]] = {
     "init": ("cuInit", (_u,), False),
     "version": ("cuDriverGetVersion", (POINTER(_i),), False),
@@ -66,7 +66,7 @@ _FUNCTIONS: Dict[str, Tuple[str, Tuple[Any, ...], bool]] = {
     "event_elapsed": ("cuEventElapsedTime", (POINTER(c_float), _p, _p), False),
     "module_load": ("cuModuleLoadDataEx", (POINTER(_p), _p, _u, POINTER(_i), POINTER(_p)), False),
     "module_function": ("cuModuleGetFunction", (POINTER(_p), _p, c_char_p), False),
-    "function_load": ("cuFuncLoad", (_p,), True),  # 12.4; before, a function is loaded when it is asked for
+    "function_load": ("cuFuncLoad", (_p,), True),  # 12.4; earlier drivers load a function when it is first used
     "function_get": ("cuFuncGetAttribute", (POINTER(_i), _i, _p), False),
     "function_set": ("cuFuncSetAttribute", (_p, _i, _i), False),
     "launch": ("cuLaunchKernelEx", (_p, _p, _p, _p), False),
@@ -95,8 +95,7 @@ DEPENDENT = 6  # CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
 
 
 class Driver:
-    """The driver library. Its functions are attributes, named as in the table above; each returns a code, 0 for
-    success."""
+    """The driver library. Its functions are attributes with the names in _FUNCTIONS; each returns a code, 0 for success."""
 
     init: Callable[..., int]
     launch: Callable[..., int]
@@ -131,11 +130,11 @@ class Driver:
         if self.devices == 0:
             raise UnsupportedError("the driver, {}, finds no GPU".format(path))
 
-    def __getattr__(self, name: str) -> Callable[..., int]:  # for type checkers: __init__ sets what there is
+    def __getattr__(self, name: str) -> Callable[..., int]:  # for type checkers: __init__ sets the functions
         raise AttributeError(name)
 
     def name_of(self, code: int) -> str:
-        """Returns a code's name, number and the driver's sentence."""
+        """Returns a code's name, number and the driver's description."""
         name, text = c_char_p(), c_char_p()
         if self.error_name(code, byref(name)) or not name.value:
             return "CUDA error {}".format(code)
@@ -145,19 +144,19 @@ class Driver:
         return words
 
     def fail(self, code: int, what: str) -> NoReturn:
-        """Raises the error that a code is."""
+        """Raises the error for a code. what is the name of the failed call."""
         if code == OUT_OF_MEMORY:
             raise OutOfMemoryError("{}: {}".format(what, self.name_of(code)))
         raise DriverError("{}: {}".format(what, self.name_of(code)), code)
 
     def check(self, code: int, what: str) -> None:
-        """Raises the error that a code is, if it is one."""
+        """Raises the error for a code that is not 0."""
         if code:
             self.fail(code, what)
 
 
 class DriverError(DeviceError):
-    """A call of the driver that failed. code is its number."""
+    """A driver call failed. code is the driver's error code."""
 
     def __init__(self, message: str, code: int = 0, **fields: Any) -> None:
         super().__init__(message, **fields)
@@ -165,7 +164,7 @@ class DriverError(DeviceError):
 
 
 def version_text(number: int) -> str:
-    """Returns a CUDA version as people write it: 12040 is 12.4."""
+    """Returns a CUDA version as text: "12.4" for 12040."""
     return "{}.{}".format(number // 1000, number % 1000 // 10)
 
 
@@ -216,7 +215,7 @@ _reason: Optional[str] = None
 
 
 def driver() -> Driver:
-    """Returns the driver, started. `UnsupportedError` says why there is none; it is found out once."""
+    """Returns the started driver. If there is none, UnsupportedError has the reason; the search runs once."""
     global _driver, _reason
     if _driver is not None:
         return _driver
@@ -233,7 +232,7 @@ def driver() -> Driver:
 
 
 def reason() -> Optional[str]:
-    """Returns why no GPU can be used, None if one can."""
+    """Returns the reason why no GPU can be used, or None if one can."""
     try:
         driver()
     except UnsupportedError as e:

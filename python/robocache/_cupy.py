@@ -1,4 +1,4 @@
-"""CuPy arrays, on the stream that is CuPy's current one. bf16 is uint16, as in NumPy."""
+"""CuPy arrays, on CuPy's current stream. bf16 is uint16, as in NumPy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._errors import OutOfMemoryError
 
 
 if TYPE_CHECKING:
-    cupy: Any  # of whatever version
+    cupy: Any  # any version
 else:
     import cupy
 
@@ -29,7 +29,7 @@ _DTYPES = {
 
 
 class CuPy(Framework):
-    """CuPy's."""
+    """The framework CuPy."""
 
     name = "cupy"
 

@@ -1,12 +1,10 @@
-"""Devices: memory, streams, events and images of kernels.
+"""GPU devices: memory, streams, events and kernel images, independent of plans and frameworks.
 
-Nothing here knows of plans or of a framework. The context is the device's primary one, which every framework in the
-process shares, so addresses, streams and events of theirs and ours go together. Sizes are bytes, addresses and handles
-are ints.
+The context is the device's primary context, which all frameworks in the process share, so addresses, streams and events are valid in
+all of them. Sizes are bytes; addresses and handles are ints.
 
-Calls other than a launch are made inside ``with device:``, which makes the context current on the thread for their
-length and allows them while somebody captures a stream: the thread's capture mode is relaxed meanwhile, and what goes
-to streams of our own is not recorded.
+Calls other than a launch are made inside ``with device:``. It makes the context current on the thread, and relaxes the thread's
+capture mode, so that the calls are allowed while another thread captures a stream. Work on our own streams is not captured.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ _devices: Dict[int, "Device"] = {}
 
 
 def device(ordinal: int) -> "Device":
-    """Returns a device by its number, as frameworks count them: among those that CUDA_VISIBLE_DEVICES leaves."""
+    """Returns a device by the number that frameworks use, which counts the devices in CUDA_VISIBLE_DEVICES."""
     found = _devices.get(ordinal)
     if found is None:
         drv = driver()
@@ -44,7 +42,7 @@ def device(ordinal: int) -> "Device":
 
 
 class _Thread(threading.local):
-    """How deep a thread is in `with device`, the capture mode that it had before, and what context_pop writes to."""
+    """A thread's nesting depth of `with device`, its capture mode before, and the memory that context_pop writes."""
 
     def __init__(self) -> None:
         self.depth = 0
@@ -56,7 +54,7 @@ _RELAXED = 2
 
 
 class Device:
-    """A GPU and a hold on its primary context, for the life of the process. Calls may come from any thread."""
+    """A GPU with its primary context, retained for the life of the process. Methods may be called from any thread."""
 
     def __init__(self, drv: Driver, ordinal: int) -> None:
         self.driver = drv
@@ -80,7 +78,7 @@ class Device:
         self.pool = Pool(self)
 
     def check_fork(self) -> None:
-        """Raises `ForkError` in a process that was forked from the one which started the driver."""
+        """Raises `ForkError` in a process that was forked after the driver was started."""
         if os.getpid() != self.driver.pid:
             raise ForkError(
                 "RoboCache used a GPU in process {} before process {} was forked from it, and a GPU cannot be used on "
@@ -98,7 +96,7 @@ class Device:
             if code:
                 drv.context_pop(thread.context_at)
                 drv.fail(code, "cuThreadExchangeStreamCaptureMode")
-            # A destructor that came in between has entered and left, and has seen depth 0.
+            # Set last: a destructor that runs during the calls above enters and leaves with depth 0.
             thread.mode, thread.depth = mode, 1
         else:
             thread.depth += 1
@@ -114,7 +112,7 @@ class Device:
 
     @property
     def stream(self) -> int:
-        """A stream of our own, which waits for no other."""
+        """This package's stream, which waits for no other stream."""
         if self._own is None:
             with _lock:
                 if self._own is None:
@@ -122,19 +120,19 @@ class Device:
         return self._own
 
     def new_stream(self) -> int:
-        """Makes a stream that waits for no other (CU_STREAM_NON_BLOCKING)."""
+        """Returns a new stream that waits for no other stream (CU_STREAM_NON_BLOCKING)."""
         handle = c_void_p()
         with self:
             self.driver.check(self.driver.stream_create(byref(handle), 1), "cuStreamCreate")
         return handle.value or 0
 
     def close_stream(self, stream: int) -> None:
-        """Gives a stream of new_stream up; what is on it still runs."""
+        """Destroys a stream from new_stream. Queued work still runs."""
         with self:
             self.driver.check(self.driver.stream_destroy(stream), "cuStreamDestroy")
 
     def synchronize(self, stream: Optional[int] = None) -> None:
-        """Waits for a stream, or for all work of the process on this device."""
+        """Waits for a stream, or without one for all work of this process on the device."""
         with self:
             if stream is None:
                 self.driver.check(self.driver.context_synchronize(), "cuCtxSynchronize")
@@ -142,7 +140,7 @@ class Device:
                 self.driver.check(self.driver.stream_synchronize(stream), "cuStreamSynchronize")
 
     def capture(self, stream: int) -> int:
-        """Returns the number of the capture that a stream is in, 0 if it is in none."""
+        """Returns the number of the CUDA graph capture that a stream is in, or 0."""
         if stream in (0, 1):
             return 0  # the legacy stream cannot be captured
         status, number = c_int(), c_uint64()
@@ -154,14 +152,14 @@ class Device:
         return number.value if status.value == 1 else 0
 
     def memory_info(self) -> Tuple[int, int]:
-        """Returns the device's free and whole memory."""
+        """Returns the device's free and total memory, bytes."""
         free, total = c_size_t(), c_size_t()
         with self:
             self.driver.check(self.driver.memory_info(byref(free), byref(total)), "cuMemGetInfo")
         return free.value, total.value
 
     def host_alloc(self, size: int) -> Tuple[int, int]:
-        """Allocates pinned host memory and returns its address here and on the device."""
+        """Allocates pinned host memory. Returns its address on the host and on the device."""
         host, address = c_void_p(), c_uint64()
         with self:
             self.driver.check(self.driver.host_alloc(byref(host), size, 3), "cuMemHostAlloc")  # portable and mapped
@@ -169,63 +167,62 @@ class Device:
         return host.value or 0, address.value
 
     def host_free(self, host: int) -> None:
-        """Frees memory of host_alloc. Nothing on the device uses it any more."""
+        """Frees memory from host_alloc. The caller ensures that no work on the device uses it."""
         with self:
             self.driver.check(self.driver.host_free(host), "cuMemFreeHost")
 
     def register(self, host: int, size: int) -> None:
-        """Pins memory that the process has mapped, so that copies from and to it need no staging. It stays mapped until
-        unregister."""
+        """Pins memory that the process has mapped, so that copies need no staging. The caller keeps it mapped until unregister."""
         with self:
             self.driver.check(self.driver.host_register(host, size, 3), "cuMemHostRegister")
 
     def unregister(self, host: int) -> None:
-        """Takes register back. No copy uses the memory any more."""
+        """Unpins memory. The caller ensures that no copy uses it."""
         with self:
             self.driver.check(self.driver.host_unregister(host), "cuMemHostUnregister")
 
     def to_device(self, address: int, host: int, size: int, stream: int) -> None:
-        """Queues a copy from host memory. Where that is pinned, it is read until the stream has passed."""
+        """Queues a copy from host memory. Pinned memory is read until the stream has passed the copy, other memory only during the call."""
         if size:
             with self:
                 self.driver.check(self.driver.copy_to_device(address, host, size, stream), "cuMemcpyHtoDAsync")
 
     def to_host(self, host: int, address: int, size: int, stream: int) -> None:
-        """Queues a copy to host memory, and waits for it."""
+        """Copies device memory to host memory after the stream's queued work, and waits."""
         if size:
             with self:
                 self.driver.check(self.driver.copy_to_host(host, address, size, stream), "cuMemcpyDtoHAsync")
                 self.driver.check(self.driver.stream_synchronize(stream), "cuStreamSynchronize")
 
     def read(self, address: int, size: int, stream: int) -> bytes:
-        """Returns bytes of device memory as they are when the stream has passed what is queued on it."""
+        """Returns bytes of device memory, read after the stream's queued work."""
         data = ctypes.create_string_buffer(max(size, 1))
         self.to_host(ctypes.addressof(data), address, size, stream)
         return data.raw[:size]
 
     def fill(self, address: int, value: int, size: int, stream: int) -> None:
-        """Queues a memset."""
+        """Queues a fill with a byte value."""
         if size:
             with self:
                 self.driver.check(self.driver.fill(address, value, size, stream), "cuMemsetD8Async")
 
     def event(self, timing: bool = False) -> "Event":
-        """Makes an event."""
+        """Returns a new event."""
         return Event(self, timing)
 
     def join(self, waiting: int, ahead: int) -> None:
-        """Makes one stream wait for what is queued on another."""
+        """Makes the stream waiting wait for the work that is queued on the stream ahead."""
         if waiting != ahead:
             with self, self._joint_lock:
                 if self._joint is None:
                     self._joint = self.event()
-                # A wait is for the point that was taken last, so the event is free to take another after it.
+                # A wait is for the last record before it, so the event can be recorded again afterwards.
                 drv, event = self.driver, self._joint.handle
                 drv.check(drv.event_record(event, ahead), "cuEventRecord")
                 drv.check(drv.stream_wait(waiting, event, 0), "cuStreamWaitEvent")
 
     def load(self, image: bytes) -> "Module":
-        """Loads a cubin or PTX text. A `DriverError` with a code in UNFIT says that another image may do."""
+        """Loads a cubin or PTX text. A `DriverError` with a code in UNFIT means that another image may be accepted."""
         return Module(self, image)
 
 
@@ -240,17 +237,17 @@ class Event:
         self.handle: Optional[int] = handle.value
 
     def record(self, stream: int) -> None:
-        """Takes the point at which a stream's work is now."""
+        """Sets the event to the end of the stream's queued work."""
         with self.device as d:
             d.driver.check(d.driver.event_record(self.handle, stream), "cuEventRecord")
 
     def wait(self, stream: int) -> None:
-        """Lets a stream wait for the point."""
+        """Makes a stream wait for the event."""
         with self.device as d:
             d.driver.check(d.driver.stream_wait(stream, self.handle, 0), "cuStreamWaitEvent")
 
     def passed(self) -> bool:
-        """Whether the point has been passed."""
+        """Reports whether the stream has passed the event."""
         with self.device as d:
             code = d.driver.event_query(self.handle)
             if code != NOT_READY:
@@ -258,12 +255,12 @@ class Event:
             return code == 0
 
     def synchronize(self) -> None:
-        """Waits until the point is passed."""
+        """Waits until the stream has passed the event."""
         with self.device as d:
             d.driver.check(d.driver.event_synchronize(self.handle), "cuEventSynchronize")
 
     def since(self, begin: "Event") -> float:
-        """Returns the milliseconds from another event to this one; both were made with timing, and are passed."""
+        """Returns the milliseconds from begin to this event. Both were made with timing=True, and have passed."""
         took = c_float()
         with self.device as d:
             d.driver.check(d.driver.event_elapsed(byref(took), begin.handle, self.handle), "cuEventElapsedTime")
@@ -277,7 +274,7 @@ class Event:
 
 
 class Module:
-    """A loaded image, and its functions. It stays loaded for the life of the process: graphs may hold its functions."""
+    """A loaded kernel image. It stays loaded for the life of the process, because graphs may use its functions."""
 
     def __init__(self, of: Device, image: bytes) -> None:
         self.device = of
@@ -285,7 +282,7 @@ class Module:
         self._shared: Dict[str, int] = {}
         self._carveout: Dict[str, int] = {}
         log = ctypes.create_string_buffer(16 << 10)
-        # CU_JIT_ERROR_LOG_BUFFER and its size.
+        # CU_JIT_ERROR_LOG_BUFFER and CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES.
         options = (c_int * 2)(5, 6)
         values = (c_void_p * 2)(ctypes.addressof(log), len(log))
         handle = c_void_p()
@@ -296,8 +293,11 @@ class Module:
         self.handle = handle.value
 
     def function(self, name: str, max_shared: int = 0, carveout: Optional[int] = None) -> int:
-        """Returns a kernel, whose launches may ask for up to max_shared bytes of dynamic shared memory, and which has
-        the share carveout (percent) of a multiprocessor's memory as such."""
+        """Returns a kernel's handle.
+
+        max_shared is the dynamic shared memory that launches may use, bytes. carveout is the share of a multiprocessor's on-chip memory
+        to use as shared memory, percent.
+        """
         drv = self.device.driver
         with self.device:
             function = self._functions.get(name)
@@ -305,13 +305,13 @@ class Module:
                 handle, threads = c_void_p(), c_int()
                 code = drv.module_function(byref(handle), self.handle, name.encode())
                 drv.check(code, "cuModuleGetFunction({})".format(name))
-                # A function that is loaded with its first launch could not be captured.
+                # Load it now: a function that is loaded by its first launch cannot be captured.
                 if drv.function_load is not None:
                     drv.check(drv.function_load(handle), "cuFuncLoad({})".format(name))
                 code = drv.function_get(byref(threads), FUNC_MAX_THREADS, handle)
                 drv.check(code, "cuFuncGetAttribute({})".format(name))
                 function = self._functions[name] = handle.value or 0
-            if max_shared > self._shared.get(name, 0):  # less would refuse the launches that there are
+            if max_shared > self._shared.get(name, 0):  # a smaller limit would refuse existing launches
                 code = drv.function_set(function, FUNC_MAX_SHARED, max_shared)
                 drv.check(code, "cuFuncSetAttribute({})".format(name))
                 self._shared[name] = max_shared

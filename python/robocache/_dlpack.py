@@ -1,6 +1,6 @@
-"""DLPack capsules, read and made by ctypes: how arrays of JAX, and of others, come and go without a copy.
+"""DLPack capsules, read and made with ctypes, to exchange arrays with JAX and others without a copy.
 
-What is read may be of either version of the protocol, what is made is of the first, which all readers take.
+Capsules of both protocol versions can be read. Made capsules have the first version, which all readers accept.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _CODES = {name: code for code, name in _NAMES.items()}
 
 # DLTensor: data, device_type, device_id, ndim, code, bits, lanes, shape, strides, byte_offset.
 _TENSOR = struct.Struct("=QiiiBBHQQQ")
-# What follows it in a DLManagedTensor: manager_ctx, deleter.
+# The fields after it in a DLManagedTensor: manager_ctx, deleter.
 _MANAGED = struct.Struct("=QQ")
-# What is before it in a DLManagedTensorVersioned: major, minor, manager_ctx, deleter, flags.
+# The fields before it in a DLManagedTensorVersioned: major, minor, manager_ctx, deleter, flags.
 _VERSIONED = struct.Struct("=IIQQQ")
 
 _Deleter = ctypes.CFUNCTYPE(None, c_void_p)
@@ -47,7 +47,7 @@ _rename = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, c_char_p)(("PyCapsul
 _new = ctypes.PYFUNCTYPE(ctypes.py_object, c_void_p, c_char_p, c_void_p)(("PyCapsule_New", _python))
 _keep = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", _python))
 
-# Names of capsules, which must outlive them.
+# Capsule names. They must outlive the capsules.
 _FRESH, _USED = b"dltensor", b"used_dltensor"
 _FRESH_VERSIONED, _USED_VERSIONED = b"dltensor_versioned", b"used_dltensor_versioned"
 
@@ -57,7 +57,7 @@ def _numbers(address: int, n: int) -> Tuple[int, ...]:
 
 
 class Taken:
-    """What a capsule gave: memory that stays until close, or until this object dies. strides are in elements."""
+    """A capsule's memory, which stays valid until close, or until this object is collected. strides are in elements."""
 
     def __init__(self, capsule: Any) -> None:
         self._address: Optional[int] = None
@@ -86,7 +86,7 @@ class Taken:
         self.pointer: int = data + offset
 
     def close(self) -> None:
-        """Gives the memory back to who made the capsule. Closing twice is fine."""
+        """Returns the memory to the capsule's maker. A second call does nothing."""
         address, self._address = self._address, None
         if address and self._deleter:
             _Deleter(self._deleter)(address)
@@ -96,10 +96,9 @@ class Taken:
 
 
 class Memory:
-    """An array in device memory of our own, which anybody who speaks DLPack can take; it is given up when the last that
-    did lets go.
+    """An array in this package's device memory, which any DLPack reader can use. It is released when the last reader releases it.
 
-    stream is the one that writes it. Who takes it says on which stream it goes on, and that one waits.
+    stream is the stream that writes it. A reader names its own stream, and that stream waits.
     """
 
     def __init__(self, on: Device, dtype: str, shape: Tuple[int, ...], stream: int) -> None:
@@ -129,22 +128,22 @@ class Memory:
             self._on.pool.release(pointer)
 
 
-# What was given and is not given back, by the address of its structure: that, and what owns the memory.
+# Capsules' structures with the owner of the memory, by the structure's address, until the reader calls the deleter.
 _exports: Dict[int, Tuple[Any, Any]] = {}
-# Capsules that nobody had taken when they were last looked at, and those addresses. They have no destructor, which
-# would be Python's: where one is dropped because of an error, that error would be lost.
+# Capsules without a reader at the last check, with their structure's address. They have no destructor, because a Python
+# destructor would lose the current error if an error drops the capsule.
 _fresh: Deque[Tuple[Any, int]] = collections.deque()
 _probe = (object(), 0)
-_ALONE = sys.getrefcount(_probe[0])  # the count of what only a tuple holds
+_ALONE = sys.getrefcount(_probe[0])  # the reference count of an object that only a tuple refers to
 
 
 def _look() -> None:
-    """Gives up what capsules own that nobody took, and nobody can."""
+    """Releases the owners of capsules that no reader has used or can use."""
     for _ in range(len(_fresh)):
         try:
             entry = _fresh.popleft()
         except IndexError:
-            return  # another thread looks, too
+            return  # another thread checks too
         if _is(entry[0], _FRESH):
             if sys.getrefcount(entry[0]) == _ALONE:
                 _exports.pop(entry[1], None)
@@ -153,7 +152,7 @@ def _look() -> None:
 
 
 def _capsule(owner: Any, pointer: int, device: Tuple[int, int], dtype: str, shape: Tuple[int, ...]) -> Any:
-    """Returns a capsule of contiguous memory, which keeps owner alive."""
+    """Returns a capsule for contiguous memory. The capsule keeps owner alive."""
     n = len(shape)
     head = _TENSOR.size + _MANAGED.size
     made = ctypes.create_string_buffer(head + 16 * n)
@@ -170,7 +169,7 @@ def _capsule(owner: Any, pointer: int, device: Tuple[int, int], dtype: str, shap
 
 
 def _deleted(address: int, exports: Dict[int, Any] = _exports) -> None:
-    # Comes from whatever thread lets go of the memory.
+    # Any thread may call this.
     exports.pop(address, None)
 
 
@@ -181,7 +180,7 @@ _DELETE = ctypes.cast(_delete, c_void_p).value
 
 @atexit.register
 def _leave() -> None:
-    """Readers that outlive the interpreter must not call into it: their structures stay, without a deleter."""
+    """Removes the deleters from the structures, because readers that outlive the interpreter must not call into it."""
     left: List[Any] = list(_exports.values())
     for export in left:
         _MANAGED.pack_into(export[0], _TENSOR.size, 0, 0)

@@ -1,7 +1,7 @@
 """The package's errors.
 
-All derive from `Error`, whose fields say what an operation was given and what it takes. The names of arguments are
-those of the Python functions: an error about times of the third stream has ``arg == "streams[2].times"``.
+All derive from `Error`, with fields for the argument, its value and the accepted values. Arguments have the names of the
+Python functions: an error about the times of the third stream has ``arg == "streams[2].times"``.
 """
 
 from __future__ import annotations
@@ -26,13 +26,15 @@ __all__ = [
 
 
 class Error(Exception):
-    """What every error of this package is.
+    """The base class of the package's errors. A field without a value is None.
 
-    op: the operation, such as ``"resample"``. arg: the argument it is about, such as ``"streams[2].times"``. kind: what
-    is wrong with it, in words: ``"wrong shape"``. got, want: what was given and what can be. row, index: where in a
-    tensor. path, stream: the file and the recorded stream. offset, array, line, column: where in the file, by its
-    bytes, in an archive of arrays, or in a text. system: True if the system or the network caused
-    the error, so that the same call may succeed later. A field that says nothing is None.
+    Attributes:
+        op: the operation, for example "resample". arg: the argument, for example "streams[2].times".
+        kind: the mistake in words, for example "wrong shape". got, want: the value and the accepted values, as text.
+        row, index: the place in a tensor, from 0.
+        path, stream: the file and the recorded stream.
+        offset, array, line, column: the place in the file: a byte, an array of an archive, or a place in a text.
+        system: True if the system or network failed, so that the same call may succeed later.
 
     Example:
         >>> import robocache as rc
@@ -98,7 +100,7 @@ class Error(Exception):
         return self.message
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        # Errors travel between processes, from a data loader's workers for instance, and keep their fields.
+        # Pickled errors keep their fields, for example from a data loader's workers.
         return _rebuild, (type(self), self.message, {f: getattr(self, f) for f in self._FIELDS})
 
 
@@ -107,57 +109,59 @@ def _rebuild(cls: Type[Error], message: str, fields: Dict[str, Any]) -> Error:
 
 
 class ArgumentError(Error, ValueError):
-    """An argument that an operation cannot take: its shape, dtype, strides or option. Nothing was written."""
+    """An argument has a wrong shape, dtype, stride or value. The operation wrote nothing. Also a ValueError."""
 
 
 class DataError(Error, ValueError):
-    """A value in a tensor that an operation cannot use, such as times that go backwards; row and index say where.
+    """A tensor has a value that the operation cannot use, such as times that decrease; row and index give the place. Also a ValueError.
 
-    It is found where the work is done: the output is then unspecified.
+    The operation finds it while it runs, so its output is unspecified.
     """
 
 
 class DeviceError(Error, RuntimeError):
-    """A GPU that cannot be used, or that failed; the message has the driver's own words."""
+    """A GPU cannot be used, or failed; the message contains the driver's text. Also a RuntimeError."""
 
 
 class OutOfMemoryError(Error, MemoryError):
-    """There is not as much memory as was asked for, on the host or on a device."""
+    """The host or a device has too little free memory. Also a MemoryError."""
 
 
 class RecordingError(Error, ValueError):
-    """A recording that cannot be read; path and stream say which."""
+    """A recording cannot be read; path and stream name it. Also a ValueError."""
 
 
 class PlanError(Error, ValueError):
-    """A plan file or a plan's settings that cannot be used."""
+    """A plan file, or a setting in a plan, cannot be used. Also a ValueError."""
 
 
 class LoaderError(Error, RuntimeError):
-    """A loader that cannot go on, or a state that it cannot begin from."""
+    """A loader cannot continue, or cannot begin from a state. Also a RuntimeError."""
 
 
 class ServerError(Error, RuntimeError):
-    """The helper process (the robocache binary) is missing, has ended or broke its protocol. The next call starts
-    another.
+    """The helper process (the robocache binary) is missing, has ended, or broke its protocol. Also a RuntimeError.
 
-    The message ends with the last lines that the process wrote.
+    The next call starts another process. The message ends with the last lines that the process wrote.
     """
 
 
 class VersionError(Error, RuntimeError):
-    """The package and the robocache binary, or a plan and its reader, are of two versions. Both are named."""
+    """The package and the robocache binary, or a plan and its reader, have different versions; the message names both."""
 
 
 class ForkError(Error, RuntimeError):
-    """The package was used before this process was forked, and cannot be used on this side of the fork."""
+    """The package was used before this process was forked, and cannot be used in this process. Also a RuntimeError.
+
+    Start workers with the "spawn" or "forkserver" method.
+    """
 
 
 class UnsupportedError(Error, NotImplementedError):
-    """Something that the operation cannot do with what it was given, such as the gradient of a kind that has none."""
+    """The operation does not support the argument, for example the gradient of a kind without one. Also a NotImplementedError."""
 
 
-# Go's error types, by what each is here.
+# The Python class for each Go error type.
 _CLASSES: Dict[str, Type[Error]] = {
     "ArgError": ArgumentError,
     "OptionError": ArgumentError,
@@ -177,7 +181,7 @@ _CLASSES: Dict[str, Type[Error]] = {
     "VersionError": VersionError,
 }
 
-# Go's names of arguments, where Python's are not the same in snake_case.
+# Python's names for Go's arguments, if they differ from the Go name in snake_case.
 _NAMES = {
     "Src": "values",
     "SrcTimes": "times",
@@ -204,9 +208,9 @@ _NAMES = {
     "PointVoxel": "out.point_voxel",
 }
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*")
-_OF_ALL = re.compile(r"streams\[\d+\]\.targets")  # as one stream has them: they are the call's
+_OF_ALL = re.compile(r"streams\[\d+\]\.targets")  # Go repeats the targets in each stream; in Python they are an argument of the call
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-# Names that may stand inside an explanation: those above, and others that are no words of English.
+# Go's argument names that can occur in an explanation. English words, such as Times, are left out.
 _TOLD = re.compile(
     r"\b(?:Options\.)?(?:(?:Src|Dst)(?:Times|Lengths|Offsets|Starts|Grad)?|Clip(?:Min|Max)|Streams(?=\[)|"
     r"Max(?:Points|Voxels|Gap)|FuseOptions|DType)\b"
@@ -217,33 +221,33 @@ _PHRASES = {"FuseOptions": "the call", "ClipMin": "clip[0]", "ClipMax": "clip[1]
 
 
 def snake(name: str) -> str:
-    """Returns a Go name as Python writes it: MaxGap is max_gap."""
+    """Returns a Go name in Python's spelling: max_gap for MaxGap."""
     return _NAMES.get(name) or _HUMP.sub("_", name).lower()
 
 
 def python_argument(arg: str) -> str:
-    """Returns the Python name of an argument that Go names: Streams[2].SrcTimes is streams[2].times."""
+    """Returns the Python name of an argument with a Go name: streams[2].times for Streams[2].SrcTimes."""
     arg = arg.replace("Options.", "")
     arg = _WORD.sub(lambda m: snake(m.group()), arg).replace("targets.times", "targets")
     return _OF_ALL.sub("targets", arg)
 
 
 def python_words(text: str) -> str:
-    """Returns an explanation with Go's names of arguments replaced by Python's."""
+    """Returns an explanation with Python's argument names instead of Go's."""
     text = _TOLD.sub(lambda m: _PHRASES.get(m.group()) or snake(m.group().replace("Options.", "")), text)
     return re.sub(r"\bnil\b", "None", text)
 
 
 def near(got: str, names: Iterable[str]) -> str:
-    """Returns the question whether one of the names was meant, or "" if none is like what was got."""
-    import difflib  # which only errors need
+    """Returns " (did you mean NAME?)" with the most similar name, or "" if none is similar to got."""
+    import difflib  # here, because only errors need it
 
     close = difflib.get_close_matches(got, list(names), 1)
     return " (did you mean {}?)".format(close[0]) if close else ""
 
 
 def closest(got: str, names: Iterable[str]) -> str:
-    """Returns the three names that are most like what was got, and how many others there are."""
+    """Returns the three names most similar to got, and the number of the others; all names if there are at most three."""
     import difflib
 
     every = list(names)
@@ -253,7 +257,7 @@ def closest(got: str, names: Iterable[str]) -> str:
 
 
 def _units(arg: str, got: str, want: str) -> str:
-    """Returns what an error of the dtype of times means, or "" for other arguments."""
+    """Returns an explanation of the units, for an error in the dtype of times or targets; "" for other arguments."""
     if arg.rsplit(".", 1)[-1] not in ("times", "targets"):
         return ""
     units = {"i64": "nanoseconds", "f64": "seconds", "f32": "seconds"}
@@ -266,7 +270,7 @@ def _units(arg: str, got: str, want: str) -> str:
 
 
 def from_reply(error: Mapping[str, Any]) -> Error:
-    """Returns the exception that an error reply of the helper process stands for."""
+    """Returns the exception for an error reply from the helper process."""
     cls = _CLASSES.get(str(error.get("class", "")), Error)
     kind = error.get("kind")
     if cls is ArgumentError and kind == "not supported":
@@ -275,7 +279,7 @@ def from_reply(error: Mapping[str, Any]) -> Error:
     if error.get("code") == "system":
         fields["system"] = True
     if cls is not DataError:
-        # Row 0 is a place in a tensor there; elsewhere it is Go's zero value.
+        # In a DataError row 0 is a place; in other errors 0 is Go's zero value and means no row.
         for place in ("row", "index"):
             if fields.get(place) == 0:
                 del fields[place]

@@ -14,7 +14,7 @@ KINDS = ("linear", "previous", "next", "nearest")
 
 
 def refuse(op: str, arg: str, got: str, want: str) -> UnsupportedError:
-    """Returns the error of something that has no gradient."""
+    """Returns the UnsupportedError for an argument without a gradient."""
     return UnsupportedError(
         "{}: {}: no gradient: got {} with values that require one, want {}".format(op, arg, got, want),
         op=op, arg=arg, kind="no gradient", got=got, want=want,
@@ -22,7 +22,7 @@ def refuse(op: str, arg: str, got: str, want: str) -> UnsupportedError:
 
 
 def check(op: str, prefix: str, rules: Dict[str, Any], width: int, starts: bool, targets: Any, clip: bool) -> None:
-    """Raises UnsupportedError for what has no gradient, naming it."""
+    """Raises UnsupportedError for a kind, starts, anchored clock or clip, because these have no gradient."""
     for kind in _options.rule_kinds(rules, width):
         if kind not in KINDS:
             raise refuse(op, prefix + "kind", repr(kind), "one of {}, or values.detach()".format(", ".join(KINDS)))
@@ -48,7 +48,7 @@ def resample(
     check_values: bool,
     shapes_only: Optional[Framework] = None,
 ) -> List[Any]:
-    """Returns the gradient with respect to values, of the dtype and shape that wanted has under "Src"."""
+    """Returns the gradient with respect to values, with the dtype and shape of wanted["Src"]."""
     op = "resample_backward"
     key, rules = _options.rules(op, "", *rule)
     options: Dict[str, Any] = {"options": dict(rules, trust_times=True) if trust_times else rules}
@@ -71,7 +71,7 @@ def fuse(
     check_values: bool,
     shapes_only: Optional[Framework] = None,
 ) -> List[Any]:
-    """Returns the gradients with respect to the values that are wanted, named "Streams[i].Src", in their order."""
+    """Returns the wanted gradients with respect to values, named "Streams[i].Src", in their order."""
     op = "fuse_backward"
     parts: List[Dict[str, Any]] = []
     keys: List[Hashable] = []

@@ -1,4 +1,4 @@
-"""What there is, and waiting for it."""
+"""Information about the installation, and synchronize."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from ._version import __version__
 
 
 def info() -> Dict[str, Any]:
-    """Returns what the package works with, and why: a dictionary of plain values.
+    """Returns the versions, paths and devices that the package uses, as a dict of plain values.
 
-    version: of the package. binary: the path of the robocache binary. binary_version, platform, images: what it says of
-    itself; images is a hash of its kernels. cuda: None, or what is used on the GPU; no_cuda: None, or why there is no
-    GPU to use.
+    Keys:
+        version: the package's version. binary: the path of the robocache binary.
+        binary_version, platform: the binary's version and platform. images: a hash of its GPU kernels.
+        cuda: a dict with the driver and the used devices, or None. no_cuda: the reason why no GPU can be used, or None.
 
     Example:
         >>> import robocache as rc
@@ -48,9 +49,9 @@ def _cuda() -> Any:
 
 
 def synchronize() -> None:
-    """Waits until the GPU has done what it was given, and raises what was wrong with values on the way.
+    """Waits until the GPU has finished all work, and raises a DataError if a call had wrong values.
 
-    Work on the CPU is done when its call returns.
+    Work on the CPU has finished when its call returns.
 
     Example:
         >>> import robocache as rc

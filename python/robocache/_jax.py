@@ -1,8 +1,7 @@
-"""JAX arrays, taken eagerly. On a GPU they come and go by DLPack; on the CPU they are NumPy's.
+"""JAX arrays, outside jit. On a GPU they are exchanged with DLPack; on the CPU they are used as NumPy arrays.
 
-JAX lets nobody see its streams, so work on its arrays goes to a stream of our own: it waits for what JAX has queued
-when an array is taken, and JAX waits for it when it takes a result. An array that is read is held until the work has
-passed.
+JAX does not expose its streams, so work on its arrays runs on this package's stream. That stream waits for JAX's queued work when an
+array is read, and JAX waits for it when it reads a result. Input arrays are kept alive until the work has passed.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from ._device import Event, device
 from ._errors import ArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
-    jax: Any  # of whatever version
+    jax: Any  # any version
 else:
     import jax
 
@@ -36,7 +35,7 @@ _NAMES = {
 
 
 class JAX(Framework):
-    """JAX's."""
+    """The framework JAX."""
 
     name = "jax"
 
@@ -109,8 +108,8 @@ class JAX(Framework):
         self.let_go()
 
     def let_go(self) -> None:
-        """Gives JAX the arrays back that work which has passed had read."""
-        passed = []  # what is dropped is dropped outside the lock: JAX may call back
+        """Releases the JAX arrays that finished work has read."""
+        passed = []  # dropped after the lock is released, because JAX may call back
         with self._lock:
             while self._held and self._held[0][0].passed():
                 passed.append(self._held.popleft())
@@ -134,7 +133,7 @@ class JAX(Framework):
 
 
 class _Array:
-    """An array whose memory JAX leaves as it is while this object lives. A part of it is an array of JAX."""
+    """A JAX array with its DLPack memory, which JAX does not change while this object lives. A part of it is an _Array too."""
 
     def __init__(self, array: Any, taken: "_dlpack.Taken") -> None:
         self.array, self._taken = array, taken

@@ -1,4 +1,4 @@
-"""Loader: training batches of windows."""
+"""Loader, which draws training batches from recordings."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ._asked import Path, whole, wrong
 from ._errors import ForkError, LoaderError, OutOfMemoryError
 from ._resident import Resident
 
-_VERSION = 1  # of state_dict
+_VERSION = 1  # the version of the dict that state_dict returns
 
 
 _Init = TypeVar("_Init", bound=Callable[..., None])
-_OTHERS = {"batch_size": "batch", "drop_last": "last", "num_workers": "workers", "world_size": "world"}  # of torch's
+_OTHERS = {"batch_size": "batch", "drop_last": "last", "num_workers": "workers", "world_size": "world"}  # torch's names and ours
 
 
 def _known(init: _Init) -> _Init:
-    """Says of a keyword argument that is not known which one may be meant."""
+    """Returns init, changed so that an unknown keyword argument is a TypeError with the most similar name."""
     names = init.__code__.co_varnames[1 : init.__code__.co_argcount + init.__code__.co_kwonlyargcount]
 
     @functools.wraps(init)
@@ -40,84 +40,89 @@ def _known(init: _Init) -> _Init:
 
 
 class Loader:
-    """Batches of windows of recorded robot data, on one clock, normalised, in an order that the seed decides.
+    """Training batches from recorded robot data, on one clock, normalised, in an order that depends on the seed.
 
-    Each tick of the clock in each episode is an *anchor* with one window: of every stream the targets that ``windows``
-    says around the anchor, or the anchor alone. An epoch draws every window once. A helper process reads and decodes.
+    Each clock tick in each episode is an *anchor* with one window: for each stream, the ticks that ``windows`` selects around
+    the anchor, or the anchor alone. An epoch draws each window once. A helper process reads and decodes the recordings.
 
     Args:
-        paths: a dataset or several, which are drawn from as one: LeRobot, RLDS, robomimic, robosuite, Isaac Lab, ALOHA,
-            CALVIN, ULog, TUM, CSV, .npz, .safetensors, or a store that ``robocache pack`` wrote; recognised by content.
-        batch: B, windows of a batch of this rank.
-        hz: rate of the windows' clock; the dataset's own unless given.
-        seed: of the order.
-        windows: ``{stream: (from, to)}``, seconds from the anchor: the ticks after ``from`` up to it where ``to`` is at
-            most 0, else those from ``from`` to before ``to``. Streams called action or actions have ``(0, 1)`` unless
-            given.
-        streams: names to take, or ``{name: columns}``, of names, ranges such as "0:7" and indices; all unless given.
-        normalise: a rule for all streams ("mean-std", "min-max", "q01-q99", "q10-q90", "lerobot", "openpi", "octo",
-            "gr00t", "robomimic"), or ``{stream: rule}``; `statistics` has what was used.
-        plan: a plan file, or a dict of the same form, instead of hz, windows, streams, normalise, max_gap,
-            shuffle and unordered.
-        dtype: of the values: float32, float64, float16 or bfloat16; float32 unless given. NumPy has bfloat16 as its
-            bits, uint16.
-        shuffle: "windows" (True), all of an epoch's; "shards", some at a time; or "none" (False).
-        last: "drop" leaves out the windows that fill no batch of all ranks, "short" gives them, with rows that hold no
-            window.
-        rank, world: which of how many ranks share each epoch; told by torchrun, srun or Open MPI unless given.
-        weights: how often windows of each dataset are drawn relative to the others'. epoch_windows: of an epoch then.
-        cameras: ``{name: (height, width)}``, whose frames are decoded and resized.
-        frame_cache: bytes of decoded frames that are kept: a gigabyte, or an eighth of the memory, unless given; -1 for
-            none.
-        age: gives ``name_age`` too.
-        streaming: reads meanwhile what does not fit memory, in the order "shards"; "auto" where it does not fit.
-        workers: threads that read and decode; as many as there are processors unless given.
-        unordered: what becomes of a stream if its timestamps step back or are no times: "drop" (the episode lacks it),
-            "sort" or "error"; "drop" unless given.
-        shard_windows, mix_shards: windows of a shard, and shards that are mixed at a time, of the order "shards".
-        episodes, leave_out: numbers of episodes to draw from, as ``episode_index`` has them, and of episodes to leave
-            out; of several datasets a list, or None, for each.
-        max_gap: seconds or a timedelta, or ``{stream: seconds}``: values between samples further apart are not valid.
-            "auto" is three usual steps of a stream that has a rate, 20 ms at least. Without one no gap is too long.
-            No gap is too long unless given.
-        statistics: another loader's `statistics`: streams are normalised with their shift and scale, as they are, as
-            held-out episodes must be. Or those of a file that has no shift and scale, such as LeRobot's
-            ``meta/stats.json``: by the rules that normalise says.
-        strict: a broken episode, and one that has no samples of a stream, is an error; else the one is left out, the
-            other's windows have a fill value that is not valid, and `report` says so.
-        rate: steps a second of recordings that have no times; where they have, an error.
-        clock: where times come from, of formats that have several clocks.
-        stretch: of a log whose clock was set back while it was recorded, the stretch from 1; -1 mixes all.
-        task_from: the topic of text, or column of texts, with the task: that of a window is the text last said at its anchor.
-        definitions: folders or files of message definitions (.msg, .idl), of logs that lack those of their own types.
-        framework: "torch", "numpy" or "jax"; torch if it is imported, else numpy.
-        device: of torch's tensors, "cpu", "cuda" or "cuda:N"; the GPU of LOCAL_RANK, or torch's current one, where
-            there is one, else the CPU. JAX's arrays are on its default device.
-        prefetch: batches that are drawn ahead.
-        restart: starts another helper process where one was killed, and goes on behind the last batch that was
-            returned.
-        max_memory: bytes that the helper process of this loader may take, also such as "2GiB"; ROBOCACHE_MAX_MEMORY,
-            and the limits of the system, unless given.
+        paths: one dataset, or a list that becomes one: LeRobot, RLDS, robomimic, robosuite, Isaac Lab, ALOHA, CALVIN, ULog, TUM,
+            CSV, .npz, .safetensors, or a store from ``robocache pack``. The content determines the format.
+        batch: B, the number of windows in each batch of this rank.
+        hz: rate of the windows' clock, Hz. Default: the dataset's rate.
+        seed: seed of the order.
+        windows: ``{stream: (from, to)}``, seconds from the anchor. If ``to`` is at most 0, the ticks after ``from`` up to and
+            including ``to``; else the ticks from ``from``, included, until before ``to``. Example at 50 Hz: ``(-1, 0)`` is 50 ticks,
+            the last is the anchor. Default: ``(0, 1)`` for streams named action or actions, the anchor alone for others.
+        streams: names, or ``{name: columns}``; columns are names, ranges such as "0:7", or indices. Default: all.
+        normalise: a rule for all streams, or ``{stream: rule}``: "mean-std", "min-max", "q01-q99", "q10-q90", "lerobot", "openpi",
+            "octo", "gr00t" or "robomimic". `statistics` has the numbers. Default: values as recorded.
+        plan: a plan file, or a dict with the same keys, instead of hz, windows, streams, normalise, max_gap, shuffle and unordered.
+        dtype: dtype of the values: float32, float64, float16 or bfloat16. Default: float32, or a store's own. NumPy has no
+            bfloat16: its arrays are uint16 with the same bits.
+        shuffle: "windows" (or True) mixes all windows, "shards" some shards at a time, "none" (or False) keeps the dataset's order.
+            Default: "windows", or "shards" with streaming, shard_windows or mix_shards.
+        last: the windows that do not fill an epoch's last batch: "drop" leaves them out, "short" returns them with empty rows.
+        rank, world: this process's number, from 0, and the number of ranks that share each epoch. Default: from the environment of
+            torchrun, srun or Open MPI, else 0 and 1.
+        weights: a number for each dataset: how often its windows are drawn relative to the others.
+        epoch_windows: windows in an epoch with weights. Default: as many as the datasets have.
+        cameras: ``{name: (height, width)}``, pixels. Frames are decoded and resized to this size. Default: no cameras.
+        frame_cache: memory for decoded frames, bytes; -1 for none. Default: 1 GB, or an eighth of the free memory if that is less.
+        age: also return ``name_age`` for each stream.
+        streaming: True reads the dataset while batches are drawn, for data larger than the memory; the order is "shards" or "none".
+            "auto" streams only if the data do not fit.
+        workers: threads that read and decode. Default: one for each processor.
+        unordered: if a stream's timestamps decrease or are not finite: "drop" the stream from that episode, "sort" its samples, or
+            "error". Default: "drop".
+        shard_windows, mix_shards: with shuffle="shards": windows in a shard, and shards mixed at a time. Default: 4096 and 16.
+        episodes, leave_out: numbers of the episodes to draw from and to exclude, as in ``episode_index``. With several datasets, a
+            list for each, or None for all its episodes.
+        max_gap: seconds or a timedelta, or ``{stream: seconds}``. Values between samples further apart are not valid. "auto" is three
+            median steps of a stream with a rate, at least 20 ms. Default: no gap is too long.
+        statistics: `statistics` of another loader: the same shift and scale are used, for example for held-out episodes. Or
+            statistics without shift and scale, such as LeRobot's ``meta/stats.json``; ``normalise`` then selects the rule.
+        strict: raise an error for a damaged episode or a missing stream. Else the damaged episode is left out, windows without the
+            stream have a fill value and are not valid, and `report` has a note.
+        rate: steps per second of recordings that have neither times nor a rate. With others it is an error.
+        clock: source of the times, for formats with several clocks. Default: the format's.
+        stretch: for a log with a clock that was set back while recording: the part to read, from 1; -1 reads all, mixed.
+        task_from: a topic with text, or a text column, with the task. A window's task is the last text at or before its anchor.
+        definitions: folders or files with message definitions (.msg, .idl), for logs without definitions of their types.
+        framework: "torch", "numpy" or "jax". Default: torch if it is imported, else numpy.
+        device: device of torch tensors: "cpu", "cuda" or "cuda:N". Default: the GPU that LOCAL_RANK names, or torch's current GPU; the
+            CPU without a GPU. JAX arrays are on JAX's default device.
+        prefetch: batches to draw in advance.
+        restart: if the helper process is killed, start another, which continues after the last returned batch.
+        max_memory: memory limit of this loader's helper process, bytes or text such as "2GiB". Default: ROBOCACHE_MAX_MEMORY and the
+            system's limits.
 
-    A batch is a dict, with the names that LeRobot uses where it has them:
-        ``name``: values [B,T,D]. ``name_is_pad`` [B,T] bool: beyond what the episode has; the end sample is repeated
-        there. ``name_valid`` [B,T] bool: whether the value counts: it is not padded, and not in a gap. ``name_age``
-        [B,T] int64, ns: how much older a value is than its target.
-        A camera's ``name``: uint8 [B,T,H,W,3], red, green, blue; black where there is no frame.
-        ``episode_index`` [B] int64: its number in the dataset (``dataset_index`` says of which, of several); -1 in a
-        row without a window, where nothing is valid. ``frame_index`` [B] int64: the anchor's tick in the episode, so
-        frame_index / hz is its time there. ``anchor`` [B] int64: its recorded time, ns.
+    Batches: a batch is a dict with LeRobot's names. T and D are the ticks and columns of a stream.
+        ``name``: values [B,T,D]; of a camera uint8 [B,T,H,W,3], red, green, blue, and black if there is no frame.
+        ``name_is_pad``: bool [B,T], True outside the episode. The end sample is repeated there.
+        ``name_valid``: bool [B,T], False if padded, in a gap, or without a sample. Multiply a loss by it.
+        ``name_age``: int64 [B,T], ns: the tick's time minus the time of the sample at or before it.
+        ``episode_index``: int64 [B], the dataset's own number; -1 in an empty row. ``dataset_index`` [B] if there are several datasets.
+        ``frame_index``: int64 [B], the anchor's tick in the episode; frame_index / hz is its time in seconds.
+        ``anchor``: int64 [B], the anchor's recorded time, ns.
 
-    ``for batch in loader`` is an epoch, and the next loop the next one, even if this one is left early; only behind a
-    state that was loaded the first loop has what its epoch still had. Arrays are yours as long as you keep them:
-    memory is used again when the last view of it is gone, and where you keep more batches than there are slots, further
-    ones are copies. Methods may be called from any thread; each batch goes to one of them.
+    Epochs: ``for batch in loader`` is one epoch, and the next loop is the next epoch, even after a break. Only the first loop after
+    `load_state_dict` finishes the epoch of the state.
 
-    On a GPU, with torch, the recordings lie there, and a batch is two kernels or three on the current stream, ordered
-    as any work of torch's; no process is asked. Streams with the same window lie side by side in memory, so their
-    tensors are strided. `next` may be captured in a CUDA graph: each replay draws the next batch, into the same
-    tensors. With cameras or streaming the helper process draws, and batches are copied to the GPU while others are
-    used.
+    Ownership: a batch's arrays belong to you; memory is reused after the last view is gone. If you keep more batches than there are
+    buffers, later batches are copies. Methods may be called from any thread, and each batch goes to one thread.
+
+    GPU, with torch: recordings are copied to the GPU once. A batch is two or three kernels on the current stream, without the helper
+    process. Streams with the same window share memory, so their tensors are strided. A CUDA graph may capture `next`: each replay
+    draws the next batch into the same tensors. With cameras or streaming, the helper process draws, and batches are copied to the GPU
+    in advance.
+
+    Raises:
+        ArgumentError, PlanError: an argument or the plan is wrong.
+        RecordingError: a dataset cannot be read.
+        OutOfMemoryError: the data do not fit the memory.
+        LoaderError: the loader is closed, or a state has another order.
+        ServerError: the helper process ended.
 
     Example:
         >>> import robocache as rc
@@ -170,14 +175,14 @@ class Loader:
         restart: bool = False,
         max_memory: Union[None, int, str] = None,
     ) -> None:
-        given = dict(locals())  # all arguments but those of Python alone are the helper process's
+        given = dict(locals())  # the helper process checks all arguments except the following
         for name in ("self", "shuffle", "streaming", "framework", "device", "prefetch", "restart", "max_memory"):
             del given[name]
         _refuse_workers()
         if streaming not in (True, False, "auto"):
             raise wrong("streaming", streaming, 'True, False or "auto"')
         if streaming == "auto" and shuffle is None and plan is None:
-            shuffle = "shards"  # the same order, whether it fits or not
+            shuffle = "shards"  # so that the order does not depend on the memory
         prefetch = whole("prefetch", prefetch, 1, 1000)
         self._max_memory = _asked.memory("max_memory", max_memory)
         request = _asked.request(**given, shuffle=shuffle)
@@ -188,8 +193,8 @@ class Loader:
         self.device = _device(self.framework, device)
         self._lock = threading.RLock()
         self._closed = False
-        self._goes_on = False  # behind a state that was loaded, and nothing is drawn since
-        self._iterations = 0  # that have begun
+        self._goes_on = False  # True from load_state_dict until the next batch
+        self._iterations = 0  # iterators that have begun
         self._way = self._begin(request, streaming, prefetch, restart)
 
     def _begin(
@@ -208,7 +213,7 @@ class Loader:
                 return ahead(False)
             return Resident(request, self.device, self._max_memory)
         except OutOfMemoryError as e:
-            if streaming != "auto" or len(request["paths"]) > 1 or "weights" in request:  # which cannot be streamed
+            if streaming != "auto" or len(request["paths"]) > 1 or "weights" in request:  # mixtures cannot be streamed
                 raise
             why = e
         try:
@@ -221,14 +226,13 @@ class Loader:
             raise LoaderError("loader: got one that is closed, want one that is open", op="loader")
 
     def _alone(self) -> Any:
-        """Returns the lock. On the other side of a fork, where a thread that is not there may hold it, it raises
-        `ForkError`."""
+        """Returns the lock. In a forked process it raises `ForkError`, because a thread of the parent may hold the lock."""
         _refuse_workers()
         self._way.check()
         return self._lock
 
     def next(self) -> Dict[str, Any]:
-        """Returns the next batch; epoch follows epoch. It waits until there is one."""
+        """Returns the next batch, and waits for it. After the last batch of an epoch it returns the first of the next."""
         way, before, after = self._way, None, None
         try:
             with self._alone():
@@ -242,7 +246,7 @@ class Loader:
                     way.undo(before)
                     raise
             return batch
-        except BaseException:  # such as Ctrl-C behind the lock: nobody gets the batch
+        except BaseException:  # such as Ctrl-C after the lock: the caller does not get the batch
             if after is not None:
                 with self._alone():
                     if way.mark is after:
@@ -250,64 +254,67 @@ class Loader:
             raise
 
     def __iter__(self) -> Iterator[Dict[str, Any]]:
-        """Yields the batches of an epoch from its beginning: of the next one, where some of this one are drawn already.
-        What a state that was loaded left of its epoch comes first. Threads may share the iterator; another one ends
-        it."""
+        """Yields the batches of one epoch: the current one if no batch is drawn from it yet, else the next one.
+
+        After `load_state_dict` it yields the rest of the state's epoch. Threads may share the iterator; a new iterator ends the old one,
+        which then raises LoaderError.
+        """
         with self._alone():
             self._check()
             return _Epoch(self)
 
     def _begin_epoch(self) -> int:
-        """Goes to the beginning of an epoch, and returns its number. Behind a state it stays."""
+        """Seeks to the beginning of an epoch and returns its number. After load_state_dict the position stays."""
         place = self._way.refresh()
         if not self._goes_on and place.state["epoch"] == place.epoch and place.state["taken"] > 0:
             self._way.seek(dict(place.state, epoch=place.epoch + 1, taken=0))
         return self._way.place.epoch
 
     def batches(self) -> Iterator[Dict[str, Any]]:
-        """Yields batches without end: epoch follows epoch."""
+        """Yields batches without end, epoch after epoch."""
         while True:
             yield self.next()
 
     def __len__(self) -> int:
-        """The batches of an epoch, of this rank."""
+        """The number of batches in an epoch, for this rank."""
         return int(self._way.reply["report"]["batches"])
 
     @property
     def epoch(self) -> int:
-        """The epoch, from 0, of the batch that comes next."""
+        """The epoch of the next batch, from 0."""
         with self._alone():
             return self._way.refresh().epoch
 
     @property
     def rank(self) -> int:
-        """This rank's number among `world`."""
+        """This rank's number, from 0 to `world` - 1."""
         return int(self._way.reply["rank"])
 
     @property
     def world(self) -> int:
-        """How many ranks share each epoch."""
+        """The number of ranks that share each epoch."""
         return int(self._way.reply["world"])
 
     @property
     def hz(self) -> float:
-        """The rate of the windows' clock."""
+        """The rate of the windows' clock, Hz."""
         return float(self._way.reply["hz"])
 
     @property
     def columns(self) -> Dict[str, List[str]]:
-        """The names of the columns of each stream."""
+        """The column names of each stream."""
         return {s["name"]: list(s["columns"]) for s in self._way.reply["streams"]}
 
     @property
     def statistics(self) -> Dict[str, Dict[str, Any]]:
-        """What each stream was normalised with: y = (x - shift) * scale, then clipped. Lists have one a column."""
+        """The normalisation of each stream: y = (x - shift) * scale, then clipped. Its lists have one number for each column."""
         return {n["name"]: {k: v for k, v in n.items() if k != "name"} for n in self._way.reply["normalised"]}
 
     def tasks(self, batch: Mapping[str, Any]) -> List[str]:
-        """Returns the task of each window of a batch, in words, at its anchor: "" where there is none.
+        """Returns the task of each window in a batch as text, "" if there is none.
 
-        They are those of LeRobot's ``task``, of the recording's attribute, or of `task_from`. A batch on a GPU is waited for.
+        The text is LeRobot's ``task``, the recording's attribute, or the last text of `task_from` at or before the anchor. It waits for a
+        batch on a GPU.
         """
         if self._tasks is None:
             reply = self._way.reply
@@ -320,9 +327,9 @@ class Loader:
         return [([""] + [text for at, text in one if at <= anchor])[-1] for one, anchor in zip(said, anchors)]
 
     def report(self) -> Dict[str, Any]:
-        """Returns what is drawn from, what was left out and why, and what was waited for.
+        """Returns a dict with the datasets, the windows, data that was left out with reasons, and waiting times.
 
-        The names are those of ``robocache batches --json``.
+        The keys are those of ``robocache batches --json``.
         """
         with self._alone():
             self._check()
@@ -331,22 +338,18 @@ class Loader:
         return dict(now["report"], waits=now["waits"], **more)
 
     def state_dict(self) -> Dict[str, Any]:
-        """Returns where the loader is, behind the last batch that was returned: a dict that JSON can hold.
+        """Returns the position after the last returned batch, as a dict that JSON can hold.
 
-        It is that of all ranks together: whoever goes on from it may have another world size and another batch. After a
-        capture it is read from the device, behind what the current stream has queued.
+        The state is for all ranks together: a loader with another world size or batch can continue from it. If a CUDA graph captured
+        `next`, the state is read from the device, after the work that the current stream has queued.
         """
         with self._alone():
             place = self._way.refresh()
             return {"version": _VERSION, "epoch": place.epoch, "state": dict(place.state)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from a state. One of another order is a `LoaderError`, and the loader stays where it was."""
-        if (
-            not isinstance(state, Mapping)
-            or state.get("version") != _VERSION
-            or not isinstance(state.get("state"), Mapping)
-        ):
+        """Continues after a state. A state with another order raises LoaderError, and the loader stays at its position."""
+        if not isinstance(state, Mapping) or state.get("version") != _VERSION or not isinstance(state.get("state"), Mapping):
             raise LoaderError(
                 "loader: state: got {!r}, want what state_dict returned, of version {}".format(state, _VERSION),
                 op="loader",
@@ -357,7 +360,7 @@ class Loader:
             self._goes_on = True
 
     def set_epoch(self, epoch: int) -> None:
-        """Goes to the beginning of an epoch. In that of a state that was just loaded it stays behind the state."""
+        """Seeks to the beginning of an epoch. If the epoch is that of a state just loaded, the position stays after the state."""
         epoch = whole("epoch", epoch, 0, 1 << 62)
         with self._alone():
             self._check()
@@ -369,17 +372,17 @@ class Loader:
                 self._way.seek(dict(place.state, epoch=epoch, taken=0))
 
     def as_dataset(self) -> Any:
-        """Returns an IterableDataset of the batches, for trainers that want one: DataLoader(it, batch_size=None).
+        """Returns a torch IterableDataset with the batches, for trainers that need one: DataLoader(dataset, batch_size=None).
 
-        The batches are this rank's already, so nobody may share them out again: Lightning with
-        use_distributed_sampler=False, and with Accelerate the DataLoader is left out of prepare.
+        The batches belong to this rank already and must not be distributed again: use Lightning with use_distributed_sampler=False,
+        and do not pass the DataLoader to Accelerate's prepare.
         """
         import torch.utils.data
 
         loader = self
 
         class Batches(torch.utils.data.IterableDataset):  # type: ignore[type-arg]
-            """Batches of a Loader, an epoch each time."""
+            """A Loader's batches; each iteration is one epoch."""
 
             def __iter__(self) -> Iterator[Dict[str, Any]]:
                 return iter(loader)
@@ -397,11 +400,11 @@ class Loader:
         return Batches()
 
     def close(self) -> None:
-        """Ends the helper process, and gives memory on a GPU up. Batches that were returned stay. Twice is fine."""
+        """Ends the helper process and frees memory on the GPU. Returned batches stay valid. A second call does nothing."""
         try:
             lock = self._alone()
         except (ForkError, LoaderError):
-            return  # it is the other process's
+            return  # the loader belongs to the parent process
         with lock:
             self._closed = True
             self._way.close()
@@ -415,16 +418,9 @@ class Loader:
             streams.append("{} [{},{},{},3]".format(c["name"], c["targets"], c["height"], c["width"]))
         ranks = ", rank {} of {}".format(self.rank, self.world) if self.world > 1 else ""
         return "<Loader of {} batches of {} at {:g} Hz{}: {}; {} windows of {} episodes, {}{}>".format(
-            report["batches"],
-            self._way.reply["batch"],
-            self.hz,
-            ranks,
-            ", ".join(streams),
-            report["windows"],
-            report["episodes"],
-            self.framework if self.device is None else "torch on {}".format(self.device),
-            ", closed" if self._closed else "",
-        )
+            report["batches"], self._way.reply["batch"], self.hz, ranks, ", ".join(streams), report["windows"], report["episodes"],
+            self.framework if self.device is None else "torch on {}".format(self.device), ", closed" if self._closed else "",
+        )  # fmt: skip
 
     def __enter__(self) -> "Loader":
         return self
@@ -437,11 +433,11 @@ class Loader:
 
 
 class _Epoch:
-    """The iterator of an epoch, which begins with its first batch. Threads may share it."""
+    """The iterator over one epoch, which begins with the first next(). Threads may share it."""
 
     def __init__(self, loader: Loader) -> None:
         self._loader: Optional[Loader] = loader
-        self._epoch = self._number = -1  # not begun
+        self._epoch = self._number = -1  # before the first next()
 
     def __iter__(self) -> "_Epoch":
         return self
@@ -457,9 +453,7 @@ class _Epoch:
                 loader._iterations += 1
                 self._number = loader._iterations
             elif loader._iterations != self._number:
-                raise LoaderError(
-                    "loader: got an iterator after another one began, want one at a time", op="loader"
-                )
+                raise LoaderError("loader: got an iterator after another one began, want one at a time", op="loader")
             elif loader._way.place.epoch != self._epoch:
                 self._loader = None
                 raise StopIteration
@@ -470,13 +464,12 @@ def _refuse_workers() -> None:
     data = sys.modules.get("torch.utils.data")
     if data is not None and data.get_worker_info() is not None:
         raise LoaderError(
-            "loader: got a worker of torch's DataLoader, want num_workers=0: the helper process reads ahead already",
-            op="loader",
+            "loader: got a worker of torch's DataLoader, want num_workers=0: the helper process reads ahead already", op="loader"
         )
 
 
 def _device(framework: str, given: Any) -> Any:
-    """Returns torch's device; None of other frameworks."""
+    """Returns a torch.device, or None for other frameworks."""
     if framework != "torch":
         if given not in (None, "cpu") or given == "cpu" and framework == "jax":
             raise wrong("device", given, "None: NumPy's arrays are on the CPU, and JAX's on its default device")

@@ -1,7 +1,7 @@
-"""Arrays in memory that the helper process sends.
+"""Arrays in memory from the helper process.
 
-A memfd is mapped privately and its descriptor closed, which `mmap.mmap` does not do: it keeps one open for each mapping. What is
-written to the arrays is this process's alone, and a fork's its own. The mapping goes with the last array that lies in it.
+A memfd is mapped privately, and its descriptor closed; `mmap.mmap` would keep one open for each mapping. Writes to the arrays are visible
+only in this process, and after a fork only in the process that wrote. The memory is unmapped with the last array in it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TORCH = {"f32": "float32", "f64": "float64", "f16": "float16", "bf16": "bfloat1
 
 
 class _Mapping:
-    """A mapping, which ends with this object."""
+    """A mapping, which is unmapped when this object is collected."""
 
     def __init__(self, address: int, size: int) -> None:
         self.address = address
@@ -39,7 +39,10 @@ class _Mapping:
 
 
 def mapped(fd: int) -> Any:
-    """Maps all of a file privately and closes it. Returns a ctypes array of its bytes, which keeps the mapping alive; None for -1."""
+    """Maps a whole file privately and closes it.
+
+    Returns a ctypes array of its bytes, which keeps the mapping alive; None for fd -1.
+    """
     if fd < 0:
         return None
     try:
@@ -56,7 +59,7 @@ def mapped(fd: int) -> Any:
 
 
 def part(data: Any, spec: Mapping[str, Any]) -> memoryview:
-    """Returns the bytes of an array that the helper process describes."""
+    """Returns the bytes of an array with the helper process's description of it."""
     n = _bytes(spec)
     if n == 0:
         return memoryview(b"")
@@ -71,7 +74,7 @@ def _bytes(spec: Mapping[str, Any]) -> int:
 
 
 class Maker:
-    """Makes a framework's arrays over mapped memory, without copying."""
+    """Makes a framework's arrays over mapped memory, without a copy."""
 
     def __init__(self, name: str) -> None:
         if name not in ("numpy", "torch"):
@@ -86,7 +89,7 @@ class Maker:
         self.name = name
 
     def array(self, data: Any, spec: Mapping[str, Any]) -> Any:
-        """Returns an array as described: {"dtype", "shape", "at"}."""
+        """Returns the array with a description {"dtype", "shape", "at"}; at is an offset in bytes."""
         count = 1
         shape: Sequence[int] = spec["shape"]
         for d in shape:
@@ -97,12 +100,12 @@ class Maker:
         return self._module.frombuffer(data, dtype=dtype, count=count, offset=spec["at"]).reshape(tuple(shape))
 
     def flags(self, data: Any, spec: Mapping[str, Any]) -> Any:
-        """Returns an array of u8 as one of truth values."""
+        """Returns a u8 array as a bool array."""
         return self.array(data, spec).view(self._module.bool if self.name == "torch" else bool)
 
 
 def times_blob(times: Any) -> "tuple[str, bytes]":
-    """Returns the dtype and bytes of times that a caller gives: 1-D, i64 ns or datetime64, or f64 or f32 s."""
+    """Returns the dtype and bytes of a caller's times: 1-D, int64 nanoseconds or datetime64, or float64 or float32 seconds."""
     if hasattr(times, "detach"):  # torch
         times = times.detach().cpu().numpy()
     import numpy as np

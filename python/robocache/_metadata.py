@@ -1,4 +1,4 @@
-"""What a dataset says of itself."""
+"""The description in a dataset's own files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Dict, List, NamedTuple, Optional
 
 
 class Feature(NamedTuple):
-    """What a dataset declares of a stream or camera of its episodes. shape is that of one sample; names may be None."""
+    """A stream or camera that a dataset declares. shape is the shape of one sample; names has the names of its elements, or is None."""
 
     name: str
     dtype: str
@@ -15,7 +15,10 @@ class Feature(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """Something that a dataset declares and that is not there, or not so. code is that of the note, such as "file-missing"."""
+    """A difference between a dataset's description and its files.
+
+    where is the place in the dataset, what the difference, and code a code for programs, such as "file-missing".
+    """
 
     where: str
     what: str
@@ -23,10 +26,14 @@ class Problem(NamedTuple):
 
 
 class Info(NamedTuple):
-    """What a dataset says of itself. rate_hz is that of its steps, 0 where it has times or nobody says; rate_from is who says so.
+    """A dataset's description.
 
-    clock is where the times come from, of clocks, which are those that Recording(clock=) takes. frames are those of all
-    episodes, 0 where it does not say. splits are the numbers of each one's episodes.
+    Attributes:
+        rate_hz: rate of the steps, Hz; 0 if the dataset has times, or no rate. rate_from: the source of the rate.
+        clock: the source of the times, one of clocks. clocks: the values that Recording(clock=) accepts.
+        features: declared streams and cameras. tasks: tasks as text. attributes: other facts, as text.
+        frames: frames in all episodes; 0 if the dataset does not give a number.
+        splits: for each split, such as "train", its episode numbers.
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""NumPy arrays. bf16 has no dtype there: it is uint16, or that of ml_dtypes where the arrays have it.
+"""NumPy arrays. NumPy has no bfloat16: bf16 is uint16, or the bfloat16 of ml_dtypes if the arrays have it.
 
-datetime64 and timedelta64 are int64 nanoseconds.
+datetime64 and timedelta64 are converted to int64 nanoseconds.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _DTYPES: Dict[str, Any] = {
 
 
 def name_of(dtype: Any) -> str:
-    """Returns the name of a NumPy dtype of this machine's byte order, or ""."""
+    """Returns our name for a NumPy dtype in this machine's byte order, or ""."""
     found = _NAMES.get(dtype)
     if found is None and getattr(dtype, "name", "") == "bfloat16":
         found = _NAMES[dtype] = "bf16"
@@ -43,16 +43,19 @@ def name_of(dtype: Any) -> str:
 
 
 def nanoseconds(x: Any) -> Any:
-    """Returns datetime64 or timedelta64 as int64 nanoseconds; NaT is the least number."""
+    """Returns datetime64 or timedelta64 as int64 nanoseconds; NaT is the smallest number.
+
+    Times outside 1678 to 2262 are an ArgumentError.
+    """
     ns = x.astype(x.dtype.kind + "8[ns]")
     fine = np.datetime_data(x.dtype)[0] in ("generic", "ns", "ps", "fs", "as")
-    if not fine and not ((ns.astype(x.dtype) == x) | np.isnat(x)).all():  # NumPy wraps around
+    if not fine and not ((ns.astype(x.dtype) == x) | np.isnat(x)).all():  # NumPy's conversion overflows silently
         raise wrong("{} to {}".format(x.min(), x.max()), "times that 64 bits of nanoseconds hold: 1678 to 2262")
     return ns.view(np.int64)
 
 
 class NumPy(Framework):
-    """NumPy's."""
+    """The framework NumPy."""
 
     name = "numpy"
 

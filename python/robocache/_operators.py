@@ -1,5 +1,4 @@
-"""The operators robocache::resample and robocache::fuse, which torch.compile keeps in its graph, with their shapes and
-gradients."""
+"""The operators robocache::resample and robocache::fuse for torch.compile, with their shapes and gradients."""
 
 from __future__ import annotations
 
@@ -19,11 +18,11 @@ else:
 
 
 def encode(*parts: Any) -> str:
-    """Returns the text of a call's settings. torch.compile does not look inside: it is a constant there."""
+    """Returns a call's settings as text. torch.compile treats it as a constant."""
     return json.dumps(parts, default=_plain)
 
 
-encode._dynamo_marked_constant = True  # type: ignore[attr-defined]  # as torch.compiler.assume_constant_result sets it
+encode._dynamo_marked_constant = True  # type: ignore[attr-defined]  # as torch.compiler.assume_constant_result does
 
 
 def _plain(x: Any) -> Any:
@@ -38,7 +37,7 @@ def _plain(x: Any) -> Any:
 
 @functools.lru_cache(maxsize=1024)
 def decode(text: str) -> Job:
-    """Returns what encode was given."""
+    """Returns the Job for a text from encode."""
     op, names, streams, clock, dtype, asked, trust_times, check, backend = json.loads(text)
     a, b, c = asked
     made = tuple([Stream(*s) for s in streams])
@@ -70,7 +69,7 @@ def register() -> None:
 
 
 def _padded(job: Job, results: Sequence[Any]) -> Tuple[Any, ...]:
-    """Returns four tensors, empty ones for those that were not asked for."""
+    """Returns four tensors; a mask that was not requested is an empty tensor."""
     given = iter(results)
     like = next(given)
     outs = [like]
@@ -94,15 +93,17 @@ def _forward_shapes(arrays: List[Any], options: str) -> Tuple[Any, ...]:
 def _backward_arguments(
     job: Job, options: str, tensors: Sequence[Any], wanted: _gradient.Wanted, widths: Sequence[int]
 ) -> Tuple[List[Any], List[int], str]:
-    """Returns what a gradient's operator is given besides grad. Sizes go as numbers, since they may be symbols: those of
-    the gradients that are wanted, then the streams' widths."""
+    """Returns the arguments of a gradient's operator besides grad.
+
+    Sizes are numbers, because they may be symbols: the sizes of the wanted gradients, then the streams' widths.
+    """
     kept = [(name, x) for name, x in zip(job.names, tensors) if x is not None]
     text = json.dumps([options, [n for n, _ in kept], [(n, dtype, len(shape)) for n, (dtype, shape) in wanted.items()]])
     return [x for _, x in kept], [n for _, shape in wanted.values() for n in shape] + list(widths), text
 
 
 def _backward_job(sizes: Sequence[int], text: str) -> Tuple[Job, _gradient.Wanted, Sequence[int]]:
-    """Returns what _backward_arguments was given."""
+    """Returns the job, wanted gradients and widths from the results of _backward_arguments."""
     options, names, values = json.loads(text)
     wanted: _gradient.Wanted = {}
     at = 0

@@ -1,4 +1,4 @@
-"""The operations: resample, fuse and voxelize."""
+"""The operations resample and fuse."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ._options import Anchored, Channel, Duration, Stream, Uniform, mistake
 
 _SIDES = ("valid", "age", "pad")
 
-# What is returned where more than values is asked for: values and what was asked for, in this order. Each has a name of
-# its own in this module, so that it can be pickled.
+# The classes of results with masks, by (valid, age, pad): values, then the requested masks in this order. Each class has a name in
+# this module, so that pickle finds it.
 RESULTS: Dict[Tuple[bool, bool, bool], Any] = {}
 for _v in (False, True):
     for _a in (False, True):
@@ -25,7 +25,7 @@ for _v in (False, True):
 
 
 class Prepared(NamedTuple):
-    """A call of resample or fuse whose arrays were looked at, and whose outputs were made. rules are of each stream."""
+    """A checked call of resample or fuse, with its outputs. rules has the options of each stream; asked is (valid, age, pad)."""
 
     call: Call
     rules: List[Dict[str, Any]]
@@ -33,22 +33,22 @@ class Prepared(NamedTuple):
     asked: Tuple[bool, bool, bool]
 
     def result(self) -> Any:
-        """Returns what the caller of a call that was computed gets."""
+        """Returns the result for the caller, after the call has run."""
         results = [self.call.framework.result(v) for v in self.call.outputs.values()]
         of = self.result_type()
         return results[0] if of is None else of(*results)
 
     def result_type(self) -> Any:
-        """Returns the class of the results, or None if values are all that was asked for."""
+        """Returns the class of the result, or None if the result is values alone."""
         return RESULTS[self.asked] if any(self.asked) else None
 
 
-# The short way of torch tensors on a GPU, once torch has been seen.
+# The module _quick, a fast path for torch tensors on a GPU, after _torch is imported.
 quick: Any = None
 
 
 def run(key: Optional[Hashable], given: Sequence[Any], prepared: Prepared, backend: str, check: bool) -> Any:
-    """Computes a prepared call; one that has a key is remembered for the short way."""
+    """Runs a prepared call and returns its result. A call with a key is cached for the fast path."""
     device = _call.resolve(prepared.call.op, backend, prepared.device)
     if key is not None and device == prepared.device != HOST and prepared.call.framework.name == "torch":
         entry = quick.remember(key, prepared, device, given)
@@ -90,52 +90,66 @@ def resample(
 ) -> Any:
     """Samples values, recorded at times, at targets.
 
-    B episodes of S samples with D features go onto T targets: values [B,S,D] with times [B,S], or [S] shared by the
-    batch, onto targets [B,T], or [T] shared; the result is [B,T,D]. A single episode needs no B. values are float32,
-    float64, float16 or bfloat16; NumPy's uint16 are the bits of bfloat16 where dtype="bf16" says so, and are refused
-    else. times are int64 nanoseconds (datetime64 too), or float64 or float32 seconds, finite and non-decreasing;
-    targets have the same dtype and may come in any order, or are a `Uniform` or `Anchored` clock. A NaN target gives
-    NaN, with edge "fill" the fill value, and is not valid. Arrays may be of NumPy, torch, JAX or CuPy, all of one
-    framework, and so is the result. Lists are taken as NumPy arrays. Whole numbers in a list of values are float64; a
-    list of times has the dtype of the times beside it; among lists floats are seconds, integers alone nanoseconds.
+    Letters: B episodes (batch), S samples, T targets, D features. A single episode needs no B.
 
-    Between samples:
-      kind: linear, previous, next, nearest, slerp (quaternions), angle, pchip, catmull-rom, hermite, rotvec, rot6d,
-        window-mean, window-min, window-max or window-last. On a sample all but the windows give that sample, bit for
-        bit.
-      quat: the order of quaternions, "xyzw" (default) or "wxyz". period: of angles, 2 pi unless given. window: of the
-        window kinds, in seconds. An option that no kind of the call takes is refused. channels: ranges of features
-        with a kind of their own, and their own quat and period; window is that of the call unless given.
-      max_gap: targets between samples further apart than this are not valid. tolerance: so are those whose previous,
-        next or nearest sample is further away. fill_gaps: their values are the fill value. snap: a target this near to
-        a sample counts as being on it. All in seconds, or timedelta.
+    Args:
+      values: [B,S,D], float32, float64, float16 or bfloat16. NumPy has no bfloat16: with dtype="bf16", uint16 arrays are
+        its bits; else uint16 is an error.
+      times: [B,S], or [S] shared by the batch; non-decreasing and finite. int64 nanoseconds (also datetime64), or seconds
+        as float64 or float32.
+      targets: [B,T], or [T] shared by the batch, with the dtype of times, in any order; or a `Uniform` or `Anchored`
+        clock. A NaN target gives NaN, or the fill value with edge="fill", and is not valid.
 
-    Outside the samples:
-      edge: clamp (the end sample), fill (the fill value), extrapolate, hold (the last sample stays valid) or error.
-        fill: NaN unless given.
+      Between samples:
+      kind: "linear", "previous", "next", "nearest", "slerp" (quaternions), "angle", "pchip", "catmull-rom", "hermite",
+        "rotvec", "rot6d", "window-mean", "window-min", "window-max" or "window-last". At the time of a sample, every kind
+        except the window kinds returns that sample, bit for bit.
+      quat: component order of quaternions for slerp: "xyzw" (default) or "wxyz".
+      period: period for angle. Default: 2 pi.
+      window: length of the window kinds, in seconds. An option that no kind of the call takes is an ArgumentError.
+      channels: a list of `Channel`: ranges of features with their own kind, quat and period. Their window defaults to the
+        call's window.
+      max_gap: a target between samples further apart than this is not valid. Seconds or a timedelta, like window, snap and
+        tolerance. Default: no limit.
+      tolerance: a target is not valid if the sample that previous, next or nearest selects is further away. Default: no limit.
+      fill_gaps: write the fill value where max_gap or tolerance makes a target not valid.
+      snap: a target at most this far from a sample counts as being at the sample.
 
-    Ragged batches, all of int64:
-      lengths [B]: how many samples of each row of a padded batch count. offsets [B+1]: where each row of packed values
-      [N,D] and times [N] begins. starts [B], with lengths: rows of packed values in any order. target_lengths and
-      target_offsets: the same of targets; what is beyond target_lengths is filled.
+      Outside the samples:
+      edge: "clamp" (the end sample), "fill" (the fill value), "extrapolate", "hold" (the last sample, which stays valid) or
+        "error" (a DataError).
+      fill: the fill value. Default: NaN.
 
-    Results:
-      dtype: of the result, that of values unless given; bf16 is uint16 in NumPy, in out too. valid, age, pad: whether
-      to return also if a target is valid [B,T] (bool), its time less that of the sample at or before it [B,T] (of the
-      times' dtype), and if it is before or after the row's samples [B,T] (bool); the result is then a named tuple of
-      values and these.
-      out: the array to write, or a sequence of arrays in the order of that tuple.
+      Ragged batches, int64:
+      lengths: [B], the number of samples in each row of a padded batch.
+      offsets: [B+1], the first row of each episode in packed values [N,D] and times [N].
+      starts: [B], used with lengths: the first row of each episode in packed values, in any order.
+      target_lengths, target_offsets: the same for targets. Outputs after a row's target_lengths have the fill value.
 
-    How it is done:
-      trust_times: leaves out the check of times; bad ones give unspecified values. check: on a GPU, waits and raises
-      what is wrong with values; else a later call or `synchronize` does. backend: auto (where the arrays are), cpu,
-      cuda or cuda:N; the result is where the arrays are.
+      Results:
+      dtype: dtype of the result: "f32", "f64", "f16", "bf16" or the framework's own. Default: the dtype of values. bf16 is
+        uint16 in NumPy, also in out.
+      valid: also return bool [B,T], True if the target has a value to trust.
+      age: also return [B,T], the target's time minus the time of the sample at or before it, with the dtype of times.
+      pad: also return bool [B,T], True if the target is before the row's first sample or after its last.
+      out: the array to write, or a sequence of arrays in the order values, valid, age, pad.
 
-    Gradients flow to values in torch for linear, previous, next and nearest. Targets that are not in ascending order
-    in their row have none: backward() raises DataError, while the call itself gives the values.
+      Execution:
+      trust_times: skip the check of times. Wrong times then give unspecified values.
+      check: on a GPU, wait and raise errors in values or times at once. Else a later call or `synchronize` raises them.
+      backend: "auto" (the arrays' device), "cpu", "cuda" or "cuda:N". The result is on the arrays' device.
 
-    Raises ArgumentError (shapes, dtypes, options; nothing was written), DataError (times that go backwards and the
-    like, with row and index), OutOfMemoryError, UnsupportedError, DeviceError, ServerError.
+    Returns:
+      values [B,T,D], or a named tuple (values, valid, age, pad) with the requested masks. Arrays may be NumPy, torch, JAX or CuPy,
+      all from one framework, which the result has too. Lists become NumPy arrays: whole numbers in a list of values are float64;
+      a list of times gets the dtype of the other times; if all are lists, floats are seconds and integers nanoseconds.
+
+    Gradients, in torch, flow to values for linear, previous, next and nearest, but not with starts or an `Anchored` clock. If a
+    row's targets are not in ascending order, the call returns values, but backward() raises DataError.
+
+    Raises:
+      ArgumentError: a wrong shape, dtype or option; nothing was written. DataError: for example times that decrease, with
+      row and index. OutOfMemoryError, UnsupportedError, DeviceError, ServerError.
 
     Example:
         >>> import numpy as np, robocache as rc
@@ -192,21 +206,28 @@ def fuse(
     check: bool = False,
     backend: str = "auto",
 ) -> Any:
-    """Puts 1 to 16 streams, each of its own rate, width and kind, side by side on one clock.
+    """Samples 1 to 16 streams, each with its own rate, width and kind, at common targets, side by side in one array.
 
-    streams are `Stream` objects of one batch B, with times of one dtype, that of targets; each has S, D, dtype, rules
-    and clock offset of its own. targets are as in `resample`, on the common clock. The result is [B,T,sum D] in the
-    order of streams, or [T,sum D] without a batch: for each stream what `resample` gives for it, bit for bit, then its
-    shift, scale and clip, which are float32 arithmetic whatever the dtypes are. It is float64 if any stream is, else
-    float32, or of the dtype that is given. What a stream does not have is filled, with 0 unless it says otherwise, and
-    not valid.
+    Args:
+      streams: a list of `Stream`, all with the same batch B and dtype of times. Each has its own S, D, dtype, kind and clock
+        offset.
+      targets: as in `resample`, on the common clock.
+      target_lengths, target_offsets: for ragged targets, as in `resample`.
+      dtype: dtype of the result. Default: float64 if any stream is float64, else float32. With dtype="bf16", NumPy's
+        uint16 in all streams is bfloat16's bits.
+      valid, age, pad: also return [B,T,M] for the M streams, as in `resample`.
+      out, trust_times, check, backend: as in `resample`.
 
-    valid, age and pad are as in `resample`, for each of M streams: [B,T,M]. target_lengths, target_offsets, dtype, out,
-    trust_times, check and backend are as there, and so are the errors; one about a stream names it:
-    ``error.arg == "streams[2].times"``. dtype="bf16" says of NumPy's uint16 in all streams that they are bf16's bits.
+    Returns:
+      [B,T,sum D], or [T,sum D] without a batch, in the order of streams. Each stream's features equal the result of
+      `resample`, bit for bit; then its shift, scale and clip are applied, in float32 arithmetic for all dtypes. A missing
+      value is the stream's fill, by default 0, and not valid.
 
-    Gradients are as in `resample`; those of a stream with a scale are scaled in float32, so that `gradcheck` of a
-    float64 stream needs a wide step: eps=0.5, atol=1e-5. There is none with a clip.
+    Gradients are as in `resample`, and none with a clip. A stream's scale is applied to its gradient in float32, so that
+    `gradcheck` with a float64 stream needs a large step: eps=0.5, atol=1e-5.
+
+    Raises:
+      The errors of `resample`. An error about a stream names it: ``error.arg == "streams[2].times"``.
 
     Example:
         >>> import numpy as np, robocache as rc
@@ -242,14 +263,14 @@ def fuse(
 
 
 def _floats(times: Any) -> Any:
-    """Returns lists of lists of numbers as floats."""
+    """Returns nested lists of numbers with each number as a float."""
     return [_floats(x) for x in times] if isinstance(times, (list, tuple)) else float(times)
 
 
 def take_clock(targets: Any, arrays: Dict[str, Any], op: str) -> Tuple[Hashable, Optional[Dict[str, Any]]]:
-    """Adds a clock's arrays to those of a call; returns its key and, of a uniform one, what a request has of it."""
+    """Adds a clock's arrays to a call's arrays. Returns the clock's key, and a uniform clock as JSON or None."""
     if isinstance(targets, Uniform):
-        if isinstance(targets.start, float):  # seconds, and so are whole numbers of a list beside it
+        if isinstance(targets.start, float):  # a float start is seconds, and then whole numbers in a list of times are seconds too
             for name, x in arrays.items():
                 if name.endswith("SrcTimes") and isinstance(x, (list, tuple)):
                     arrays[name] = _floats(x)
@@ -264,8 +285,9 @@ def take_clock(targets: Any, arrays: Dict[str, Any], op: str) -> Tuple[Hashable,
 
 
 def in_seconds(targets: Any, times: str, key: Hashable, clock: Any, op: str) -> Tuple[Hashable, Any]:
-    """Returns a clock and its key beside times of a dtype: the start of a uniform one is in seconds beside float seconds, and
-    an anchored one, which is in nanoseconds, is refused there."""
+    """Returns a clock and its key for times with a given dtype. With float times, a uniform clock's start is in seconds, and an
+    anchored clock, which is in nanoseconds, is an ArgumentError.
+    """
     if isinstance(targets, Anchored) and times in ("f64", "f32"):
         raise mistake(op, "targets", "anchors in nanoseconds beside times in seconds", "times in int64 nanoseconds")
     if isinstance(targets, Uniform) and times in ("f64", "f32"):
@@ -273,10 +295,8 @@ def in_seconds(targets: Any, times: str, key: Hashable, clock: Any, op: str) -> 
     return key, clock
 
 
-def target_shape(
-    group: Group, clock: Optional[Dict[str, Any]], prefix: str, out: Optional[View], op: str
-) -> Tuple[int, ...]:
-    """Returns the shape of a stream's valid. Where the arguments do not fit it is any: the helper process says so."""
+def target_shape(group: Group, clock: Optional[Dict[str, Any]], prefix: str, out: Optional[View], op: str) -> Tuple[int, ...]:
+    """Returns the shape of a stream's valid. If the arguments do not fit together, any shape: the helper process reports the error."""
     views = group.views
     src = views[prefix + "Src"].shape
     count = 0
@@ -289,9 +309,7 @@ def target_shape(
     if "DstOffsets" in views:
         if clock is not None:
             if out is None:
-                raise mistake(
-                    op, "out", "None, with target_offsets and a uniform clock", "an array [N,D]", "missing argument"
-                )
+                raise mistake(op, "out", "None, with target_offsets and a uniform clock", "an array [N,D]", "missing argument")
             return out.shape[:1]
         return (count,)
     if len(src) == 3:
@@ -304,7 +322,7 @@ def target_shape(
 
 
 def float_dtype(dtype: Any, op: str) -> str:
-    """Returns the name of a dtype that values can have."""
+    """Returns the name of a dtype for values; an integer dtype is an ArgumentError."""
     name = dtype_name(dtype, "dtype", op)
     if name not in FLOATS:
         raise mistake(op, "dtype", name, "one of " + ", ".join(FLOATS), "wrong dtype")
@@ -312,7 +330,7 @@ def float_dtype(dtype: Any, op: str) -> str:
 
 
 def given_outputs(out: Any, asked: Tuple[bool, bool, bool], op: str) -> Dict[str, Any]:
-    """Returns the outputs that were given, by their names in a request."""
+    """Returns the caller's output arrays by their names in a request; None for an output to allocate."""
     names = ["Dst"] + [s.capitalize() for s, a in zip(_SIDES, asked) if a]
     if out is None:
         return dict.fromkeys(names)
@@ -326,15 +344,9 @@ def given_outputs(out: Any, asked: Tuple[bool, bool, bool], op: str) -> Dict[str
 
 
 def make_outputs(
-    group: Group,
-    given: Dict[str, Any],
-    dtype: str,
-    width: int,
-    shape: Tuple[int, ...],
-    sides: Tuple[int, ...],
-    clock: str,
+    group: Group, given: Dict[str, Any], dtype: str, width: int, shape: Tuple[int, ...], sides: Tuple[int, ...], clock: str
 ) -> Dict[str, View]:
-    """Returns the outputs of resample and fuse: given, or made."""
+    """Returns the outputs of resample and fuse: the caller's arrays, checked, or new ones."""
     outputs: Dict[str, View] = {}
     for name, x in given.items():
         if name == "Dst":
@@ -342,7 +354,7 @@ def make_outputs(
         else:
             outputs[name] = group.output("out." + name.lower(), x, clock if name == "Age" else "bool", shape + sides)
             if width == 0 and x is None:
-                group.framework.clear(outputs[name])  # where there are no features nothing is written
+                group.framework.clear(outputs[name])  # the operation writes nothing if there are no features
     if any(x is not None for x in given.values()):
         check_outputs(group.op, outputs, group.views, given)
     return outputs
@@ -358,7 +370,7 @@ def prepare_resample(
     trust_times: bool,
     shapes_only: Optional[Framework] = None,
 ) -> Prepared:
-    """Looks at the arguments of resample and makes its outputs. A framework shapes_only looks at nothing else."""
+    """Checks the arguments of resample and allocates its outputs. With a framework shapes_only, only shapes and dtypes are used."""
     op = "resample"
     key, rules = _options.rules(op, "", *rule)
     arrays = {name: x for name, x in arrays.items() if x is not None}
@@ -403,7 +415,7 @@ def prepare_fuse(
     trust_times: bool,
     shapes_only: Optional[Framework] = None,
 ) -> Prepared:
-    """Looks at the arguments of fuse and makes its outputs, as prepare_resample."""
+    """Checks the arguments of fuse and allocates its outputs, like prepare_resample."""
     op = "fuse"
     arrays: Dict[str, Any] = {}
     for i, s in enumerate(streams):
@@ -435,7 +447,7 @@ def prepare_fuse(
             width = 0 if s.width is None else _options.whole(s.width, op, prefix + "width")
         key, rules = _options.rules(op, prefix, *s.rules())
         part = stream_part(s, rules, width, op, prefix)
-        # As text, in which zeros of both signs differ.
+        # repr, because 0.0 == -0.0
         keys.append((key, repr([part.get(n) for n in _PART])))
         parts.append(part)
         all_rules.append(rules)
@@ -460,7 +472,7 @@ _PART = ("width", "offset", "shift", "scale", "clip_min", "clip_max")
 
 
 def stream_part(s: Stream, rules: Dict[str, Any], width: int, op: str, prefix: str) -> Dict[str, Any]:
-    """Returns what a request has of a stream besides its arrays."""
+    """Returns a stream's settings for a request: everything except its arrays."""
     part: Dict[str, Any] = {"options": rules}
     if s.width is not None or s.values is None:
         part["width"] = width if s.width is None else _options.whole(s.width, op, prefix + "width")
@@ -479,7 +491,7 @@ def stream_part(s: Stream, rules: Dict[str, Any], width: int, op: str, prefix: s
         ("clip_max", most, "clip"),
     ):
         if getattr(x, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
-            from ._gradient import refuse  # which imports this module
+            from ._gradient import refuse  # here, because _gradient imports this module
 
             raise refuse(op, prefix + arg, "a tensor that requires one", arg + ".detach()")
         numbers = _options.per_feature(x, width, op, prefix + arg)

@@ -1,4 +1,4 @@
-"""What the operations are told besides arrays: clocks, rules of sampling, streams."""
+"""Arguments of the operations other than arrays: clocks, sampling rules, streams."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ Duration = Union[float, timedelta]
 
 
 class Uniform(NamedTuple):
-    """A clock of count ticks at rate Hz, beginning at start; it is never written out.
+    """A clock with count ticks at rate Hz, from start on. Its ticks are never stored.
 
-    start is on the clock of the times: a float is seconds, an int too beside times in seconds, and else nanoseconds. Tick i is at start + floor(i*1e9/rate +
-    0.5) nanoseconds; for times in seconds at start + i/rate, computed in float64 and rounded to the times' dtype.
+    A float start is seconds. An int start is seconds if the times are in seconds, else nanoseconds. Tick i is at
+    start + floor(i*1e9/rate + 0.5) nanoseconds; for times in seconds at start + i/rate, computed in float64 and rounded to
+    the dtype of the times.
 
     Example:
         >>> import robocache as rc
@@ -28,12 +29,13 @@ class Uniform(NamedTuple):
 
     start: Union[int, float]
     rate: float
-    count: int  # type: ignore[assignment]  # as tuple's method, which nobody needs here
+    count: int  # type: ignore[assignment]  # it hides tuple's method count, which has no use here
 
 
 class Anchored(NamedTuple):
-    """A clock of windows: target t of row b is at anchors[b] + deltas[t]. anchors [B] and deltas [T] are int64
-    nanoseconds, as the times beside them are.
+    """A clock of windows: target t of row b is at anchors[b] + deltas[t].
+
+    anchors [B] and deltas [T] are int64 nanoseconds, and so must be the times.
 
     Example:
         >>> import numpy as np, robocache as rc
@@ -48,7 +50,7 @@ class Anchored(NamedTuple):
 
 
 class Channel(NamedTuple):
-    """The features lo to hi-1, with a kind of their own; quat, period and window are as in `resample`.
+    """The features lo to hi-1, with a kind of their own. quat, period and window are as in `resample`.
 
     Example:
         >>> import numpy as np, robocache as rc
@@ -66,17 +68,21 @@ class Channel(NamedTuple):
 
 
 class Stream(NamedTuple):
-    """One stream of `fuse`.
+    """One stream for `fuse`.
 
-    values [B,S,D] or [S,D] and times [B,S] or [S], on the stream's own clock: stream time + offset = common time,
-    offset in seconds. kind to tolerance, and lengths, offsets and starts, are as in `resample`; fill is 0 unless given,
-    and written as it is. values=None is a stream that is missing: its width features get the fill value and are not
-    valid.
+    Args:
+        values: [B,S,D] or [S,D]. None is a missing stream: its features have the fill value and are not valid.
+        times: [B,S] or [S], on the stream's own clock.
+        offset: seconds or a timedelta from the stream's clock to the common clock: stream time + offset = common time.
+        kind, quat, period, window, channels, edge, fill_gaps, snap, max_gap, tolerance, lengths, offsets, starts: as in
+            `resample`.
+        fill: the fill value, written as it is, without shift and scale. Default: 0.
+        shift, scale, clip: normalise each feature: (x - shift) * scale, then limit it to clip=(least, most); either limit may
+            be None. Each is one number, or D numbers.
+        width: the number of features of a missing stream.
 
-    shift, scale and clip normalise: (x - shift) * scale for each feature, then bounds, clip=(least, most), either of
-    which may be None. Each is D numbers, or one for all features. They are float32, x is rounded to float32 before and
-    each step after, for float64 values too: subtract what is large beside the values' range, such as an epoch or a
-    position on Earth, from values yourself.
+    The normalisation is float32 arithmetic, for float64 values too: x and the result of each step are rounded to float32.
+    Subtract offsets that are large beside the range, such as an epoch or a position on Earth, from values yourself.
 
     Example:
         >>> import robocache as rc
@@ -108,19 +114,19 @@ class Stream(NamedTuple):
     width: Optional[int] = None
 
     def rules(self) -> Tuple[Any, ...]:
-        """Returns the arguments of the function `rules`, in their order."""
+        """Returns the sampling options in the order of the arguments of the function `rules`, from kind to tolerance."""
         return self[2:13]
 
 
 def mistake(op: str, arg: str, got: Any, want: str, kind: str = "wrong option", near: str = "") -> ArgumentError:
-    """Returns the error of an argument that is found to be wrong here; near asks whether something else was meant."""
+    """Returns an ArgumentError for an argument that is wrong. near is "" or a suggestion, such as " (did you mean slerp?)"."""
     got = got if isinstance(got, str) else "{!r}".format(got)
     text = "{}: {}: {}: got {}, want {}{}".format(op, arg, kind, got, want, near)
     return ArgumentError(text, op=op, arg=arg, kind=kind, got=got, want=want)
 
 
 def nanoseconds(x: Duration, op: str, arg: str) -> int:
-    """Returns a length of time, given in seconds or as a timedelta, in nanoseconds."""
+    """Returns a duration, in seconds or as a timedelta, as whole nanoseconds."""
     if isinstance(x, timedelta):
         ns = ((x.days * 86400 + x.seconds) * 1_000_000 + x.microseconds) * 1000
     else:
@@ -134,7 +140,7 @@ def nanoseconds(x: Duration, op: str, arg: str) -> int:
 
 
 def number(x: Any, op: str, arg: str) -> Union[float, str]:
-    """Returns a number as JSON can say it."""
+    """Returns a number for JSON: a finite float, or "nan", "inf" or "-inf"."""
     try:
         value = float(x)
     except (TypeError, ValueError, OverflowError):
@@ -145,14 +151,14 @@ def number(x: Any, op: str, arg: str) -> Union[float, str]:
 
 
 def name(x: Any, op: str, arg: str) -> str:
-    """Returns a name, which the helper process knows or does not."""
+    """Returns a name that is a non-empty string; the helper process checks if it is known."""
     if not isinstance(x, str) or not x:
         raise mistake(op, arg, x, "a name")
     return x
 
 
 def whole(x: Any, op: str, arg: str) -> int:
-    """Returns a whole number of 64 bits."""
+    """Returns a whole number that fits 64 bits."""
     try:
         n = x.__index__()
     except (AttributeError, TypeError):
@@ -166,13 +172,13 @@ _CONSTANT = (type(None), str, bytes, float, int, timedelta, numbers.Number)
 
 
 def constant(options: Sequence[Any]) -> bool:
-    """Reports whether options stay as they are, and so can be a key. Arrays and the like may change, and look alike."""
+    """Reports whether all options are immutable scalars, so that they can be a key. Arrays can change, and so cannot."""
     return all([isinstance(x, _CONSTANT) or isinstance(x, tuple) and constant(x) for x in options])
 
 
 Rules = Tuple[Hashable, Dict[str, Any]]
 _known: Dict[Hashable, Dict[str, Any]] = {}
-_MOST = 4096  # rules to remember: many calls have the same
+_MOST = 4096  # the size of the cache; many calls have equal rules
 
 
 def rules(
@@ -190,13 +196,13 @@ def rules(
     max_gap: Optional[Duration],
     tolerance: Optional[Duration],
 ) -> Rules:
-    """Returns the rules of sampling as a request has them, and a key that is equal for equal ones."""
+    """Returns the sampling rules for a request, and a key. Equal rules have equal keys."""
     table = None if channels is None else tuple([tuple(c) for c in channels])
     value = None if fill is None else number(fill, op, prefix + "fill")
     given = (kind, quat, period, window, table, edge, bool(fill_gaps), snap, max_gap, tolerance)
     key: Hashable = None
     if constant(given):
-        # As text zeros of both signs differ, which are equal.
+        # repr, because 0.0 == -0.0.
         key = given + (repr(value),)
         known = _known.get(key)
         if known is not None:
@@ -247,7 +253,7 @@ def _channel(c: Tuple[Any, ...], op: str, arg: str) -> Dict[str, Any]:
         "hi": whole(channel.hi, op, arg + ".hi"),
         "interp": name(channel.kind, op, arg + ".kind"),
     }
-    # A channel without a window has that of the stream; orders and periods are its own.
+    # A channel without a window uses the stream's window. It has its own quat and period.
     _without_effect(op, arg + ".", [channel.kind], quat=channel.quat, period=channel.period, window=channel.window)
     if channel.quat is not None:
         o["quat"] = name(channel.quat, op, arg + ".quat")
@@ -259,7 +265,7 @@ def _channel(c: Tuple[Any, ...], op: str, arg: str) -> Dict[str, Any]:
 
 
 def uniform(clock: Uniform, op: str, in_seconds: bool = False) -> Tuple[Hashable, Dict[str, Any]]:
-    """Returns a uniform clock as a request has it, and its key. in_seconds: it is beside times in seconds."""
+    """Returns a uniform clock's key, and the clock for a request. in_seconds: the times are in seconds, and so is start."""
     start = clock.start
     if in_seconds or isinstance(start, numbers.Real) and not isinstance(start, numbers.Integral):
         start = nanoseconds(start, op, "targets.start")
@@ -270,7 +276,7 @@ def uniform(clock: Uniform, op: str, in_seconds: bool = False) -> Tuple[Hashable
 
 
 def per_feature(x: Any, width: int, op: str, arg: str) -> Optional[List[Union[float, str]]]:
-    """Returns a number for each feature, rounded to float32, from as many or from one for all."""
+    """Returns width numbers, rounded to float32, from one number or width numbers; None for None."""
     if x is None:
         return None
     tolist = getattr(x, "tolist", None)
@@ -286,7 +292,7 @@ def per_feature(x: Any, width: int, op: str, arg: str) -> Optional[List[Union[fl
 
 
 def as_f32(x: float) -> float:
-    """Returns a number rounded to float32."""
+    """Returns a number rounded to float32; inf if it is too large."""
     try:
         return float(struct.unpack("<f", struct.pack("<f", x))[0])
     except OverflowError:
@@ -294,7 +300,7 @@ def as_f32(x: float) -> float:
 
 
 def rule_kinds(o: Dict[str, Any], width: int) -> List[str]:
-    """Returns the kinds that rules give to width features."""
+    """Returns the kinds that rules give to a stream with width features."""
     channels: List[Dict[str, Any]] = o.get("channels", [])
     kinds = [str(c["interp"]) for c in channels]
     if sum(c["hi"] - c["lo"] for c in channels) < width:

@@ -1,4 +1,8 @@
-"""Exported plans and their instances."""
+"""Exported plans, their device buffers, and their instances.
+
+A *plan* is the list of kernel launches for an operation with given shapes, options and device; the helper process makes it. An
+*instance* is a plan with its own buffers and launch parameters, for one stream.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +26,11 @@ def _round(n: int, to: int) -> int:
 
 
 class Plan:
-    """An exported plan with its images loaded. header is its JSON, payload what that refers to, request what it was
-    made for; positions says which of a caller's pointers each argument is."""
+    """An exported plan with its loaded kernel images.
+
+    header is the plan's JSON, payload the bytes that header refers to by offset, and request the request that it was made for.
+    positions has, for each of the plan's arguments, the index of the caller's pointer.
+    """
 
     def __init__(self, header: Dict[str, Any], payload: bytes, request: Optional[Request] = None) -> None:
         if header.get("version") != VERSION:
@@ -41,16 +48,15 @@ class Plan:
         self.images: List[Dict[str, Any]] = header["images"] or []
         self.counts: Optional[Dict[str, int]] = header.get("counts")
         self.modules: List[Module] = []
-        # Tells what faults stand for, by the numbers of their buffers; else the helper process is asked with the
-        # request.
+        # Returns the error for faults, a dict from buffer numbers to fault values. If None, the helper process explains them
+        # from the request.
         self.explain: Optional[Callable[[Dict[int, int]], Error]] = None
 
 
 class Buffers:
-    """The memory that a plan's kernels need beside the arguments, with what it begins with. user is the instance that
-    runs on it.
+    """The device memory that a plan's kernels need besides the arguments, with its initial contents.
 
-    given: addresses of buffers that lie elsewhere and were filled by uploads, by their "id": a session's.
+    user is the instance that runs on it. given: addresses of buffers by "id", for buffers that a `Session` owns and fills.
     """
 
     def __init__(self, plan: Plan, on: Device, cells: Cells, given: Optional[Dict[int, int]] = None) -> None:
@@ -101,14 +107,14 @@ class Buffers:
         on.synchronize(on.stream)
 
     def address(self, number: int) -> int:
-        """The address of a buffer, by the plan's number, which counts the arguments first."""
+        """The address of a buffer by its number in the plan. Numbers count the arguments first; an argument's number is a VersionError."""
         own = number - len(self.plan.arguments)
         if own < 0:
             raise VersionError("the plan has the address of an argument where it stays the same")
         return self.addresses[own]
 
     def close(self) -> None:
-        """Gives the memory up. What is queued still runs."""
+        """Releases the memory. Queued work still runs."""
         for cell in self._taken:
             self._cells.give(cell)
         if self._memory:
@@ -123,11 +129,12 @@ def _never(*_: Any) -> int:
 class Instance:
     """A plan with buffers, for one stream. The caller holds lock around begin, queue and close.
 
-    Before queue, ``begin(*begin_arguments)`` asks the driver what queue relies on, and the answer is in ``state[0]``:
-    it is expected if it is ``expected``. On an explicit stream the question is whether the stream is being captured.
-    The default streams are those of the current context, so there it is which context is current. pointers are those of
-    the last run; place is under what the instance is found; captured is the number of the capture that it is for, else
-    0; shared says that others have the buffers too, and so it never gives them up.
+    Before queue, ``begin(*begin_arguments)`` asks the driver whether queue may run: it may if begin returns 0 and ``state[0]`` equals
+    ``expected``. For an explicit stream, the answer is whether the stream is being captured. For a default stream, it is the current
+    context, because each context has its own default streams.
+
+    pointers are the addresses in the last run. place is the instance's key in the caller's map. captured is the number of the CUDA graph
+    capture that the instance belongs to, else 0. shared is True if other instances use the buffers too; then close keeps them.
     """
 
     __slots__ = (
@@ -162,14 +169,14 @@ class Instance:
         self._prepare()
 
     def _prepare(self) -> None:
-        """Packs the launches' parameters into one buffer, with the addresses that stay."""
+        """Packs the launches' parameters into one buffer with the addresses that never change, and lists the words to patch in each run."""
         plan = self.plan
         first = len(plan.arguments)
         sizes = [max((offset + size for _, size, offset in l["params"]), default=0) for l in plan.launches]
         starts = [sum(_round(s, 64) for s in sizes[:i]) for i in range(len(sizes))]
         buffer = (c_uint64 * (sum(_round(s, 64) for s in sizes) // 8 + 8))()
         base = ctypes.addressof(buffer)
-        base_word = -base % 64 // 8  # parameters that must lie at multiples of 64 do
+        base_word = -base % 64 // 8  # words to skip, so that parameters with an alignment of 64 bytes are aligned
         view = memoryview(buffer).cast("B")
         words = view.cast("Q")
         patches: List[Tuple[int, int, int]] = []
@@ -191,7 +198,7 @@ class Instance:
         self.words, self.patches, self.launches = words, tuple(patches), tuple(launches)
 
     def _launch(self, launch: Dict[str, Any], parameters: int, size: int) -> Tuple[Any, ...]:
-        """Returns the arguments of cuLaunchKernelEx, whose parameters are one packed buffer."""
+        """Returns the arguments of cuLaunchKernelEx for a launch; its parameters are size bytes in one packed buffer."""
         three = ctypes.c_uint * 3
         grid, block, shared = three(*launch["grid"]), three(*launch["block"]), launch["shared"]
         config = LaunchConfig(grid, block, shared, self.stream or None)
@@ -208,7 +215,7 @@ class Instance:
         return byref(config), c_void_p(function), None, byref(extra)
 
     def run(self, pointers: Tuple[int, ...], keep: Any) -> bool:
-        """Launches if what queue relies on is so, and reports whether it is."""
+        """Queues the launches if begin allows it, and reports whether it did."""
         with self.lock:
             if self.begin(*self.begin_arguments) or self.state[0] != self.expected:
                 return False
@@ -216,8 +223,10 @@ class Instance:
             return True
 
     def queue(self, pointers: Tuple[int, ...], keep: Any) -> None:
-        """Launches. An instance whose launches did not all succeed, or were interrupted by Ctrl-C, is closed: what its
-        memory holds is not known."""
+        """Queues the launches.
+
+        If one fails, or Ctrl-C interrupts, the instance is closed, because the contents of its memory are unknown.
+        """
         driver = self._device.driver
         try:
             if pointers != self.pointers:
@@ -236,14 +245,14 @@ class Instance:
             raise
 
     def read_counts(self) -> bytes:
-        """Waits for the run that was queued, and returns what its counts are made of."""
+        """Waits for the queued run, and returns the bytes of its counters; b"" if the plan has none."""
         place = self.plan.counts
         if place is None:
             return b""
         return self._device.read(self.buffers.address(place["buffer"]) + place["offset"], place["bytes"], self.stream)
 
     def close(self) -> None:
-        """Gives the buffers up, unless a graph may hold them. What is queued still runs."""
+        """Releases the buffers, unless a graph may use them or others share them. Queued work still runs."""
         with self.lock:
             if not self.closed:
                 self.closed = True

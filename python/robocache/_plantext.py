@@ -1,4 +1,4 @@
-"""The text of a plan, as plan files have it, of the arguments of a call."""
+"""The text of a plan file for a call's arguments."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ._errors import ArgumentError
 Duration = Union[float, str, datetime.timedelta]
 Streams = Union[Sequence[Union[str, Mapping[str, Any]]], Mapping[str, Union[None, str, Mapping[str, Any]]]]
 
-# Lengths of time, in seconds here and with their unit in a plan.
+# Options with a duration: seconds here, with a unit in a plan.
 _DURATIONS = frozenset(("snap", "max_gap", "tolerance", "window", "offset"))
-# What is the plan's and not that of each stream.
+# Options of the plan; others are defaults of the streams.
 _OF_THE_PLAN = frozenset(("snap", "unordered", "range"))
 
 
@@ -25,7 +25,7 @@ def plan_text(
     times: Any,
     options: Mapping[str, Any],
 ) -> Tuple[str, str]:
-    """Returns the text of a plan and the path of its file, which is empty unless plan names one."""
+    """Returns the text of a plan, and the path of its file or "". Arguments that contradict a plan are an ArgumentError."""
     if plan is not None:
         given = [name for name, value in (("hz", hz), ("streams", streams), ("times", times)) if value is not None]
         given += options
@@ -91,7 +91,7 @@ def _value(name: str, value: Any) -> Any:
 
 
 def duration(name: str, value: Duration) -> str:
-    """Returns a length of time as plans write it: seconds, a timedelta, or such a text, to whole nanoseconds."""
+    """Returns a duration as plans write it, in whole nanoseconds, from seconds or a timedelta. Text is returned unchanged."""
     if isinstance(value, str):
         return value
     if isinstance(value, datetime.timedelta):
@@ -112,7 +112,7 @@ def _number(name: str, value: Any) -> float:
 
 
 def _yaml(value: Any) -> str:
-    """Writes YAML in its flow style, which is JSON but for numbers that JSON lacks."""
+    """Returns a value as YAML in flow style: JSON, with .nan and .inf for numbers that JSON lacks."""
     if isinstance(value, Mapping):
         return "{" + ", ".join("{}: {}".format(_yaml(str(k)), _yaml(v)) for k, v in value.items()) + "}"
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Device memory of our own, which is used again."""
+"""A pool of device memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._errors import OutOfMemoryError
 if TYPE_CHECKING:
     from ._device import Device
 
-# What was released waits until there is so much of it, in bytes or in pieces; then as many bytes are kept for later.
+# Released memory waits until it exceeds this many bytes or blocks. Then up to KEPT_BYTES are kept for reuse.
 LIMBO_BYTES, LIMBO_COUNT = 256 << 20, 64
 KEPT_BYTES = 256 << 20
 
@@ -22,12 +22,11 @@ KEPT_BYTES = 256 << 20
 class Pool:
     """The memory of one device.
 
-    Who releases memory need not know which streams still use it: JAX for one lets go of an array while a kernel reads
-    it. So what is released waits in a limbo, and now and then a part of it is freed by cuMemFree, which synchronises
-    all streams of the device; all that was in the limbo by then can be used again.
+    A caller may release memory that a stream still uses: JAX, for example, releases an array while a kernel reads it. Released memory
+    therefore waits in a list, the limbo. From time to time one block is freed with cuMemFree, which synchronises all streams of the device;
+    after that the other blocks in the limbo can be reused.
 
-    reclaim has functions that are called where the device has too little memory; each gives some back, if it can, and
-    says whether it did.
+    reclaim has functions to call if the device has too little memory. Each returns memory if it can, and reports whether it did.
     """
 
     def __init__(self, on: "Device") -> None:
@@ -36,16 +35,19 @@ class Pool:
         self._lock = threading.RLock()
         self._sizes: Dict[int, int] = {}
         self._limbo: Deque[Tuple[int, int]] = collections.deque()
-        self._kept: Dict[int, List[int]] = {}  # addresses by size
+        self._kept: Dict[int, List[int]] = {}  # free addresses, by size in bytes
         self._kept_bytes = 0
         self._settling = False
 
     def alloc(self, size: int, what: str = "memory") -> int:
-        """Allocates memory, at a multiple of 256. Where there is too little, what can be given back is first."""
+        """Allocates size bytes, aligned to 256.
+
+        If the device has too little memory, reclaim is tried first; then it raises OutOfMemoryError.
+        """
         size = max((size + 511) // 512 * 512, 512)
         address = self._try(size)
         for give in self.reclaim if address == 0 else ():
-            # Not under the lock: whoever gives back takes locks of his own.
+            # Not under the lock, because reclaim functions take their own locks.
             if address == 0 and give():
                 address = self._try(size)
         if address == 0:
@@ -56,7 +58,7 @@ class Pool:
         return address
 
     def _try(self, size: int) -> int:
-        """Returns memory, or 0 where the device has too little even without what is not used."""
+        """Returns an address, or 0 if the device has too little memory even after unused memory is freed."""
         with self._lock:
             if len(self._limbo) > LIMBO_COUNT or self._limbo_bytes() > LIMBO_BYTES:
                 self._settle(KEPT_BYTES)
@@ -78,23 +80,22 @@ class Pool:
             return address
 
     def release(self, address: int) -> None:
-        """Gives memory of alloc up. What is queued on the device by then may still use it.
+        """Releases memory from alloc. Work that is already queued on the device may still use it.
 
-        It waits for nothing and calls nothing of the driver, so it may come from a destructor, and from any thread.
+        It neither waits nor calls the driver, so a destructor may call it, from any thread.
         """
         self._limbo.append((address, self._sizes.pop(address)))
 
     def flush(self) -> bool:
-        """Gives the driver all memory back that is not used, and reports whether there was any. The driver waits for
-        the device first."""
+        """Returns all unused memory to the driver, and reports whether there was any. The driver waits for the device first."""
         if os.getpid() != self._on.driver.pid:
-            return False  # after a fork it is the other process's
+            return False  # after a fork the memory belongs to the parent
         with self._lock:
             return self._settle(0)
 
     def _settle(self, keep: int) -> bool:
-        """Empties the limbo; of that and of what is kept, up to so many bytes are kept."""
-        if self._settling:  # by this thread, which a destructor interrupted
+        """Empties the limbo, keeps up to keep bytes for reuse, and frees the rest. Reports whether it freed any."""
+        if self._settling:  # this thread is inside it already, and a destructor interrupted it
             return False
         self._settling = True
         try:
@@ -130,7 +131,7 @@ class Pool:
             on.driver.check(on.driver.free(address), "cuMemFree")
 
     def allocated(self) -> int:
-        """The bytes that the driver gave, used or not."""
+        """The bytes from the driver, used or not."""
         return sum(list(self._sizes.values())) + self._limbo_bytes() + self._kept_bytes
 
     def _limbo_bytes(self) -> int:

@@ -1,8 +1,7 @@
-"""The short way of a call that was made before, on torch tensors of a GPU.
+"""The fast path for a repeated call, with torch tensors on a GPU.
 
-What a call depends on besides addresses is looked up once, by the tensors' shapes, strides and dtypes and by the
-options as they were given: nothing is parsed again, and no views are made. Every call that is not plain takes the long
-way, which is the one that says what is wrong.
+A call's settings are looked up once, by the shapes, strides and dtypes of its tensors and by its options. A later equal call parses
+nothing and makes no views. Every other call takes the slow path, which also reports errors.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ _raw_stream: Any = getattr(torch._C, "_cuda_getCurrentRawStream", None) or (
     lambda d: torch.cuda.current_stream(d).cuda_stream
 )
 
-_MOST = 2048  # calls to remember
+_MOST = 2048  # the size of the cache
 _known: Dict[Hashable, "Entry"] = {}
 
 
 def no_memory(e: Exception) -> UnsupportedError:
-    """Returns the error of a tensor that stands for others: in vmap, in grad."""
+    """Returns the error for a tensor without memory: inside torch.func's vmap or grad."""
     text = (
         "got a tensor that stands for others and has no memory of its own, want one outside of torch.func's vmap and "
         "grad: batches are the first dimension, [B,S,D], and backward() has gradients ({})".format(e)
@@ -48,17 +47,17 @@ def no_memory(e: Exception) -> UnsupportedError:
 
 
 class Entry:
-    """A call that was made before. As a key of plans it equals nothing else."""
+    """A repeated call. As a key of plans it equals only itself."""
 
     __slots__ = ("replayer", "ordinal", "instances", "outputs", "op", "options", "tensors", "offsets", "result")
 
     def __init__(self, prepared: "Prepared", replayer: Any, ordinal: int, names: Sequence[str]) -> None:
         call = prepared.call
         self.replayer, self.ordinal = replayer, ordinal
-        self.instances: Dict[int, Any] = {}  # of the streams it ran on
-        # Of no memory to speak of, to make outputs like them: torch takes half the time of empty for that.
+        self.instances: Dict[int, Any] = {}  # by stream
+        # Templates for empty_like, with one element in memory. empty_like takes half the time of empty.
         self.outputs = [v.array.new_empty(()).expand(v.shape) for v in call.outputs.values()]
-        # The arrays in the order in which they are given; the request has them in the same.
+        # The tensors in the order of run's arrays, which is the request's order too.
         described = call.described()
         self.op, self.options = call.op, call.options
         self.tensors = {name: described[name] for name in list(call.outputs) + list(names)}
@@ -66,11 +65,11 @@ class Entry:
         self.result = prepared.result_type()
 
     def request(self) -> Dict[str, Any]:
-        """Returns the request of a plan."""
+        """Returns the request for a plan."""
         return dict(self.options, op=self.op, tensors=self.tensors)
 
     def run(self, arrays: Sequence[Any], check: bool) -> Any:
-        """Queues the call for these arrays, on the current stream, and returns what its caller gets."""
+        """Queues the call for these arrays on the current stream, and returns the caller's result."""
         outs = list(map(_empty_like, self.outputs))
         stream = _raw_stream(self.ordinal)
         try:
@@ -91,17 +90,17 @@ class Entry:
 def resample(
     arrays: Sequence[Any], targets: Any, rule: Tuple[Any, ...], rest: Tuple[Any, ...]
 ) -> Tuple[Optional[Hashable], Sequence[Any]]:
-    """Returns a key for the arguments of a plain call, or None, and its arrays; `find` knows the entries of keys."""
+    """Returns a key for a call of resample, and its arrays; None and () if the fast path does not apply. `find` returns a key's entry."""
     if _is_compiling() or _forward_ad._current_level >= 0 or _is_tracing():
         return None, ()
-    # A fill is told from its negative; a table of channels need not be hashable.
+    # The bits of fill, because 0.0 == -0.0. A table, because a list of channels is not hashable.
     if rule[6] is not None or rule[4] is not None:
         try:
             rule = rule[:4] + (_table(rule[4]), rule[5], _bits(rule[6])) + rule[7:]
         except (TypeError, ValueError, struct.error):
-            return None, ()  # something that the long way refuses by name
+            return None, ()  # the slow path reports the error
     if type(targets) is Uniform:
-        return _key(arrays, (rule, rest, targets, type(targets[0])))  # whose type is the unit
+        return _key(arrays, (rule, rest, targets, type(targets[0])))  # the type of start decides the unit
     if type(targets) is Anchored:
         return _key((*arrays, *targets), (rule, rest, Anchored))
     return _key((*arrays, targets), (rule, rest, None))
@@ -110,7 +109,7 @@ def resample(
 def fuse(
     streams: Sequence[Stream], lead: Tuple[Any, ...], targets: Any, rest: Tuple[Any, ...]
 ) -> Tuple[Optional[Hashable], Sequence[Any]]:
-    """Does for fuse what resample does."""
+    """Returns a key for a call of fuse, and its arrays, like resample."""
     if _is_compiling() or _forward_ad._current_level >= 0 or _is_tracing():
         return None, ()
     arrays: List[Any] = []
@@ -125,7 +124,7 @@ def fuse(
                 numbers = (_bits_of_all(s[14]), _bits_of_all(s[15]), _bits_of_all(least), _bits_of_all(most))
                 scalars.append((s[2:6], _table(s[6]), s[7], _bits(s[8]), s[9:14], numbers, s[20]))
             except (TypeError, ValueError, struct.error):
-                return None, ()  # something that the long way refuses by name
+                return None, ()  # the slow path reports the error
     arrays += lead
     if type(targets) is Uniform:
         return _key(arrays, (tuple(scalars), rest, targets, type(targets[0])))
@@ -138,17 +137,17 @@ def fuse(
 
 def _table(channels: Any) -> Hashable:
     if channels is not None and type(channels) not in (list, tuple):
-        raise TypeError  # what can be passed once is the long way's
+        raise TypeError  # an iterator can be read once, so the slow path reads it
     return None if channels is None else tuple(channels)
 
 
 def _bits(x: Any) -> Hashable:
-    """Returns something that is equal for equal numbers of the same signs."""
+    """Returns the bits of a number, which differ for 0.0 and -0.0; None for None."""
     return None if x is None else struct.pack("d", x)
 
 
 def _bits_of_all(x: Any) -> Hashable:
-    """Returns that of a number, or of several."""
+    """Returns the bits of a number or of several."""
     if x is not None and not isinstance(x, (int, float)):
         if getattr(x, "requires_grad", False):
             raise TypeError
@@ -170,15 +169,15 @@ def _key(arrays: Sequence[Any], options: Tuple[Any, ...]) -> Tuple[Optional[Hash
                 return None, ()
             else:
                 given.append(x)
-                # The device is -1 of a tensor on the host, which has no entry.
+                # A host tensor's device is -1, and no entry has it.
                 described += (x.dtype, x.shape, x.is_contiguous() or x.stride(), x.get_device())
     except RuntimeError:
-        return None, ()  # a sparse tensor has no strides
+        return None, ()  # for example a sparse tensor, which has no strides
     return (options, tuple(described)), given
 
 
 def find(key: Hashable) -> Optional[Entry]:
-    """Returns the entry of a key, if there is one. A key that cannot be hashed has none."""
+    """Returns the entry for a key, or None. A key that cannot be hashed has no entry."""
     try:
         return _known.get(key)
     except TypeError:
@@ -186,7 +185,7 @@ def find(key: Hashable) -> Optional[Entry]:
 
 
 def remember(key: Hashable, prepared: "Prepared", ordinal: int, arrays: Sequence[Any]) -> Optional[Entry]:
-    """Makes the entry of a call that is prepared, or returns None if it must always go the long way."""
+    """Adds an entry for a prepared call and returns it, or None if the call must always take the slow path."""
     from . import _replay
 
     options: Any
@@ -196,7 +195,7 @@ def remember(key: Hashable, prepared: "Prepared", ordinal: int, arrays: Sequence
     views = prepared.call.inputs
     names = [n for n in _names(prepared.call.op, options[2], len(prepared.rules)) if n in views]
     if any(views[n].array is not x or views[n].device != ordinal for n, x in zip(names, arrays)):
-        return None  # an array was copied, since it cannot be read as it is
+        return None  # an array was copied, because its layout cannot be read
     try:
         hash(key)
     except TypeError:
@@ -212,7 +211,7 @@ _OWN = ("Src", "SrcTimes", "SrcLengths", "SrcOffsets", "SrcStarts")
 
 
 def _names(op: str, clock: Any, streams: int) -> List[str]:
-    """Returns the requests' names of the arrays, in the order in which resample and fuse here take them."""
+    """Returns the arrays' names in a request, in the order that resample and fuse here use."""
     targets = ["Targets"] if clock is None else ["Targets.Anchors", "Targets.Deltas"] if clock is Anchored else []
     if op == "resample":
         own = list(_OWN)

@@ -1,4 +1,4 @@
-"""What was used of late, for the price of a dict."""
+"""A cache of recently used values, as fast as a dict."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ Value = TypeVar("Value")
 
 
 class Recent(Generic[Value]):
-    """A bounded map. It has two generations: what is put or found goes to the young one, and when that is full the old
-    one is given up and the young takes its place. So what is used often stays, and a look-up in `young` needs to note
-    nothing.
+    """A bounded map with two generations.
 
-    count and weight: how many values, and how heavy ones together, there may be in both. drop is called with each that
-    is given up. The caller holds a lock around all but look-ups in `young`.
+    New and found values go to the young generation. When it is full, the old generation is dropped and the young one takes its place, so
+    values in frequent use stay, and a lookup in `young` records nothing.
+
+    count and weight limit both generations together: the number of values, and the sum of their weights. drop is called with each dropped
+    value. The caller holds a lock, except for lookups in `young`.
     """
 
     def __init__(self, count: int, weight: int, drop: Callable[[Value], object]) -> None:
@@ -24,7 +25,7 @@ class Recent(Generic[Value]):
         self._young_weight = 0
 
     def find(self, key: Hashable) -> Optional[Value]:
-        """Returns a value, which is young then."""
+        """Returns the value for a key and moves it to the young generation, or returns None."""
         found = self.young.get(key)
         if found is None:
             found = self._old.pop(key, None)
@@ -33,7 +34,7 @@ class Recent(Generic[Value]):
         return found
 
     def put(self, key: Hashable, value: Value, weight: int = 0) -> None:
-        """Adds a value whose key is new."""
+        """Adds a value under a new key."""
         self._weights[key] = weight
         self._admit(key, value)
 
@@ -46,7 +47,7 @@ class Recent(Generic[Value]):
         self._young_weight += weight
 
     def discard(self, key: Hashable) -> None:
-        """Takes a value out without a call of drop."""
+        """Removes a value without a call of drop."""
         if key in self.young:
             self._young_weight -= self._weights.pop(key)
             del self.young[key]
@@ -54,7 +55,7 @@ class Recent(Generic[Value]):
             del self._weights[key], self._old[key]
 
     def clear(self) -> bool:
-        """Gives everything up, and reports whether there was anything."""
+        """Drops all values, and reports whether there were any."""
         both: List[Dict[Hashable, Value]] = [self._old, self.young]
         self._old, self.young, self._young_weight = {}, {}, 0
         for values in both:

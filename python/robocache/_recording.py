@@ -1,4 +1,4 @@
-"""Recordings: any file or folder that the robocache binary reads, as arrays with their clocks."""
+"""Recordings: files and folders that the robocache binary reads, as arrays with their clocks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DROPPED = "recordings that were dropped"
 
 
 class _Handle:
-    """An open recording in the helper process. Where that has ended, the next request opens the recording anew in another."""
+    """A recording that is open in the helper process. If the process has ended, the next request opens the recording in a new one."""
 
     def __init__(self, options: Dict[str, Any]) -> None:
         self._options = options
@@ -31,7 +31,7 @@ class _Handle:
         self._end: Optional[weakref.finalize] = None
         self.closed = False
         self.opened: Dict[str, Any] = {}
-        self._columns: List[Any] = []  # lists of columns, which episodes name by their places
+        self._columns: List[Any] = []  # the lists of columns so far; a later episode refers to one by its index
         child = _child.shared()
         with child.lock:
             self._open(child)
@@ -42,13 +42,13 @@ class _Handle:
         self._columns = []
         if self._end is not None:
             self._end.detach()
-        # A finalizer may run in the middle of a request, so that it only notes what is to be closed with the next one.
+        # A finalizer may run during a request. It therefore adds the handle to a list, which the next request closes.
         dropped = child.memo.setdefault(_DROPPED, [])
         self._end = weakref.finalize(self, dropped.append, self.opened["handle"])
         self._end.atexit = False
 
     def request(self, do: str, blob: Any = None, **fields: Any) -> Tuple[Dict[str, Any], Any]:
-        """Returns a reply and the memory that came with it."""
+        """Returns a reply, and the memory for its arrays or None."""
         if self.closed:
             raise RecordingError("{} was closed".format(self._options["path"]), path=self._options["path"])
         child = _child.shared()
@@ -77,30 +77,35 @@ class _Handle:
             child.request("close", handles=handles)
 
     def close(self) -> None:
-        """Closes the recording."""
+        """Closes the recording. A second call does nothing."""
         self.closed = True
         child = self._child
         if self._end is not None and self._end.alive and child is not None and not child.closed:
             self._end()
             try:
-                child.check_fork()  # before its lock, which a thread of the other side may hold
+                child.check_fork()  # before its lock, because a thread of the parent process may hold it
                 with child.lock:
-                    if not child.busy:  # with a request on this thread, that a destructor interrupts
+                    if not child.busy:  # a destructor may interrupt a request on this thread
                         self._drop(child)
             except (ServerError, ForkError):
-                pass  # the files went with the process, or are its parent's
+                pass  # the process with the files has ended, or belongs to the parent
 
 
 class Episode(Named):
-    """An episode of a recording, read. Its arrays are its own and stay when the recording is closed.
+    """One episode of a recording. Its arrays belong to it, and stay after the recording is closed.
 
-    streams: a dict of names to `RecordedStream`; media: of names to `Media`, the cameras; clouds: of names to `Clouds`,
-    series of point clouds; the episode itself is a mapping of all: ``episode["imu"]``, ``for name, stream in episode.items()``. A stream can be pickled, as a copy.
-    number: the dataset's own, such as LeRobot's episode_index, name: as the dataset has it. task: what was to be done, in words; success: True, False, or
-    None where the file does not say. frames: rows or steps, 0 for logs. steps: True where the times count steps, a second
-    each, since nobody says how many a second there are. attributes: what else the file says. left_out: what it holds and
-    the streams do not, and why; damage: what was lost where it is broken; dropouts: losses that the recorder noted; remarks:
-    what the reader decided that one may want otherwise. notes: all of these as a list of `Note`, with the codes that programs compare.
+    An episode is a mapping from names to streams, cameras and clouds: ``episode["imu"]``, ``for name, stream in episode.items()``.
+    An episode cannot be pickled; its streams can, as copies.
+
+    Attributes:
+        streams: dict of `RecordedStream`. media: dict of `Media`, the cameras. clouds: dict of `Clouds`, series of point clouds.
+        number: the dataset's own number, such as LeRobot's episode_index. name: the dataset's name for it.
+        task: the task as text, or "". success: True, False, or None if the file has no such field. source: its path or URL, or "".
+        frames: rows or steps; 0 for logs. steps: True if times count steps, one per second, because the rate is unknown.
+        attributes: other facts in the file, as text.
+        left_out: `LeftOut` data in the file without a stream, each with a reason. damage: `Damage`, lost parts of a damaged file.
+        dropouts: `Dropout`, losses that the recorder logged. remarks: choices of the reader that you may want to change, as text.
+        notes: all these facts as a list of `Note`, with codes for programs.
     """
 
     def __init__(self, reply: Mapping[str, Any], data: Any, maker: Maker, handle: _Handle, place: int) -> None:
@@ -137,7 +142,7 @@ class Episode(Named):
         return self._handle.request(do, blob, episode=self._place, **fields)
 
     def __getitem__(self, name: str) -> Any:
-        """Returns the stream, camera or series of clouds of a name."""
+        """Returns the stream, camera or series of clouds with a name. An unknown name is a KeyError with similar names."""
         named = self._named()
         if name in named:
             return named[name]
@@ -152,14 +157,14 @@ class Episode(Named):
     def align(
         self, hz: Optional[float] = None, streams: Optional[Streams] = None, *, times: Any = None, plan: Plan = None, **options: Any
     ) -> Aligned:
-        """Puts the streams on one clock; see `Recording.align`."""
+        """Resamples the streams onto one clock, each with its own arrays; see `Recording.align`."""
         reply, data = self._aligned(False, hz, streams, times, plan, options)
         return Aligned(reply, data, self._maker)
 
     def fuse(
         self, hz: Optional[float] = None, streams: Optional[Streams] = None, *, times: Any = None, plan: Plan = None, **options: Any
     ) -> Fused:
-        """Puts the streams on one clock, side by side; see `Recording.fuse`."""
+        """Resamples the streams onto one clock, side by side in one array; see `Recording.fuse`."""
         reply, data = self._aligned(True, hz, streams, times, plan, options)
         return Fused(reply, data, self._maker)
 
@@ -175,12 +180,12 @@ class Episode(Named):
 
 
 def _line(note: Mapping[str, Any]) -> str:
-    """Returns the sentence of a note with its subject."""
+    """Returns a note's sentence with its subject."""
     return str(note["text"] if note["subject"] in note["text"] else "{subject}: {text}".format(**note))
 
 
 def _free(names: Mapping[str, Any], name: str) -> str:
-    """Returns a name that is not taken: files may have two streams of one."""
+    """Returns name, or name with a number if it is taken: a file may have two streams with one name."""
     n, free = 1, name
     while free in names:
         n += 1
@@ -197,9 +202,9 @@ def _align(
 
 
 class Episodes(Sequence[Episode]):
-    """The episodes of a recording by their places, each read when it is asked for, and not kept.
+    """The episodes of a recording, a sequence by place from 0. An episode is read at each access, and not cached.
 
-    An episode that cannot be read is a `RecordingError`; an iterator goes on with the next one after it.
+    An episode that cannot be read raises `RecordingError`. The iterator can continue with the next episode after the error.
     """
 
     def __init__(self, recording: "Recording") -> None:
@@ -242,21 +247,24 @@ class _EpisodeIterator(Iterator[Episode]):
 
 
 class Recording:
-    """A recording, or a dataset of several, of any format that ``robocache inspect`` reads; it is recognised by its content.
+    """A recording, or a dataset with several episodes, in any format that ``robocache inspect`` reads. The content determines the format.
 
     Args:
-        path: a file or folder: ULog, LeRobot, RLDS, HDF5 (robomimic, ALOHA, Isaac Lab), CALVIN, TUM, CSV, .npz, .safetensors, or
-            a folder of such files, one episode each; of robots' logs MCAP, ROS 1 bags and rosbag2.
-        clock: where the times come from, of formats that have several clocks: one of `info.clocks`.
-        rate: steps a second, Hz, of a recording that has no times and does not say.
-        stretch: of a log whose clock was set back while it was recorded, the stretch from 1; -1 mixes all.
-        task_from: the topic of text, or column of texts, with the task: that of a row is the text that was last said.
-        definitions: folders or files of message definitions (.msg, .idl), of logs that lack those of their own types.
-        strict: refuse a file that is broken anywhere; else what is whole is read and `Episode.damage` counts what was lost.
-        framework: what the arrays are: "numpy" or "torch". NumPy has no bfloat16, which is uint16 there.
+        path: a file or folder: ULog, LeRobot, RLDS, HDF5 (robomimic, ALOHA, Isaac Lab), CALVIN, TUM, CSV, .npz, .safetensors, or a
+            folder of such files, one episode each; robot logs as MCAP, ROS 1 bags or rosbag2.
+        clock: the source of the times, one of `info.clocks`, for formats with several clocks. Default: the format's.
+        rate: steps per second, Hz, for a format without times. It replaces the rate in the file, if any.
+        strict: refuse a file with any damage. Else intact parts are read, and `Episode.damage` counts lost parts.
+        framework: "numpy" or "torch", for arrays. NumPy has no bfloat16: its arrays are uint16 with the same bits.
+        definitions: folders or files with message definitions (.msg, .idl), for logs without definitions of their types.
+        stretch: for a log with a clock that was set back while recording: the part to read, from 1; -1 reads all, mixed.
+        task_from: a topic with text, or a text column, with the task. A row's task is the last text at or before its time.
+
+    Attributes:
+        info: the dataset's description, with format, rate_hz, clocks, features and tasks. problems: differences from it.
 
     Raises:
-        RecordingError: the path cannot be read or is of no known format; offset, line and array say where in the file, if known.
+        RecordingError: the path cannot be read, or its format is unknown. Its offset, line and array name the place, if known.
         ArgumentError: an option that the recording does not have.
 
     Example:
@@ -268,9 +276,9 @@ class Recording:
         >>> out["vehicle_attitude"].values.shape == (len(out.times), 9)
         True
 
-    Arrays lie in memory that the helper process filled, mapped privately: they may be written, and take no copy. It goes with
-    the last array of an episode; a recording that is one episode keeps it until it is closed. Use it as a context manager, or
-    close it, to release the files at once. It may be pickled: another process opens it anew.
+    Ownership: arrays are private memory that the helper process filled; you may write to them. The memory of an episode is freed with
+    its last array; a recording with one episode keeps it until closed. Close the recording, or use ``with``, to release its files.
+    A Recording can be pickled: another process opens it again. Methods may be called from any thread.
     """
 
     def __init__(
@@ -314,12 +322,12 @@ class Recording:
 
     @property
     def format(self) -> str:
-        """The format's name: "ulog"."""
+        """The name of the format, for example "ulog"."""
         return self.info.format
 
     @property
     def episodes(self) -> Episodes:
-        """The episodes, read as they are asked for."""
+        """The episodes as a sequence; each is read at access."""
         return Episodes(self)
 
     def __len__(self) -> int:
@@ -339,8 +347,11 @@ class Recording:
     def __getitem__(self, index: str) -> Any: ...
 
     def __getitem__(self, index: Union[int, slice, str]) -> Any:
-        """Returns an episode by its number in the dataset, as `Episode.number` and a Loader's episode_index have it, or episodes by a
-        slice of places, as `episodes` does; of a recording that is one episode, a stream, camera or series of clouds by its name."""
+        """Returns an episode by number, episodes by slice, or a stream by name.
+
+        A number is the dataset's own, as in `Episode.number` and a Loader's episode_index; a negative number counts from the end. A slice
+        selects by place, as in `episodes`. A name is for a recording with one episode: a stream, camera or series of clouds.
+        """
         if isinstance(index, str):
             return self._one(None)[index]
         if isinstance(index, slice):
@@ -366,7 +377,7 @@ class Recording:
         return 0 if episode is None else self._at(episode)
 
     def _at(self, episode: int) -> int:
-        """Returns the place of an episode, by its number, or if it is negative by its place from the end."""
+        """Returns an episode's place from its number; a negative number counts places from the end. An unknown number is an IndexError."""
         number = operator.index(episode)
         if -len(self) <= number < 0:
             return number + len(self)
@@ -377,17 +388,17 @@ class Recording:
 
     @property
     def streams(self) -> Dict[str, RecordedStream]:
-        """The streams of a recording that is one episode."""
+        """The streams, for a recording with one episode; else ArgumentError."""
         return self._one(None).streams
 
     @property
     def media(self) -> Dict[str, Media]:
-        """The cameras of a recording that is one episode."""
+        """The cameras, for a recording with one episode; else ArgumentError."""
         return self._one(None).media
 
     @property
     def clouds(self) -> Dict[str, Clouds]:
-        """The series of point clouds of a recording that is one episode."""
+        """The series of point clouds, for a recording with one episode; else ArgumentError."""
         return self._one(None).clouds
 
     def align(
@@ -400,22 +411,21 @@ class Recording:
         plan: Plan = None,
         **options: Any,
     ) -> Aligned:
-        """Puts the streams of an episode on one clock, each with arrays of its own, as ``robocache resample`` does.
+        """Resamples an episode's streams onto one clock, each with its own arrays, like ``robocache resample``.
 
         Args:
-            hz: the rate of the clock.
-            streams: those to take, in order: a list of names, or a dict of names to a kind ("linear", "previous", "slerp", ...)
-                or to a dict of the options below and "from", "columns", "kind", "offset"; all that can be aligned unless given.
-            episode: which one, of a dataset of several.
-            times: [T], the clock's times, of the dtype that the streams' have, instead of hz.
+            hz: the rate of the clock, Hz. Give one of hz, times and plan.
+            streams: names in order, or a dict from names to a kind ("linear", "previous", "slerp", ...), or to a dict with the options
+                below and "from", "columns", "kind", "offset". Default: all streams that can be aligned.
+            episode: the number of the episode; required if there are several.
+            times: [T], the clock's times, with the dtype of the streams' times.
             plan: a plan file, or its text, instead of all other arguments.
-            options: range ("common", "intersection", "union", or (from, to) in seconds from the beginning), snap, unordered
-                ("drop", "sort", "error"); and for all streams kind, edge, fill, max_gap, tolerance, window, fill_gaps,
-                quat, period, dtype. Lengths of time are seconds, a timedelta, or a text such as "100ms". What each means and its
-                default is said in docs/plans.md.
+            options: range ("common", "intersection", "union", or (from, to) in seconds from the beginning), snap, unordered ("drop",
+                "sort", "error"); and for all streams kind, edge, fill, max_gap, tolerance, window, fill_gaps, quat, period, dtype.
+                Durations are seconds, a timedelta, or text such as "100ms". docs/plans.md has their meanings and defaults.
 
         Raises:
-            PlanError: the clock or the streams cannot be so; RecordingError: a stream cannot be aligned, or not be read.
+            PlanError: the clock or a stream's options are not possible. RecordingError: a stream cannot be aligned or read.
         """
         request, number = self._handle.request, self._number(episode)
         reply, data = _align(lambda do, blob, **f: request(do, blob, episode=number, **f), False, hz, streams, times, plan, options)
@@ -431,25 +441,27 @@ class Recording:
         plan: Plan = None,
         **options: Any,
     ) -> Fused:
-        """Puts up to 16 streams of an episode on one clock, side by side in one array, as ``robocache fuse`` does.
+        """Resamples up to 16 streams of an episode onto one clock, side by side in one array, like ``robocache fuse``.
 
-        Arguments and errors are those of `align`. What is written where there is no value is 0 unless fill says otherwise.
+        Arguments and errors are those of `align`. A missing value is 0, or fill, and not valid.
         """
         request, number = self._handle.request, self._number(episode)
         reply, data = _align(lambda do, blob, **f: request(do, blob, episode=number, **f), True, hz, streams, times, plan, options)
         return Fused(reply, data, self._maker)
 
     def inspect(self, episode: Optional[int] = None, columns: bool = False) -> Tuple[Dict[str, Any], str]:
-        """Reads all episodes, or one, and returns what ``robocache inspect`` says of them: its JSON, and its text.
+        """Reads all episodes, or one, and returns the report of ``robocache inspect``: its JSON as a dict, and its text.
 
-        columns: the text names every column.
+        Args:
+            episode: the number of one episode. Default: all.
+            columns: name every column in the text.
         """
         number = -1 if episode is None else self._number(episode)
         reply, _ = self._handle.request("inspect", episode=number, columns=columns)
         return reply["report"], reply["text"]
 
     def close(self) -> None:
-        """Releases the files. Episodes that were read stay; closing twice is fine."""
+        """Releases the files. Episodes that were read stay valid. A second call does nothing."""
         self._only = None
         self._handle.close()
 
@@ -460,14 +472,14 @@ class Recording:
         self.close()
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        # Another process, such as a data loader's worker, opens it anew.
+        # Another process, such as a data loader's worker, opens the path again.
         return _open, (self.path, *self._how)
 
     def __repr__(self) -> str:
         return "<Recording {}: {}, {} episode{}>".format(self.path, self.format, len(self), "" if len(self) == 1 else "s")
 
     def __str__(self) -> str:
-        """The table of ``robocache inspect``; of a dataset of several episodes, that of the first."""
+        """The table of ``robocache inspect``; for a dataset, the table of its first episode."""
         try:
             return self.inspect(min(self._places) if len(self) > 1 else None)[1].rstrip("\n")
         except Error as e:

@@ -1,10 +1,9 @@
-"""Replays exported plans on a GPU: patches addresses into parameters and launches.
+"""Replays exported plans on a GPU: patches addresses into parameters, and launches.
 
-A *plan* says what an operation does for given shapes, options and device; the helper process makes it, once. An
-*instance* of a plan is the memory that its kernels need beside the arguments, and its parameters in a buffer of their
-own. There is one for each plan and stream, so that work on two streams shares nothing, and one for each plan, stream
-and capture: a graph may be replayed on any stream, at any time, so what it was captured with belongs to it alone, and
-is kept for the life of the process.
+A *plan* is the list of kernel launches for an operation with given shapes, options and device; the helper process makes it once.
+An *instance* of a plan has its own device buffers and launch parameters. Each plan and stream has one instance, so that work on two
+streams shares nothing. Each plan, stream and CUDA graph capture has one more: a graph may be replayed at any time on any stream, so
+its instance belongs to the graph and stays for the life of the process.
 """
 
 from __future__ import annotations
@@ -25,21 +24,21 @@ from ._errors import DataError, Error, ServerError, UnsupportedError
 from ._plan import Buffers, Instance, Plan, Request
 from ._recent import Recent
 
-# The kinds of kernel image, from the best; a driver that refuses one may take the next.
+# The kinds of kernel image, best first. If the driver refuses one, the next is tried.
 KINDS = ("cubin", "sm_90.ptx", "sm_80.ptx")
-# What is kept of plans and instances, and of their memory on the device. What a graph was captured with is not counted.
+# Limits of the cache: plans, instances, and bytes of their device memory, without instances of captured graphs.
 PLANS, PLAN_BYTES = 512, 1 << 30
 
 
 class Replayer:
-    """The plans of one device. Its methods may be called from any thread."""
+    """The plans of one device. Methods may be called from any thread."""
 
     def __init__(self, on: Device) -> None:
         self.device = on
         self.cells = Cells(on)
-        self.refused: List[str] = []  # the images that the driver did not take, and why
+        self.refused: List[str] = []  # images that the driver refused, with reasons
         self.flags = self.cells.flags
-        self._lock = threading.RLock()  # around all but the hot path; taken before an instance's
+        self._lock = threading.RLock()  # for everything except the hot path; acquired before an instance's lock
         self._plans: Recent[Plan] = Recent(PLANS, 0, lambda plan: None)
         self._instances: Recent[Instance] = Recent(PLANS, PLAN_BYTES, Instance.close)
         self._captured: Dict[Hashable, Instance] = {}
@@ -47,7 +46,7 @@ class Replayer:
         self._kernels = os.environ.get("ROBOCACHE_KERNELS", "")
         self._forced = self._kernels != ""
         self._reason = ""
-        self._faults: List[Tuple[Buffers, int, int]] = []  # and the cell and the fault
+        self._faults: List[Tuple[Buffers, int, int]] = []  # not raised yet: owner, cell address, fault
         on.pool.reclaim += [self.trim, _framework_caches]
 
     def run(
@@ -60,14 +59,17 @@ class Replayer:
         keep: Any = None,
         counts: bool = False,
     ) -> Optional[Dict[str, int]]:
-        """Runs an operation on a stream, and returns when it is queued.
+        """Queues an operation on a stream. Returns the counters of a voxelize if counts, else None.
 
-        key: everything that the plan depends on but the addresses. make_request: gives the operation's request, without
-        "align", when the plan is not known. pointers: the addresses, in the order of the request's tensors. check:
-        wait, and raise what the kernels found. keep: what must live until the instance's next run. counts: wait, and
-        return the counts of a voxelize.
+        Args:
+            key: equal for calls with equal plans: everything except addresses.
+            make_request: returns the operation's request, without "align"; called if no plan has the key.
+            pointers: device addresses, in the order of the request's tensors.
+            check: wait, and raise errors that the kernels found.
+            keep: objects that must live until the instance's next run.
+            counts: wait, and return the counters of a voxelize.
 
-        A `DataError` of an earlier call is raised here before anything is launched; never while the stream is being
+        An error in values from an earlier call is raised here as a `DataError`, before any launch, except while the stream is being
         captured.
         """
         if self.flags[0]:
@@ -94,15 +96,20 @@ class Replayer:
                 return self.waited(instance, state, counts) if wait else None
 
     def known(self, key: Hashable, stream: int) -> Optional[Instance]:
-        """Returns the instance that runs of a plan on a stream are on, if there is one, for its own method run. That is
-        for addresses that are multiples of 16, while flags[0] is 0, and says no once the instance is given up."""
+        """Returns the instance for a plan and stream, or None.
+
+        The caller may use its method run if all addresses are multiples of 16 and flags[0] is 0. run returns False after the instance is
+        closed.
+        """
         return self._instances.young.get((key, stream))
 
     def run_apart(
         self, instance: Instance, pointers: Tuple[int, ...], keep: Any, wait: bool, counts: bool
     ) -> Tuple[bool, bytes]:
-        """Runs an instance whose stream is being captured, or is the default one of a context that is not current. It
-        reports whether it did: one that was closed since it was looked up cannot."""
+        """Runs an instance that Instance.run refuses: the stream is being captured, or is the default stream of another context.
+
+        Returns whether it ran, and the bytes of the counters. A closed instance does not run.
+        """
         if instance.closed:
             with self._lock:
                 self._instances.discard(instance.place)
@@ -125,7 +132,7 @@ class Replayer:
                 return True, instance.read_counts() if counts else b""
 
     def waited(self, instance: Instance, state: bytes, counts: bool) -> Optional[Dict[str, int]]:
-        """Waits for a run, raises what it found, and returns its counts, of which state has the bytes."""
+        """Waits for a run, raises its errors, and returns its counters or None. state has the counters' bytes."""
         self.device.synchronize(instance.stream)
         if self.flags[0]:
             self._collect(instance.stream)
@@ -141,7 +148,7 @@ class Replayer:
     def _instance(
         self, key: Hashable, make_request: Callable[[], Request], pointers: Tuple[int, ...], stream: int
     ) -> Instance:
-        """Returns the instance for a plan and a stream, of the capture that the stream is in."""
+        """Returns the instance for a plan and stream, or for the capture that the stream is in. It makes plan and instance if necessary."""
         aligns = tuple([pointer & 15 for pointer in pointers])
         aligned = not any(aligns)
         place: Hashable = (key, stream) if aligned else (key, stream, aligns)
@@ -178,7 +185,7 @@ class Replayer:
             return found
 
     def _plan(self, request: Request) -> Plan:
-        """Asks for a plan, and for images until the driver takes them. The lock is held."""
+        """Requests a plan, and tries kinds of images until the driver accepts one. The caller holds the lock."""
         while True:
             child = _child.shared()
             with child.lock:
@@ -195,12 +202,12 @@ class Replayer:
                     return plan
 
     def load(self, plan: Plan, child: Any) -> None:
-        """Loads a plan's images, of a target that target gave."""
+        """Loads a plan's images; the plan is for the number that target returned."""
         with self._lock, child.lock:
             plan.modules += [self._module(child, image) for image in plan.images]
 
     def target(self, child: Any) -> int:
-        """Returns the number under which a helper process knows this device."""
+        """Returns the helper process's number for this device."""
         with self._lock, child.lock:
             return self._target(child)
 
@@ -223,7 +230,7 @@ class Replayer:
         return module
 
     def _take_next(self, file: str, why: str) -> bool:
-        """Turns to the kind of image after the one that was refused, and reports whether there is one."""
+        """Selects the next kind of image after a refused one, and reports whether there is a next kind."""
         self.refused.append("{}: {}".format(file, why))
         kind = next((i for i, k in enumerate(KINDS) if k in file), len(KINDS))
         if self._forced or kind + 1 >= len(KINDS):
@@ -232,15 +239,18 @@ class Replayer:
         return True
 
     def raise_late(self, stream: int) -> None:
-        """Raises what earlier calls found, unless the stream is being captured."""
+        """Raises an error from earlier calls, unless the stream is being captured."""
         self.device.check_fork()
         if not self.device.capture(stream):
             self._collect(stream)
             self._raise(None)
 
     def _collect(self, stream: Optional[int]) -> None:
-        """Reads and clears the cells. With a stream it waits for that one's work; kernels on others may find smaller
-        faults than those read, so they get a moment."""
+        """Reads and clears the fault cells.
+
+        With a stream, it waits for that stream only. Kernels on other streams may still lower a fault, so a found fault is read again
+        after 1 ms.
+        """
         with self._lock, self.device as d:
             if stream is not None:
                 d.synchronize(stream)
@@ -254,7 +264,7 @@ class Replayer:
                 self._faults.append((owner, cell, fault))
 
     def _raise(self, first: Optional[Instance]) -> None:
-        """Raises a fault that was collected, one of an instance if it has one; the next call raises the next."""
+        """Raises one collected fault, the first one from the instance if it has one. The next call raises the next fault."""
         with self._lock:
             if not self._faults:
                 return
@@ -265,13 +275,13 @@ class Replayer:
             error = self._explain(owner, cell, fault)
         except ServerError:
             with self._lock:
-                self._faults.insert(0, (owner, cell, fault))  # for the next process to explain
+                self._faults.insert(0, (owner, cell, fault))  # so that the next helper process can explain it
                 self.flags[0] = 1
             raise
         raise error
 
     def _explain(self, owner: Buffers, cell: int, fault: int) -> Error:
-        """Returns the error that a fault is, with the helper process's words."""
+        """Returns the error for a fault, with the helper process's text."""
         plan = owner.plan
         if plan.explain is not None:
             return plan.explain({len(plan.arguments) + owner.addresses.index(cell): fault})
@@ -290,29 +300,28 @@ class Replayer:
         return DataError("{}: a bad value, fault {:#x}, which nobody can explain".format(request.get("op"), fault))
 
     def synchronize(self) -> None:
-        """Waits for all work on the device, and raises what earlier calls found."""
+        """Waits for all work on the device, and raises an error from earlier calls."""
         self.device.synchronize()
         if self.flags[0]:
             self._collect(None)
             self._raise(None)
 
     def trim(self) -> bool:
-        """Gives up the instances that no graph holds, and reports whether there were any. The next calls make new
-        ones."""
+        """Closes the instances without a captured graph, and reports whether there were any. Later calls make new ones."""
         with self._lock:
             return self._instances.clear()
 
     def check_fork(self) -> None:
-        """Raises `ForkError` in a process that was forked from the one which started the driver."""
+        """Raises `ForkError` in a process that was forked after the driver was started."""
         self.device.check_fork()
 
     def forget(self) -> None:
-        """Makes every call fail, after a fork: the flag's memory, which is pinned, is not on this side."""
+        """Makes every call fail after a fork, because the forked process does not have the flag's pinned memory."""
         self._lock = threading.RLock()
         self.flags = memoryview(bytearray([1, 0, 0, 0])).cast("I")
 
     def info(self) -> Dict[str, Any]:
-        """What there is on the device, for robocache.info()."""
+        """The device's name, kernels, and numbers of plans and instances, for robocache.info()."""
         with self._lock:
             return {
                 "device": self.device.name,
@@ -326,7 +335,7 @@ class Replayer:
 
 
 def _framework_caches() -> bool:
-    """Has frameworks give the driver back what they keep for later."""
+    """Makes torch and CuPy return their cached memory to the driver; reports whether one of them is in use."""
     torch, cupy = sys.modules.get("torch"), sys.modules.get("cupy")
     if torch is not None and torch.cuda.is_initialized():
         torch.cuda.empty_cache()
@@ -340,7 +349,7 @@ _replayers: Dict[int, Replayer] = {}
 
 
 def replayer(ordinal: int) -> Replayer:
-    """Returns the process's replayer of a device. `UnsupportedError` says why the device cannot be used."""
+    """Returns the process's replayer for a device. If the device cannot be used, UnsupportedError has the reason."""
     found = _replayers.get(ordinal)
     if found is None:
         on = device(ordinal)
@@ -352,9 +361,9 @@ def replayer(ordinal: int) -> Replayer:
 
 
 def run(call: Call, ordinal: int, check: bool = False) -> Optional[Dict[str, int]]:
-    """Runs a call on a device, on the stream that its framework uses there; arrays that lie on the host are copied.
+    """Runs a call on a device, on the framework's current stream; arrays on the host are copied.
 
-    It returns the counts of a voxelize that wants them, for which it waits, and else None.
+    Returns the counters of a voxelize that wants them, after waiting, else None.
     """
     one = replayer(ordinal)
     views = {**call.outputs, **call.inputs}
@@ -384,14 +393,14 @@ def run(call: Call, ordinal: int, check: bool = False) -> Optional[Dict[str, int
 
 
 def info() -> Dict[str, Any]:
-    """Returns what there is on each device that was used, and how many there are, for robocache.info()."""
+    """Returns the driver's path and version, the number of devices, and facts about each used device, for robocache.info()."""
     drv = driver()
     used = {device_name(n): one.info() for n, one in sorted(_replayers.items())}
     return {"library": drv.path, "driver": version_text(drv.number), "devices": drv.devices, "used": used}
 
 
 def synchronize() -> None:
-    """Waits for all devices that were used, and raises what earlier calls found."""
+    """Waits for all used devices, and raises an error from earlier calls."""
     try:
         for one in list(_replayers.values()):
             one.synchronize()

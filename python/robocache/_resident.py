@@ -1,4 +1,4 @@
-"""Batches of recordings that lie on a GPU: each is a replay of what the Go loader does there, on torch's stream."""
+"""Batches from recordings on a GPU: each batch is a replay of the Go loader's plan, on torch's stream."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ._errors import DeviceError, Error, LoaderError, OutOfMemoryError
 
 
 class Resident:
-    """A loader's recordings on a device of torch's, and its place, which lies there too. One thread at a time uses it.
+    """A loader with its recordings and its position on a device. One thread at a time uses it.
 
-    The helper process is there until all is on the device. A captured `next` draws the next batch at each replay: so
-    where there was a capture, the place is read from the device.
+    The helper process ends when everything is on the device. A captured `next` draws the next batch at each replay, so after a capture the
+    position is read from the device.
     """
 
     def __init__(self, request: Dict[str, Any], device: Any, max_memory: str = "") -> None:
@@ -30,8 +30,8 @@ class Resident:
 
         self._torch = torch
         self._at = device
-        self._unsure = False  # whether the device may be further than _place
-        self._torn = False  # the device is a batch further than _place, which nobody got
+        self._unsure = False  # the device may be further than _place
+        self._torn = False  # the device is one batch further than _place, and the caller did not get it
         self._on = replayer(device.index)
         self._session = Session(self._on)
         child = Child(max_memory)
@@ -50,7 +50,7 @@ class Resident:
         self._place = (0, 0)
 
     def _upload(self, child: Child, request: Dict[str, Any]) -> Dict[str, Any]:
-        """Has the recordings put on the device, and returns what batches are."""
+        """Uploads the recordings, and returns the description of a batch."""
         first, _, fd = child.request("resident", target=self._on.target(child), **request)
         try:
             window = mmap.mmap(fd, first["window"])
@@ -81,7 +81,7 @@ class Resident:
     def _check_room(self, want: int) -> None:
         free, _ = self._on.device.memory_info()
         torch = self._torch
-        # What torch keeps for later can be had from it.
+        # torch can return its cached memory.
         free += torch.cuda.memory_reserved(self._at) - torch.cuda.memory_allocated(self._at)
         if want > free:
             mib = 1 << 20
@@ -92,7 +92,7 @@ class Resident:
             )
 
     def _describe(self) -> None:
-        """Lays out a batch: the plan's arguments in one piece of memory, and the arrays as views of it."""
+        """Plans a batch's memory: one allocation for all arguments of the plan, with arrays as views."""
         torch = self._torch
         self._offsets: List[int] = []
         size = 0
@@ -107,7 +107,7 @@ class Resident:
             self._arrays.append((a.name, a.dtype, a.shape, a.strides, start // _slots.SIZES[a.dtype]))
             used.add(a.dtype)
         self._dtypes = [(name, getattr(torch, _slots.TORCH[name])) for name in sorted(used)]
-        # What a batch calls an episode, to its number and its dataset; -1, of a row without a window, is the last.
+        # Tables from an episode's place to its dataset and its number. The last entry, -1, is for a row without a window.
         self._tables: List[Tuple[str, Any]] = []
         episodes = self.reply["episodes"]
         if "datasets" in self.reply:
@@ -119,7 +119,7 @@ class Resident:
         return self._torch.tensor(numbers + [-1], dtype=self._torch.int64, device=self._at)
 
     def next(self) -> Dict[str, Any]:
-        """Returns the next batch, whose work is queued on the current stream."""
+        """Returns the next batch; its work is queued on the current stream."""
         if self._torn:
             self.seek(self.place.state)
         torch = self._torch
@@ -127,7 +127,7 @@ class Resident:
         memory = torch.empty(self._bytes, dtype=torch.uint8, device=self._at)
         pointer = memory.data_ptr()
         capturing = torch.cuda.is_current_stream_capturing()
-        known, self._unsure = not self._unsure and not capturing, True  # Ctrl-C may come behind the launch
+        known, self._unsure = not self._unsure and not capturing, True  # Ctrl-C may come after the launch
         self._session.run(tuple([pointer + o for o in self._offsets]), stream.cuda_stream)
         if not capturing:
             epoch, taken = self._begin(*self._place)
@@ -144,7 +144,7 @@ class Resident:
         return batch
 
     def _begin(self, epoch: int, taken: int) -> Tuple[int, int]:
-        """Returns where the batch behind a place begins: the next epoch where this one has no more."""
+        """Returns the position where the batch after a position begins: in the next epoch if this one has no further batch."""
         left = self._windows - taken
         if left >= self._step or self._short and left > 0:
             return epoch, taken
@@ -152,24 +152,23 @@ class Resident:
 
     @property
     def place(self) -> Place:
-        """Where the loader is, but for replays of captured batches."""
+        """The loader's position, without replays of captured batches."""
         epoch, taken = self._place
         return Place(dict(self._template, epoch=epoch, taken=taken), self._begin(epoch, taken)[0])
 
     @property
     def mark(self) -> Any:
-        """What is another object behind each batch; None where the device alone knows the place."""
+        """An object that is another one after each batch, for undo; None if only the device knows the position."""
         return None if self._unsure else self._place
 
     def undo(self, mark: Any) -> None:
-        """The batch that was drawn behind a mark, if one was, is the next one still: nobody has got it."""
+        """Makes a batch that was drawn after mark the next batch again, because the caller did not get it."""
         torch: Any = self._torch
         if mark is not None and not torch.cuda.is_current_stream_capturing():
             self._place, self._unsure, self._torn = mark, False, True
 
     def refresh(self) -> Place:
-        """Returns where the loader is; after a capture, or a `next` that was interrupted, it waits for the stream, and
-        reads that from the device."""
+        """Returns the loader's position. After a capture or an interrupted `next`, it waits for the stream and reads the device."""
         if self._unsure:
             stream = self._torch.cuda.current_stream(self._at).cuda_stream
             buffer, at = self.reply["cursors"][0]
@@ -178,7 +177,7 @@ class Resident:
         return self.place
 
     def seek(self, state: Dict[str, Any]) -> None:
-        """Goes on behind a state."""
+        """Continues after a state. A state with another order is a LoaderError."""
         for name in sorted(set(state) | set(self._template)):
             got, want = state.get(name), self._template.get(name)
             if name not in ("epoch", "taken") and got != want:
@@ -204,15 +203,15 @@ class Resident:
         self._place, self._torn = (epoch, taken), False
 
     def report(self) -> Dict[str, Any]:
-        """Returns the report."""
+        """Returns the report. There are no waiting times."""
         return {"report": self.reply["report"], "waits": {}}
 
     def check(self) -> None:
-        """Raises `ForkError` on the other side of a fork."""
+        """Raises `ForkError` in a forked process."""
         self._on.device.check_fork()
 
     def close(self) -> None:
-        """Gives the memory on the device up. Batches that were returned stay."""
+        """Releases the memory on the device. Returned batches stay valid."""
         self._session.close()
 
     def __del__(self) -> None:

@@ -1,4 +1,4 @@
-"""A loader's batches as replays: memory that uploads fill, and one plan that is run again and again on it."""
+"""A loader's recordings on a device: buffers that uploads fill, and one plan that runs on them again and again."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _HALF_WAY = "a session of which a run failed half way: what its memory holds is 
 
 
 class Session:
-    """What a recorded loader has on a device. One thread at a time uses it.
+    """The buffers and the plan of a loader on a device. One thread at a time uses it.
 
-    Its memory goes on from one run to the next, on whatever stream: a run waits for the one before it. A graph that
-    holds a run works on the same memory, so with each replay it goes on as well; whoever mixes both orders them.
+    Its memory carries state from one run to the next, on any stream: a run waits for the previous one. A captured run uses the same memory,
+    so each replay advances the state too. A caller who mixes runs and replays must order them.
     """
 
     def __init__(self, on: Replayer) -> None:
@@ -29,8 +29,7 @@ class Session:
         self._failed = False
 
     def put(self, buffer: int, size: int, at: int, host: int, count: int) -> None:
-        """Queues a copy of count bytes of host memory to an offset of a buffer of size bytes, by its "id"; see
-        flush."""
+        """Queues a copy of count bytes at host to offset at in a buffer, which has size bytes and the "id" buffer. flush waits for it."""
         device = self._on.device
         address = self._given.get(buffer)
         if address is None:
@@ -40,14 +39,16 @@ class Session:
         device.to_device(address + at, host, count, device.stream)
 
     def flush(self) -> None:
-        """Waits for the copies: what they read may be written again."""
+        """Waits for the copies. After that the caller may overwrite their host memory."""
         self._on.device.synchronize(self._on.device.stream)
 
     def plan(
         self, header: Mapping[str, Any], payload: bytes, child: Any, explain: Callable[[Dict[int, int]], Error]
     ) -> List[str]:
-        """Takes the plan of a batch, and returns the names of its arguments. explain returns the error that faults
-        stand for, by the numbers of their buffers."""
+        """Loads the plan of a batch, and returns the names of its arguments.
+
+        explain returns the error for faults, by their buffer numbers.
+        """
         self.flush()
         plan = Plan(dict(header), payload)
         plan.explain = explain
@@ -56,8 +57,7 @@ class Session:
         return plan.arguments
 
     def run(self, pointers: Tuple[int, ...], stream: int, check: bool = False) -> None:
-        """Runs the plan on a stream, with addresses for its arguments in their order. Errors are as in
-        `Replayer.run`."""
+        """Runs the plan on a stream, with addresses for its arguments in their order. Errors are as in `Replayer.run`."""
         one = self._on
         if self._failed:
             raise DeviceError(_HALF_WAY)
@@ -80,7 +80,7 @@ class Session:
             one.waited(instance, b"", False)
 
     def write(self, buffer: int, at: int, data: bytes, stream: int) -> None:
-        """Overwrites bytes of a buffer, by its number in the plan, in the order of a stream."""
+        """Overwrites bytes of a buffer, which has a number in the plan, after the stream's queued work, and waits."""
         address = self._having().address(buffer)
         host = ctypes.create_string_buffer(data, len(data))
         device = self._on.device
@@ -88,8 +88,7 @@ class Session:
         device.synchronize(stream)
 
     def read(self, buffer: int, at: int, count: int, stream: int) -> bytes:
-        """Returns bytes of a buffer, by its number in the plan, as they are when the stream has passed what is queued
-        on it."""
+        """Returns bytes of a buffer, which has a number in the plan, read after the stream's queued work."""
         return self._on.device.read(self._having().address(buffer) + at, count, stream)
 
     def _having(self) -> Buffers:
@@ -98,7 +97,7 @@ class Session:
         return self._buffers
 
     def close(self) -> None:
-        """Gives the memory up, once what is queued has run. No graph that holds a run may be replayed after that."""
+        """Releases the memory, after queued work has run. A graph with a captured run must not be replayed afterwards."""
         for instance in self._instances.values():
             instance.close()
         if self._buffers is not None:
@@ -106,5 +105,5 @@ class Session:
         for address in self._given.values():
             self._on.device.pool.release(address)
         if self._given:
-            self._on.device.pool.flush()  # there may be much of it
+            self._on.device.pool.flush()  # because recordings may be large
         self._buffers, self._instances, self._given = None, {}, {}

@@ -1,7 +1,6 @@
-"""Slots: memory that the helper process draws batches into, and that arrays here are made of without a copy.
+"""Slots: shared memory into which the helper process draws batches. Arrays use it without a copy.
 
-A slot that was handed out belongs to its arrays: it goes back when the last of them, views and tensors over them
-included, is gone.
+A slot belongs to its arrays until the last of them is gone, views and tensors included. Then the helper process may use it again.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import Any, Callable, Deque, Dict, List, Mapping, NamedTuple, Tuple,
 from . import _arrays
 from ._errors import ArgumentError, OutOfMemoryError, UnsupportedError
 
-# Names of rows' arrays in a batch, by the part that the helper process calls them.
+# The batch's names for arrays with one element per row, by the helper process's names.
 _ROWS = {"episode": "episode_index", "tick": "frame_index", "anchor": "anchor", "dataset": "dataset_index"}
 _SUFFIXES = {"values": "", "frames": "", "pad": "_is_pad", "valid": "_valid", "age": "_age"}
 SIZES = dict(_arrays.SIZES, bool=1)
@@ -35,8 +34,11 @@ TORCH = {
 
 
 class Array(NamedTuple):
-    """An array of a batch: its name, its dtype ("f32", "bf16", "bool"), its shape, and where it begins, in bytes, in a
-    slot or in an argument of a plan. strides are in elements; in a slot they are those of contiguous arrays."""
+    """An array in a batch.
+
+    dtype is a name such as "f32", "bf16" or "bool". at is the offset in a slot, or in an argument of a plan, in bytes. strides are in
+    elements, and empty in a slot, where arrays are contiguous. argument is the index of the plan's argument.
+    """
 
     name: str
     dtype: str
@@ -47,7 +49,7 @@ class Array(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of its elements."""
+        """The size of its elements, bytes."""
         n = SIZES[self.dtype]
         for d in self.shape:
             n *= d
@@ -55,7 +57,7 @@ class Array(NamedTuple):
 
 
 def arrays_of(described: List[Mapping[str, Any]]) -> List[Array]:
-    """Returns the arrays of a batch by the names that users know. Two of one name are an error."""
+    """Returns a batch's arrays with the names for users. Two arrays with one name are an ArgumentError."""
     found: Dict[str, Array] = {}
     for a in described:
         part, name = a["part"], a["name"]
@@ -74,7 +76,7 @@ def arrays_of(described: List[Mapping[str, Any]]) -> List[Array]:
 
 
 class _Lease:
-    """What the arrays of one slot are over. NumPy's views, and tensors made of them, keep it alive."""
+    """The owner of a slot. NumPy views of it, and tensors made from these, keep it alive."""
 
     __slots__ = ("__array_interface__", "memory", "__weakref__")
 
@@ -86,7 +88,7 @@ class _Lease:
 class Pool:
     """The slots of one helper process.
 
-    Slots may come back on any thread, at any time: garbage collection decides.
+    A slot may be returned on any thread at any time, because garbage collection returns it.
     """
 
     def __init__(self, fd: int, slots: int, size: int, arrays: List[Array]) -> None:
@@ -112,11 +114,11 @@ class Pool:
 
     @property
     def held(self) -> int:
-        """How many slots are handed out and not back yet."""
+        """The number of slots that arrays use."""
         return len(self._leases)
 
     def take_back(self) -> List[int]:
-        """Returns the slots that came back, to be told to the helper process."""
+        """Returns the numbers of the slots that are free again, for the helper process."""
         back: List[int] = []
         while self.returned:
             one = self.returned.popleft()
@@ -126,16 +128,16 @@ class Pool:
         return back
 
     def hand_out(self, slot: int) -> Dict[str, Any]:
-        """Returns the arrays of a slot, which comes back when all of them are gone."""
+        """Returns the arrays of a slot. The slot is returned when all of them are gone."""
         lease = _Lease(self.memory, self.address + slot * self.size, self.size)
-        # No function of Python's is called when it is gone, which Ctrl-C could end before the slot is back.
+        # The callback is a C function, because Ctrl-C could interrupt a Python function before the slot is returned.
         self._leases[slot] = weakref.KeyedRef(lease, cast(Any, self.returned.append), slot)
         whole = self._numpy.asarray(lease)
         ndarray = self._numpy.ndarray
         return {a.name: ndarray(a.shape, d, whole, a.at) for a, d in zip(self.arrays, self._dtypes)}
 
     def copy_out(self, slot: int) -> Dict[str, Any]:
-        """Returns copies of the arrays of a slot, which is back at once."""
+        """Returns copies of a slot's arrays, and returns the slot at once."""
         return {name: x.copy() for name, x in self.hand_out(slot).items()}
 
 
@@ -145,7 +147,7 @@ def default_framework() -> str:
 
 
 def converter(framework: str, arrays: List[Array]) -> Callable[[Dict[str, Any]], Dict[str, Any]]:
-    """Returns what makes a batch of NumPy arrays one of a framework's, over the same memory where that can be."""
+    """Returns a function from a batch of NumPy arrays to a batch of a framework's arrays, over the same memory if possible."""
     if framework == "numpy":
         return lambda batch: batch
     half = [a.name for a in arrays if a.dtype == "bf16"]
@@ -155,7 +157,7 @@ def converter(framework: str, arrays: List[Array]) -> Callable[[Dict[str, Any]],
         from_numpy, bfloat16 = torch.from_numpy, torch.bfloat16
 
         def torches(batch: Dict[str, Any]) -> Dict[str, Any]:
-            for name in half:  # for which NumPy has no dtype
+            for name in half:  # NumPy has no bfloat16
                 batch[name] = batch[name].view("<i2")
             out = {name: from_numpy(x) for name, x in batch.items()}
             for name in half:
@@ -170,7 +172,7 @@ def converter(framework: str, arrays: List[Array]) -> Callable[[Dict[str, Any]],
         def jaxes(batch: Dict[str, Any]) -> Dict[str, Any]:
             for name in half:
                 batch[name] = batch[name].view(jax.numpy.bfloat16)
-            # Without 64-bit types JAX would cut nanoseconds off: such arrays stay NumPy's.
+            # Without 64-bit types JAX would truncate nanoseconds, so such arrays stay NumPy arrays.
             wide = jax.config.jax_enable_x64
             return {
                 name: x if not wide and x.dtype.itemsize == 8 and name not in _SMALL else array(x)
@@ -181,5 +183,5 @@ def converter(framework: str, arrays: List[Array]) -> Callable[[Dict[str, Any]],
     raise UnsupportedError("loader: framework: got {!r}, want torch, numpy or jax".format(framework))
 
 
-# Arrays of 64-bit integers whose values fit 32.
+# Arrays with 64-bit integers that fit 32 bits.
 _SMALL = frozenset(("episode_index", "frame_index", "dataset_index"))

@@ -1,4 +1,4 @@
-"""Calls on a GPU with arrays that lie on the host."""
+"""Calls on a GPU with arrays on the host."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def run(one: "Replayer", call: Call, check: bool) -> Optional[Dict[str, int]]:
-    """Runs a call, with copies of the arrays of the host on the device, and waits if it writes such."""
+    """Runs a call with copies of the host arrays on the device. It waits if an output is on the host."""
     on = one.device
     views = {**call.outputs, **call.inputs}
     places: Dict[str, int] = {}
@@ -57,7 +57,7 @@ def _copy_in(one: "Replayer", call: Call, view: View, pointer: int, stream: int)
     if view.nbytes:
         data, address = _buffer(view.nbytes)
         (framework_of(view.array) or call.framework).write(data, 0, view)
-        # It is read by the time that this returns: the memory is not pinned.
+        # The memory is not pinned, so the driver has read it when this returns.
         one.device.to_device(pointer, address, view.nbytes, stream)
 
 
@@ -65,7 +65,7 @@ def _copy_out(
     one: "Replayer", call: Call, name: str, view: View, pointer: int, stream: int, counts: Optional[Dict[str, int]]
 ) -> None:
     if counts is not None and name in ("Values", "Coords", "Counts"):
-        view = call.framework.rows(view, counts["voxels"])  # what lies beyond is not written
+        view = call.framework.rows(view, counts["voxels"])  # entries after the last voxel are not written
     if view.nbytes:
         data, address = _buffer(view.nbytes)
         one.device.to_host(address, pointer, view.nbytes, stream)

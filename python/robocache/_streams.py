@@ -1,4 +1,4 @@
-"""What a recording holds, and what it becomes on one clock: streams, cameras and accounts, with their arrays."""
+"""The contents of a recording, and the result on one clock: streams, cameras and reports, with their arrays."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ Request = Callable[..., Tuple[Dict[str, Any], Any]]
 
 
 class Column(NamedTuple):
-    """A column of a stream. type is the file's own name of its type; rotation is "", or what the columns are a part of: "quaternion wxyz"."""
+    """A column of a stream.
+
+    type is the column's type in the file's own words. integer is True for a whole-number type. rotation is "", or the rotation that the
+    column is a part of, for example "quaternion wxyz".
+    """
 
     name: str
     type: str
@@ -23,9 +27,10 @@ class Column(NamedTuple):
 
 
 class ClockStats(NamedTuple):
-    """What a clock is like. Steps are differences of neighbouring times; a gap is a step above three times the median.
+    """Statistics of a clock; a *step* is the difference between neighbouring times, in nanoseconds.
 
-    rate_hz is 1e9 / median_ns; jitter_ns the 95th percentile of the steps' distance from the median.
+    rate_hz is 1e9 / median_ns. jitter_ns is the 95th percentile of the steps' distance from the median. gaps counts steps longer than
+    three medians. duplicates counts equal neighbouring times, back_steps times before the previous time.
     """
 
     samples: int
@@ -42,7 +47,7 @@ class ClockStats(NamedTuple):
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Something that the file holds and the streams do not, and why. columns are those of a stream without samples."""
+    """Data in the file without a stream: a name, how many, and the reason. columns are those of a stream without samples."""
 
     name: str
     count: int
@@ -52,7 +57,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Damage:
-    """What was lost because the file is broken there: of one kind, how many (0 if unknown), their bytes, and the first of them."""
+    """One kind of loss in a damaged file: its name, the number of losses (0 if unknown), their bytes, and the first one."""
 
     what: str
     count: int
@@ -62,8 +67,11 @@ class Damage:
 
 @dataclass(frozen=True)
 class Note:
-    """A fact that the reader noted: its code, such as "image-undecodable", the stream, topic or file that it is about, how many elements,
-    the first of them from 0, or None, and the sentence."""
+    """A fact that the reader reports.
+
+    code is for programs, such as "image-undecodable". subject is the stream, topic or file. count is the number of elements, row the first
+    one from 0, or None. text is the sentence.
+    """
 
     code: str
     subject: str
@@ -73,14 +81,14 @@ class Note:
 
 
 class Dropout(NamedTuple):
-    """A loss that the recorder itself noted."""
+    """A loss that the recorder itself logged: when, and for how long, in nanoseconds."""
 
     time_ns: int
     duration_ns: int
 
 
 class _Table:
-    """values [rows, columns] whose columns have names."""
+    """Values [rows, columns] with column names."""
 
     def __init__(self, sent: Mapping[str, Any], values: Any, dtype: str) -> None:
         self.name = str(sent["name"])
@@ -90,19 +98,22 @@ class _Table:
 
     @property
     def columns(self) -> List[str]:
-        """The names of the columns: [D]."""
+        """The names of the columns, D in all."""
         return [c["name"] for c in self._columns]
 
     @property
     def column_info(self) -> List[Column]:
-        """What the file says of the columns: [D]."""
+        """Each column's name, type and rotation as in the file, D in all."""
         return [Column(c["name"], c["type"], c.get("integer", False), c.get("rotation", "")) for c in self._columns]
 
     def __len__(self) -> int:
         return int(self.values.shape[0])
 
     def __getitem__(self, column: str) -> Any:
-        """Returns a column [S], or those of an array: "q" is q[0] to q[3], [S,4]. It is a view."""
+        """Returns a column [S] by name, or an array's columns: "q" is q[0] to q[3], [S,4].
+
+        It is a view if the columns are adjacent. An unknown name is a KeyError.
+        """
         names = self.columns
         if column in names:
             return self.values[:, names.index(column)]
@@ -117,9 +128,17 @@ class _Table:
 class RecordedStream(_Table):
     """A stream as recorded.
 
-    values: [S,D], f32 or f64. times: [S], int64 nanoseconds, or float64 or float32 seconds where the file has those; as
-    recorded, so neither sorted nor without repetitions. dtype: that of the values, "f32" or "f64". inexact_integers: whole
-    numbers that it does not hold, which are rounded.
+    Attributes:
+        values: [S,D], float32 or float64. dtype: "f32" or "f64".
+        times: [S], int64 nanoseconds, or float64 or float32 seconds if the file has seconds. They are as recorded, so they may decrease
+            or repeat.
+        inexact_integers: how many whole numbers the dtype cannot represent; they are rounded.
+
+    Example:
+        >>> import robocache as rc
+        >>> attitude = rc.Recording("flight.ulg")["vehicle_attitude"]
+        >>> attitude["q"].shape, attitude.times.dtype, round(attitude.rate, 1)
+        ((1298, 4), dtype('int64'), 204.6)
     """
 
     def __init__(self, sent: Mapping[str, Any], data: Any, maker: Maker, request: Request) -> None:
@@ -132,7 +151,7 @@ class RecordedStream(_Table):
 
     @property
     def stats(self) -> ClockStats:
-        """What the clock is like."""
+        """Statistics of the times: rate, jitter, gaps. They are computed at first access."""
         if self._stats is None:
             dtype, times = self._clock
             request = self._request or _request
@@ -140,13 +159,13 @@ class RecordedStream(_Table):
         return self._stats
 
     def __getstate__(self) -> Dict[str, Any]:
-        # A copy, in another process for instance, is arrays of its own, apart from the recording.
+        # A copy, for example in another process, has its own arrays and no recording.
         dtype, times = self._clock
         return dict(self.__dict__, _clock=(dtype, bytes(times)), _request=None)
 
     @property
     def rate(self) -> float:
-        """1 over the median step, Hz; 0 without steps."""
+        """1e9 over the median step in nanoseconds, Hz; 0 without steps."""
         return self.stats.rate_hz
 
     def __repr__(self) -> str:
@@ -154,16 +173,16 @@ class RecordedStream(_Table):
 
 
 def _request(do: str, blob: Any = None, **fields: Any) -> Tuple[Dict[str, Any], Any]:
-    """Asks the helper process something that is about no recording."""
+    """Sends the helper process a request that does not concern a recording. The second result, memory, is None."""
     reply, _, _ = _child.shared().request(do, blob, **fields)
     reply.pop("ok", None)
     return reply, None
 
 
 class Media:
-    """A camera. times: [S], int64 nanoseconds, one for each frame. width and height are 0 where the file does not say.
+    """A camera. times is [S], int64 nanoseconds, one per frame; width and height are pixels, 0 if the file does not have them.
 
-    The frame that was there at each time of a clock, and where there was one, because a time before the first frame has none::
+    To get the frame at or before each time of a clock; times before the first frame have none::
 
         at = numpy.searchsorted(camera.times, out.times, "right") - 1
         valid = at >= 0
@@ -183,20 +202,25 @@ class Media:
         return int(self.times.shape[0])
 
     def __getitem__(self, which: Any) -> Any:
-        """Returns a frame [H,W,C], or those of a slice or list [N,H,W,C], as `frames` does."""
+        """Returns a frame [H,W,C] by number, or frames [N,H,W,C] by slice or list, like `frames`."""
         return self.frames(which)
 
     def __reduce__(self) -> Tuple[Any, ...]:
         raise TypeError("a camera of a recording cannot be pickled: pickle its frames, or the Recording, which is opened anew")
 
     def frames(self, which: Any = None, size: Optional[Tuple[int, int]] = None) -> Any:
-        """Decodes frames: u8 [N,H,W,C], or [H,W,C] of a single one; of raw images of wider numbers, such as depth (16UC1,
-        mono16, 16SC1, 32FC1), f32 with C 1, exactly as recorded, which is not resized.
+        """Decodes frames and returns uint8 [N,H,W,C], or [H,W,C] for a single number.
 
-        which: a frame's number, a slice, or a list of numbers; all unless given. size: (height, width) to resize to, as
-        Pillow's bilinear filter does. C is 1 for grey, 3 for red, green and blue, 4 with alpha. Neighbouring frames of a video
-        are decoded in one run. A frame that cannot be decoded is a `RecordingError`. A number below 0 or too high is an
-        IndexError: -1 is not the last frame. A slice follows Python's rules, and no numbers give [0,H,W,C].
+        Raw images with wider numbers, such as depth (16UC1, mono16, 16SC1, 32FC1), are float32 with C 1, exactly as recorded, and cannot be
+        resized. C is 1 for grey, 3 for red, green, blue, and 4 with alpha. Neighbouring video frames are decoded together.
+
+        Args:
+            which: a frame number, a slice, or a list of numbers. Default: all. An empty list returns [0,H,W,C].
+            size: (height, width), pixels, to resize to, like Pillow's bilinear filter.
+
+        Raises:
+            RecordingError: a frame cannot be decoded. IndexError: a number is below 0 or too high; -1 is not the last frame, but slices
+            follow Python's rules.
         """
         n = len(self)
         one = hasattr(which, "__index__") and not getattr(which, "shape", ())
@@ -217,7 +241,7 @@ class Media:
 
 
 class Named:
-    """A mapping of what an episode has, each by its name: the streams, cameras and series of clouds, of one name the first of these."""
+    """A mapping from names to streams, cameras and series of clouds. If a name occurs twice, the earlier kind in this order is used."""
 
     streams: Dict[str, RecordedStream]
     media: Dict[str, Media]
@@ -235,7 +259,7 @@ class Named:
         return iter(self._named())
 
     def __len__(self) -> int:
-        """The number of streams, cameras and series of clouds."""
+        """The number of names."""
         return len(self._named())
 
     def keys(self) -> KeysView[str]:
@@ -247,7 +271,7 @@ class Named:
         return self._named().values()
 
     def items(self) -> ItemsView[str, Any]:
-        """Names and streams, then names and cameras, then names and series of clouds."""
+        """Pairs of name and stream, then cameras, then series of clouds."""
         return self._named().items()
 
     def __reduce__(self) -> Tuple[Any, ...]:
@@ -255,11 +279,10 @@ class Named:
 
 
 class Report(Dict[str, Any]):
-    """What became of a recording: every target and every sample is counted. Its keys are those of ``robocache resample --json``.
+    """The report of an alignment, a dict with the keys of ``robocache resample --json``. Every target and every sample is counted.
 
-    "streams" has for each stream its targets, those that are valid, out of range, gapped and not finite, and the samples that
-    were sorted or left out; "notes" has the streams that are not there, and what one may want otherwise, each with a "code".
-    print(report) is a table.
+    "streams" lists for each stream its targets, how many are valid, out of range, in gaps and not finite, and the samples that were sorted
+    or left out. "notes" lists missing streams and remarks, each with a "code". ``print(report)`` prints a table.
     """
 
     def __init__(self, sent: Mapping[str, Any], text: str) -> None:
@@ -271,15 +294,17 @@ class Report(Dict[str, Any]):
 
     @property
     def remarks(self) -> List[str]:
-        """What one may want otherwise, in words."""
+        """Choices that you may want to change, as text."""
         return [n["text"] for n in self["notes"] if n["class"] != "left-out"]
 
 
 class AlignedStream(_Table):
     """A stream on the clock.
 
-    values: [T,D]. valid: [T] bool, whether there is a value to trust. age: [T], the target's time less that of the sample at or
-    before it, in the clock's unit. pad: [T] bool, whether the target is before the stream's samples or after them.
+    Attributes:
+        values: [T,D]. valid: bool [T], True if the value can be trusted.
+        age: [T], the target's time minus the time of the sample at or before it, in the clock's unit.
+        pad: bool [T], True if the target is before the stream's first sample or after its last.
     """
 
     def __init__(self, sent: Mapping[str, Any], values: Any, valid: Any, age: Any, pad: Any, dtype: str) -> None:
@@ -317,7 +342,7 @@ class _OnClock:
         return self.streams.keys()
 
     def items(self) -> ItemsView[str, AlignedStream]:
-        """Names and streams."""
+        """Pairs of name and stream."""
         return self.streams.items()
 
     def __repr__(self) -> str:
@@ -325,9 +350,15 @@ class _OnClock:
 
 
 class Aligned(_OnClock):
-    """A recording with each stream on one clock: ``aligned["imu"]`` is an `AlignedStream`, and iterating gives their names.
+    """A recording's streams on one clock, a mapping: ``aligned["imu"]`` is an `AlignedStream`.
 
-    times: [T], as the streams' are. report: what became of each target and sample.
+    times is [T], with the dtype of the streams' times. report is a `Report`, which counts each target and sample.
+
+    Example:
+        >>> import robocache as rc
+        >>> aligned = rc.Recording("flight.ulg").align(hz=50, streams={"airspeed": "linear"}, max_gap=0.05)
+        >>> aligned["airspeed"].values.shape, int(aligned["airspeed"].valid.sum())
+        ((326, 4), 318)
     """
 
     def __init__(self, reply: Mapping[str, Any], data: Any, maker: Maker) -> None:
@@ -342,10 +373,18 @@ class Aligned(_OnClock):
 
 
 class Fused(_OnClock):
-    """A recording whose streams lie side by side on one clock; ``fused["imu"]`` is the view of one.
+    """A recording's streams on one clock, side by side; ``fused["imu"]`` is a view of one stream.
 
-    times: [T]. values: [T,D], D the columns of all streams. valid: [T,M] bool, age: [T,M] and pad: [T,M] bool, one for each of
-    the M streams. columns: [D], named "STREAM.column". report: what became of each target and sample.
+    Attributes:
+        times: [T]. values: [T,D], D the columns of all streams. columns: the D names, "STREAM.column".
+        valid: bool [T,M], age: [T,M], pad: bool [T,M], for the M streams, as in `AlignedStream`.
+        report: a `Report`, which counts each target and sample.
+
+    Example:
+        >>> import robocache as rc
+        >>> fused = rc.Recording("flight.ulg").fuse(hz=50, streams=["airspeed", "vehicle_attitude"])
+        >>> fused.values.shape, fused.valid.shape, fused.columns[0]
+        ((325, 13), (325, 2), 'airspeed.indicated_airspeed_m_s')
     """
 
     def __init__(self, reply: Mapping[str, Any], data: Any, maker: Maker) -> None:

@@ -1,4 +1,4 @@
-"""torch tensors, on the CPU and on CUDA devices: gradients, and operators that torch.compile keeps in its graph."""
+"""torch tensors on the CPU and on CUDA devices: gradients, and custom operators for torch.compile."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._errors import ArgumentError, Error, OutOfMemoryError, UnsupportedError, p
 from ._options import Anchored, Stream, Uniform, mistake
 
 if TYPE_CHECKING:
-    torch: Any  # of whatever version
+    torch: Any  # any version
     _forward_ad: Any
 else:
     import torch
@@ -32,14 +32,14 @@ _DTYPES: Dict[str, Any] = {name: dtype for dtype, name in reversed(list(_NAMES.i
 _DTYPES["bool"] = torch.bool
 _raw_stream: Any = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 _is_tracing = _quick._is_tracing
-# From torch 2.4 on.
+# torch 2.4 or later.
 _HAS_OPERATORS = hasattr(torch.library, "register_autograd") and hasattr(
     getattr(torch, "compiler", None), "is_compiling"
 )
 
 
 class Torch(Framework):
-    """torch's."""
+    """The framework torch."""
 
     name = "torch"
 
@@ -82,7 +82,7 @@ class Torch(Framework):
         except RuntimeError as e:
             raise _no_memory(x, e) from e
         if x.dim() and not x.is_inference():
-            x.detach()[:0].zero_()  # tells autograd that it is written
+            x.detach()[:0].zero_()  # marks the tensor as written for autograd
         return view
 
     def empty(self, dtype: str, shape: Tuple[int, ...], device: int, like: Any) -> View:
@@ -109,7 +109,7 @@ class Torch(Framework):
         try:
             made = torch.as_tensor(x, device=like.device)
             if made.dtype != torch.float64 and (made.is_floating_point() or floats):
-                # As NumPy: Python's numbers are float64.
+                # Like NumPy, Python's numbers become float64.
                 made = torch.as_tensor(x, dtype=torch.float64, device=like.device)
         except (TypeError, ValueError, RuntimeError) as e:
             raise wrong("{} ({})".format(type(x).__name__, e), "a tensor, or a list of numbers") from e
@@ -121,7 +121,7 @@ class Torch(Framework):
     def write(self, arena: memoryview, at: int, view: View) -> None:
         x = view.array
         if view.device == HOST and x.is_contiguous():
-            # torch would wake its threads for this.
+            # memmove, because torch would wake its threads for the copy.
             ctypes.memmove(_address(arena) + at, x.data_ptr(), view.nbytes)
         else:
             _at(arena, at, view).copy_(x.detach())
@@ -157,7 +157,7 @@ def _cuda(device: int) -> Any:
 
 
 class _Shapes(Torch):
-    """Tensors of which there is nothing but shapes, dtypes and devices, as torch.compile has them."""
+    """Tensors with shapes, dtypes and devices but no data, as torch.compile traces them."""
 
     def view(self, x: Any) -> View:
         if x.dtype not in _NAMES:
@@ -173,7 +173,10 @@ SHAPES = _Shapes()
 
 
 def special(op: str, tensors: Sequence[Any]) -> bool:
-    """Reports whether a call must be seen by torch: it is compiled, or a gradient will be asked for."""
+    """Reports whether torch must record a call: torch.compile traces it, or a gradient may be needed.
+
+    Forward mode is an UnsupportedError.
+    """
     if _HAS_OPERATORS and torch.compiler.is_compiling():
         return True
     if _forward_ad._current_level >= 0:
@@ -188,7 +191,7 @@ def special(op: str, tensors: Sequence[Any]) -> bool:
 
 
 def refuse_gradients(op: str, arrays: Dict[str, Any]) -> None:
-    """Raises UnsupportedError for a tensor that wants a gradient of an operation that has none."""
+    """Raises UnsupportedError if a tensor requires grad, for an operation without a gradient."""
     for name, x in arrays.items():
         if not isinstance(x, torch.Tensor):
             continue
@@ -204,7 +207,7 @@ def refuse_gradients(op: str, arrays: Dict[str, Any]) -> None:
 
 
 class Job(NamedTuple):
-    """A call of resample or fuse but for its tensors, which names names. Of resample there is one stream."""
+    """A call of resample or fuse without its tensors. names are the tensors' names in a request; resample has one stream."""
 
     op: str
     names: Tuple[str, ...]
@@ -217,7 +220,7 @@ class Job(NamedTuple):
     backend: str
 
     def targets(self, arrays: Dict[str, Any]) -> Any:
-        """Takes the targets from the arrays."""
+        """Returns the targets, and removes their tensors from arrays."""
         if self.clock is not None:
             return Uniform(*self.clock)
         if "Targets.Anchors" in arrays:
@@ -225,7 +228,7 @@ class Job(NamedTuple):
         return arrays.pop("Targets")
 
     def prepare(self, tensors: Sequence[Any], shapes_only: Optional[Framework] = None) -> _ops.Prepared:
-        """Returns the call of these tensors."""
+        """Returns the prepared call for these tensors."""
         arrays = dict(zip(self.names, tensors))
         targets = self.targets(arrays)
         if self.op == "resample":
@@ -243,11 +246,11 @@ class Job(NamedTuple):
         return _ops.prepare_fuse(streams, lead, targets, self.dtype, self.asked, None, self.trust_times, shapes_only)
 
     def values(self) -> List[int]:
-        """Returns which tensors are values."""
+        """Returns the indices of the tensors that are values."""
         return [i for i, name in enumerate(self.names) if name == "Src" or name.endswith("].Src")]
 
     def check_gradient(self, prepared: _ops.Prepared, needed: Sequence[bool]) -> None:
-        """Raises UnsupportedError if a gradient is needed that there is not."""
+        """Raises UnsupportedError if a gradient is needed that does not exist."""
         for i, name in enumerate(self.names):
             if not needed[i]:
                 continue
@@ -280,7 +283,7 @@ class Job(NamedTuple):
         widths: Sequence[int],
         shapes_only: Optional[Framework] = None,
     ) -> List[Any]:
-        """Returns the gradients that are wanted; tensors are as in prepare, but that values may be None."""
+        """Returns the wanted gradients. tensors are as in prepare, but values may be None."""
         arrays = dict(zip(self.names, tensors))
         targets = self.targets(arrays)
         if self.op == "resample":
@@ -304,7 +307,7 @@ def resample(
     check: bool,
     backend: str,
 ) -> Any:
-    """Computes a resample that torch must see."""
+    """Runs a resample that torch must record."""
     return _seen("resample", arrays, [(None, None) + rule], targets, dtype, asked, out, trust_times, check, backend)
 
 
@@ -319,7 +322,7 @@ def fuse(
     check: bool,
     backend: str,
 ) -> Any:
-    """Computes a fuse that torch must see."""
+    """Runs a fuse that torch must record."""
     arrays: Dict[str, Any] = {}
     scalars: List[Tuple[Any, ...]] = []
     compiled = _HAS_OPERATORS and torch.compiler.is_compiling()
@@ -330,7 +333,7 @@ def fuse(
                     want = "numbers or lists of them: torch.compile keeps no arrays as constants"
                     raise mistake("fuse", "streams[" + str(i) + "]", "an array in shift, scale or clip", want)
         else:
-            # The gradient is that of what is used now.
+            # Copies, so that the gradient uses the current scale and channels.
             s = s._replace(scale=_kept(s.scale), channels=s.channels and tuple(s.channels))
         arrays["Streams[" + str(i) + "].Src"] = s.values
         arrays["Streams[" + str(i) + "].SrcTimes"] = s.times
@@ -359,7 +362,7 @@ def _seen(
     check: bool,
     backend: str,
 ) -> Any:
-    # This is traced by torch.compile: plain Python, and no exceptions caught.
+    # torch.compile traces this function: plain Python, without except.
     names: List[str] = []
     tensors: List[Any] = []
     for name, x in arrays.items():
@@ -419,7 +422,7 @@ def _clocks(op: str, arrays: Dict[str, Any], like: Any) -> Dict[str, Any]:
 
 
 class _Function(torch.autograd.Function):  # type: ignore[misc]
-    """resample and fuse, of tensors that require grad."""
+    """resample and fuse for tensors that require grad."""
 
     @staticmethod
     def forward(ctx: Any, job: Job, *tensors: Any) -> Any:
@@ -441,7 +444,7 @@ class _Function(torch.autograd.Function):  # type: ignore[misc]
 
 
 class _Gradient(torch.autograd.Function):  # type: ignore[misc]
-    """The gradients of resample and fuse, which have none of their own."""
+    """The gradients of resample and fuse. They have no gradients themselves."""
 
     @staticmethod
     def forward(
@@ -456,7 +459,7 @@ class _Gradient(torch.autograd.Function):  # type: ignore[misc]
 
 
 def twice(op: str) -> UnsupportedError:
-    """Returns the error of a second derivative."""
+    """Returns the error for a second derivative."""
     return UnsupportedError(
         op
         + ": no second derivative: its gradient cannot be differentiated again; detach it, or leave out create_graph",
@@ -466,7 +469,7 @@ def twice(op: str) -> UnsupportedError:
 
 
 def save(ctx: Any, job: Job, tensors: Sequence[Any]) -> None:
-    """Keeps what the gradient needs: everything but the values."""
+    """Saves the tensors that the gradient needs: all except the values."""
     values = set(job.values())
     ctx.job = job
     ctx.shapes = {job.names[i]: (_NAMES[tensors[i].dtype], tensors[i].shape) for i in values}
@@ -474,7 +477,7 @@ def save(ctx: Any, job: Job, tensors: Sequence[Any]) -> None:
 
 
 def saved(ctx: Any, needed: Sequence[bool]) -> Tuple[Sequence[Any], _gradient.Wanted, List[int]]:
-    """Returns what save kept: the tensors, the gradients that are wanted, and the widths of the streams."""
+    """Returns the tensors from save, the wanted gradients, and the widths of the streams."""
     job: Job = ctx.job
     wanted = {name: ctx.shapes[name] for name, need in zip(job.names, needed) if need}
     widths = []

@@ -22,17 +22,17 @@ _OUTPUTS = {
     "PointVoxel": "point_voxel",
 }
 _MOST_CELLS = 1 << 40
-_ONE_RUN = 64 << 20  # bytes of voxels that are made before it is known how many there are
+_ONE_RUN = 64 << 20  # bytes of voxels to allocate without a first run that counts them
 
 Size = Union[float, Sequence[float]]
 _Vector = Tuple[float, float, float]
 
 
 class VoxelCounts(NamedTuple):
-    """What became of the points: points = in_range + out_of_range + not_finite.
+    """How many points and voxels voxelize counted: points = in_range + out_of_range + not_finite.
 
-    voxels are those written, dropped_voxels those beyond max_voxels or the length of the outputs. dropped_points are in
-    range, and in no voxel that was written, or beyond max_points. The last three are 0 of a dense grid.
+    voxels were written; dropped_voxels were found, but exceed max_voxels or the length of the outputs. dropped_points are in range, but
+    in a dropped voxel or after the first max_points. The last three are 0 for a dense grid.
     """
 
     points: int
@@ -45,7 +45,7 @@ class VoxelCounts(NamedTuple):
 
 
 class Box(NamedTuple):
-    """The grid: its bounds and the size of a cell, each x, y, z."""
+    """The grid: its bounds and its cell size, each (x, y, z) in the points' unit."""
 
     min: Tuple[float, float, float]
     max: Tuple[float, float, float]
@@ -59,13 +59,16 @@ class Box(NamedTuple):
 
 
 class Voxels(NamedTuple):
-    """What voxelize returns; what a mode has not is None. N points, F features, V voxels, P points a voxel.
+    """The result of voxelize. Fields that the mode does not have are None. N points, F features, V voxels, P points per voxel.
 
-    grid: dense, [Z,Y,X], or [Z,Y,X,F] of features. values: hard, [V,P,3+F], x, y, z, then the features, 0 beyond a
-    voxel's points; sparse, [V,F], or [V] int32 of a majority. coords [V,3] int32: the cells, in the order of the grid's
-    dimensions, or [V,4] with the row in front. counts [V] int32: the points in each. row_splits [B+1] int64: where each
-    row's voxels begin. point_voxel [N] int32: each point's voxel, or -1. found: what became of the points, or None if
-    not asked for. box: the grid's bounds.
+    Attributes:
+        grid: dense: [Z,Y,X], or [Z,Y,X,F] with a reduction of features.
+        values: hard: [V,P,3+F], x, y, z, then the features, 0 after a voxel's last point. sparse: [V,F], or int32 [V] for majority.
+        coords: int32 [V,3], the cell of each voxel, in the order of the grid's dimensions; [V,4] for a batch, with the row first.
+        counts: int32 [V], the number of points in each voxel.
+        row_splits: int64 [B+1], the first voxel of each row.
+        point_voxel: int32 [N], the voxel of each point, or -1.
+        found: `VoxelCounts`, or None with found=False. box: the `Box` of the grid.
     """
 
     grid: Any
@@ -101,32 +104,40 @@ def voxelize(
     check: bool = False,
     backend: str = "auto",
 ) -> Voxels:
-    """Sorts points [N,3] with features [N,F] into the cells of a grid, and accounts for each of them.
+    """Sorts points into the cells of a grid, and counts where each point went.
 
-    points are float32, or float64, which is binned in float64; features float32, float64, float16 or bfloat16 (that of
-    ml_dtypes in NumPy). Clouds with more columns are points=x[:, :3], features=x[:, 3:]. No gradient flows: a tensor
-    that requires grad is refused outside of no_grad. A point's cell is floor((p - min) / size) on each axis. size, min
-    and max are in the points' unit: one number, or x, y, z. Unless given, min and max are the multiples of size next to
-    the outermost finite points.
+    A point's cell is floor((p - min) / size) on each axis. For clouds with more columns, use points=x[:, :3],
+    features=x[:, 3:]. No gradient flows: a tensor that requires grad is an error outside torch.no_grad().
 
-    mode: dense (default), a grid [Z,Y,X] of every cell; hard, voxels in the order of their first points, with the first
-    max_points of each (32 unless given); sparse, voxels in the order of their cells. reduce: what a cell makes of its
-    points: occupancy (uint8; dense, default), count (int32), mean (sparse, default), sum, max or min of the features
-    (of the points where there are none), or majority of labels [N] int32. order: of the grid's dimensions and of
-    coords, "zyx" (default, x is the fastest) or "xyz". max_voxels bounds the voxels of each row; the others are
-    dropped, and counted. empty: the value of a dense grid's empty cells. dtype: f32 or f64, of sums, means and extremes
-    and of hard voxels; f64 unless given if what goes into them is.
+    Args:
+      points: [N,3], float32 or float64. float64 points are binned in float64.
+      features: [N,F], float32, float64, float16 or bfloat16 (in NumPy from ml_dtypes).
+      size, min, max: cell size and bounds, in the points' unit: one number, or (x, y, z). Default of min and max: the
+        multiples of size around all finite points.
+      mode: "dense" (default): a grid [Z,Y,X] with every cell. "hard": voxels in the order of their first points, with the first
+        max_points of each. "sparse": voxels in the order of their cells.
+      reduce: the value of a cell: "occupancy" (uint8, default for dense), "count" (int32), "mean" (default for sparse), "sum",
+        "max" or "min" of the features, or of the points without features; or "majority" of labels.
+      order: the order of the grid's dimensions and of coords: "zyx" (default, x is contiguous) or "xyz".
+      max_points: points to keep in each hard voxel. Default: 32.
+      max_voxels: limit on the voxels in each row; later voxels are dropped and counted. Default: no limit.
+      empty: the value of a dense grid's empty cells. Default: 0.
+      preset: the rules of another library: "mmcv" (its deterministic hard voxels; defaults are 35 points and 20000 voxels), or
+        "open3d" (the sparse means of voxel_down_sample on its own grid; with float64 points, equal numbers).
+      labels: int32 [N], for majority.
+      offsets: int64 [B+1], the first point of each row of a batch. A dense grid is then [B,Z,Y,X], and coords [V,4].
+      poses: [4,4] or [B,4,4], transforms that are applied to the points first. They require min and max.
+      dtype: "f32" or "f64", for sums, means, extremes and hard voxels. Default: f64 if their inputs are float64, else f32.
+      out: arrays to write, a dict by the field names of `Voxels`, or a `Voxels`. With values, coords or counts, their length
+        limits the voxels; entries after the last voxel are not written.
+      found: count the points, which waits for a GPU. With False, a dense grid, or voxels in out, can be captured in a CUDA graph.
+      check, backend: as in `resample`.
 
-    preset: another library's rules: "mmcv" (hard voxels of mmcv's deterministic layer, 35 points and 20000 voxels
-    unless given) or "open3d" (the sparse means of voxel_down_sample, on the grid that it lays; float64 points give its
-    numbers).
+    Returns:
+      `Voxels`, with arrays of the points' framework on their device.
 
-    offsets [B+1] int64: where the points of each row of a batch begin; a dense grid then has a leading B, coords a
-    leading column. poses [4,4] or [B,4,4]: applied to the points first. out: arrays to write, by the names of `Voxels`;
-    where values, coords or counts is given the voxels are as many as it has room for, and what is beyond those found is
-    not written. found: whether to say what became of the points, for which a GPU is waited for; without it found is
-    None, and a dense grid, or voxels in out, can be captured in a CUDA graph. check, backend and errors are as in
-    `resample`.
+    Raises:
+      The errors of `resample`.
 
     Example:
         >>> import numpy as np, robocache as rc
@@ -151,7 +162,7 @@ def voxelize(
 
 
 def _check_points(points: View, features: bool) -> None:
-    """Checks what bounds are looked for in."""
+    """Checks the shape and dtype of points, because the bounds are computed from them."""
     shape = points.shape
     if len(shape) != 2 or shape[1] != 3:
         want = "[N,3]"
@@ -173,7 +184,7 @@ def _settings(
     max_voxels: Optional[int],
     empty: float,
 ) -> Dict[str, Any]:
-    """Returns the options as a request has them."""
+    """Returns the options for a request; a preset sets some of them."""
     o: Dict[str, Any] = {}
     if preset == "mmcv":
         o.update(mode="hard", max_points=35, max_voxels=20000)
@@ -198,7 +209,7 @@ def _settings(
     if max_voxels is not None:
         o["max_voxels"] = whole(max_voxels, _OP, "max_voxels")
     value = number(empty, _OP, "empty")
-    if repr(value) != "0.0":  # the other zero is a value too
+    if repr(value) != "0.0":  # -0.0 is sent, because it is another value
         o["empty"] = value
     return o
 
@@ -215,7 +226,7 @@ def _vector(x: Size, arg: str) -> _Vector:
 
 
 def _box(group: Group, size: Size, lo: Optional[Size], hi: Optional[Size], preset: Optional[str]) -> Box:
-    """Returns the grid that was asked for, or one around the points."""
+    """Returns the caller's grid, or one around the points."""
     sizes = _vector(size, "size")
     if preset == "open3d":
         if lo is not None or hi is not None:
@@ -230,7 +241,7 @@ def _box(group: Group, size: Size, lo: Optional[Size], hi: Optional[Size], prese
         return Box(given_lo, given_hi, sizes)
     points = group.views["Points"]
     if not all(s > 0 for s in sizes):
-        return Box((0.0,) * 3, (0.0,) * 3, sizes)  # the helper process says what is wrong
+        return Box((0.0,) * 3, (0.0,) * 3, sizes)  # the helper process reports the error
     if "Poses" in group.views:
         raise mistake(
             _OP,
@@ -266,7 +277,7 @@ def _open3d(lo: float, hi: float, size: float) -> Tuple[float, float]:
 def _around(
     lo: float, hi: float, size: float, least: Optional[float], most: Optional[float], dtype: str
 ) -> Tuple[float, float]:
-    """Returns the bounds along an axis, by the rule of the command line."""
+    """Returns the bounds along an axis, by the rule of the command line: multiples of size around lo and hi."""
 
     def f32(x: float) -> float:
         return _options.as_f32(x) if dtype == "f32" else x
@@ -285,11 +296,11 @@ def _around(
     return least, most
 
 
-max_ = max  # voxelize's own max and min are bounds
+max_ = max  # because max and min are arguments of voxelize
 
 
 def cells_along(lo: float, hi: float, size: float) -> int:
-    """Returns the number of cells along an axis, halves rounded away from zero, or 0 where there can be none."""
+    """Returns the number of cells along an axis, rounded to the nearest (halves away from zero), or 0 if there can be none."""
     try:
         n = (hi - lo) / size
         whole_part = math.floor(n)
@@ -300,7 +311,7 @@ def cells_along(lo: float, hi: float, size: float) -> int:
 
 
 class _Job:
-    """One voxelize."""
+    """One call of voxelize."""
 
     def __init__(
         self,
@@ -344,7 +355,7 @@ class _Job:
         self.cells = cells if options.get("order") == "xyz" else cells[::-1]
 
     def run(self, wanted: bool, check: bool) -> Voxels:
-        """Computes it; wanted says whether what became of the points is."""
+        """Runs the call. wanted: whether to return the counts."""
         given = [self.out[n] for n in ("Values", "Coords", "Counts") if self.out.get(n) is not None]
         if self.mode not in ("hard", "sparse"):
             views, counts = self._compute(0, self.options, wanted=wanted, check=check)
@@ -374,7 +385,7 @@ class _Job:
         return Voxels(found=found, box=self.box, **results)
 
     def _most(self) -> int:
-        """Returns how many voxels there can be."""
+        """Returns an upper bound for the number of voxels."""
         x, y, z = self.cells
         most: int = min(self.points, self.rows * x * y * z)
         bound = self.options.get("max_voxels", 0)
@@ -388,7 +399,7 @@ class _Job:
         )
 
     def _found(self, most: int) -> int:
-        """Returns how many voxels there are, by a first run that keeps only their coordinates and counts."""
+        """Returns the number of voxels, by a first run that keeps only coordinates and counts."""
         options = {"mode": "sparse", "reduce": "count"}
         for name in ("order", "max_voxels"):
             if name in self.options:
@@ -398,7 +409,7 @@ class _Job:
         return counts["voxels"]
 
     def _shapes(self, v: int, options: Mapping[str, Any]) -> Dict[str, Tuple[str, Tuple[int, ...]]]:
-        """Returns the dtypes and shapes of the outputs for v voxels."""
+        """Returns the dtype and shape of each output for v voxels."""
         mode, reduce = options["mode"], options.get("reduce") or self.reduce
         batched = "Offsets" in self.group.views
         if mode not in ("hard", "sparse"):
@@ -424,7 +435,7 @@ class _Job:
     def _compute(
         self, v: int, options: Mapping[str, Any], keep: bool = True, wanted: bool = True, check: bool = False
     ) -> Tuple[Dict[str, View], Optional[Dict[str, int]]]:
-        """Computes v voxels; returns the outputs and the counters, if they are wanted. keep=False is a run to count."""
+        """Computes v voxels. Returns the outputs, and the counters or None if not wanted. keep=False is a run that only counts."""
         group = self.group
         outputs: Dict[str, View] = {}
         for name, (dtype, shape) in self._shapes(v, options).items():
@@ -458,7 +469,7 @@ def _json(v: _Vector) -> List[Union[float, str]]:
 
 
 def _given(out: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
-    """Returns the outputs that were given, by their names in a request."""
+    """Returns the caller's output arrays by their names in a request."""
     if out is None:
         return {}
     if isinstance(out, Voxels):

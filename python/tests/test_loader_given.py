@@ -90,7 +90,7 @@ def test_samples_that_are_not_finite_are_counted(tmp_path):
         with drawn(path, streaming=streaming) as loader:
             report = loader.report()
             assert [s["not_finite"] for s in report["streams"]] == [2, 0]
-            assert any("stream state: 2 of 1500 samples are not finite" in n["text"] for n in report["notes"])
+            assert any("stream state: 2 of 1500 samples have a NaN or infinite value" in n["text"] for n in report["notes"])
 
 
 def test_a_rate_is_for_recordings_without_times(tmp_path):

@@ -52,7 +52,7 @@ func (e *Error) Unwrap() []error {
 	return list
 }
 
-// answer is an error of the service in short.
+// answer is a service's error in short.
 type answer struct {
 	text string
 	err  error
@@ -75,13 +75,13 @@ func (e *ChangedError) Error() string {
 	return fmt.Sprintf("the object has changed while it was read: got %s, want ETag %s, as it was when it was opened", is, e.Was)
 }
 
-// missing returns the error for a name that does not exist.
+// missing returns the error for a name that does not exist. It is fs.ErrNotExist.
 func (l *location) missing(op string) error {
 	return &fs.PathError{Op: op, Path: l.url, Err: &Error{Kind: fs.ErrNotExist, Got: fmt.Sprintf("no object %q and none below it", l.key),
 		Want: fmt.Sprintf("a key or prefix of bucket %s", l.bucket)}}
 }
 
-// status returns the HTTP status and the headers of an answer that is an error, or 0.
+// status returns the HTTP status and the headers of an error answer; 0 and nil if err is no such answer.
 func status(err error) (int, http.Header) {
 	var answer *awshttp.ResponseError
 	if errors.As(err, &answer) && answer.Response != nil {
@@ -90,7 +90,7 @@ func status(err error) (int, http.Header) {
 	return 0, nil
 }
 
-// code is S3's word for an error: "NoSuchKey"; empty if it is none of the service's.
+// code returns S3's code for an error, for example "NoSuchKey"; empty if the error does not come from the service.
 func code(err error) string {
 	var api smithy.APIError
 	if errors.As(err, &api) {
@@ -99,7 +99,7 @@ func code(err error) string {
 	return ""
 }
 
-// regionOf returns the region of a bucket, of an answer that it is another.
+// regionOf returns a bucket's region from the answer to a request in another region; empty for any other error.
 func regionOf(err error) string {
 	at, header := status(err)
 	switch {

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	least    = 64 << 10 // of a range that is read alone
-	most     = 4 << 20  // of one that is read ahead
+	least    = 64 << 10 // bytes in a request that does not follow another one
+	most     = 4 << 20  // maximum bytes in a request that is read ahead
 	ahead    = 3        // number of extents that are requested ahead
-	kept     = 32 << 20 // bytes of a file that are kept
-	large    = 1 << 20  // a read of more is not kept
-	part     = 8 << 20  // of a large read; several parts are requested at the same time
+	kept     = 32 << 20 // maximum bytes of a file that stay in memory
+	large    = 1 << 20  // a read of more bytes is not kept in memory
+	part     = 8 << 20  // maximum bytes in a part of a large read; several parts are requested at the same time
 	parallel = 4
-	gap      = 64 << 10 // so far ahead a read still follows the one before
+	gap      = 64 << 10 // a read at most this many bytes after the previous extent still follows it
 )
 
 // version identifies an object's content when it was opened.
@@ -39,7 +39,7 @@ type file struct {
 	mu      sync.Mutex
 	closed  bool
 	extents []*extent // the one used last at the end
-	held    int64     // bytes of these
+	held    int64     // bytes in extents
 }
 
 // extent is a part of the object that is in memory or requested.
@@ -52,7 +52,7 @@ type extent struct {
 	done     chan struct{} // closed when data or err is there
 }
 
-// Size is that of the version which Open found, bytes.
+// Size returns the object's size in bytes when Open found it.
 func (f *file) Size() int64 { return f.version.size }
 
 // Close ends all requests.
@@ -65,7 +65,7 @@ func (f *file) Close() error {
 	return nil
 }
 
-// ReadAt reads without an end but Close.
+// ReadAt reads as ReadAtContext does, without a context. Only Close ends the read early.
 func (f *file) ReadAt(b []byte, off int64) (int, error) {
 	return f.ReadAtContext(context.Background(), b, off)
 }
@@ -98,7 +98,7 @@ func (f *file) ReadAtContext(ctx context.Context, b []byte, off int64) (n int, e
 	return n, nil
 }
 
-// some reads the beginning of b, at least a byte.
+// some reads at least one byte into b, from offset off on, and returns how many.
 func (f *file) some(ctx context.Context, b []byte, off int64) (int, error) {
 	e, until, err := f.reserve(b, off)
 	if err != nil {
@@ -151,7 +151,7 @@ func (f *file) reserve(b []byte, off int64) (e *extent, until int64, err error) 
 	return e, 0, nil
 }
 
-// next returns where the first extent after a byte begins, or the object ends.
+// next returns the offset at which the first extent after offset off begins, or the object's size if there is none.
 func (f *file) next(off int64) int64 {
 	until := f.version.size
 	for _, o := range f.extents {
@@ -162,7 +162,7 @@ func (f *file) next(off int64) int64 {
 	return until
 }
 
-// before returns where the last extent before a byte ends, and its window; 0 if there is none.
+// before returns the end and the window of the last extent that ends at or before offset off; 0 and 0 if there is none.
 func (f *file) before(off int64) (end, window int64) {
 	for _, o := range f.extents {
 		if o.to <= off && o.to > end {
@@ -195,7 +195,7 @@ func (f *file) readAhead(e *extent) {
 	}
 }
 
-// ask has an extent read.
+// ask adds an extent with the bytes from to to-1, and requests them in the background.
 func (f *file) ask(from, to, window int64) *extent {
 	e := &extent{from: from, to: to, window: window, done: make(chan struct{})}
 	f.keep(e)
@@ -245,7 +245,7 @@ func (f *file) drop(e *extent) {
 	}
 }
 
-// past reads b without the cache, in parallel parts.
+// past fills b from offset off on, without the cache, in parallel parts.
 func (f *file) past(ctx context.Context, b []byte, off int64) (int, error) {
 	size := min(max((len(b)+parallel-1)/parallel, large), part)
 	var tasks sync.WaitGroup

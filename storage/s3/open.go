@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	headSize = 64 << 10         // of the first range; its answer contains the object's size
-	tries    = 5                // for a range that makes no progress
-	stalled  = 30 * time.Second // without a byte is as broken off
+	headSize = 64 << 10         // bytes in the first range; its answer contains the object's size
+	tries    = 5                // maximum requests for a range without progress
+	stalled  = 30 * time.Second // an answer without a byte for this time counts as broken off
 )
 
 // Open opens an object by reading its beginning.
@@ -62,10 +62,11 @@ func (f *file) begin(ctx context.Context) error {
 	return nil
 }
 
-// closed is a channel that is.
+// closed is a closed channel.
 var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
-// more reads b, or up to the object's end, and repeats the request for missing bytes.
+// more fills b from offset off on, or up to the object's end, and returns the number of bytes. It repeats interrupted requests for the
+// missing bytes, up to tries times without progress.
 func (f *file) more(ctx context.Context, op string, b []byte, off int64) (n int, err error) {
 	for try := 1; ; try++ {
 		got, err := f.once(ctx, op, b[n:], off+int64(n))
@@ -100,7 +101,7 @@ func (f *file) closedError(op string) error {
 	return &fs.PathError{Op: op, Path: f.at.url, Err: fs.ErrClosed}
 }
 
-// brokenError is an answer that ended early, or did not come.
+// brokenError reports an answer that ended early, or did not come. The request may be repeated.
 type brokenError struct{ err error }
 
 func (e *brokenError) Error() string { return "broken off: " + e.err.Error() }
@@ -165,7 +166,7 @@ func (f *file) once(outer context.Context, op string, b []byte, off int64) (n in
 	return n, nil
 }
 
-// sizeOf compares an answer with the request, and returns the object's size.
+// sizeOf returns the object's size from an answer to a request from offset off on. If the answer has another range, it returns an error.
 func sizeOf(out *s3.GetObjectOutput, off int64) (size int64, err error) {
 	text := aws.ToString(out.ContentRange)                  // bytes 0-65535/1000000
 	if text == "" && off == 0 && out.ContentLength != nil { // the service knows no ranges

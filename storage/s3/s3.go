@@ -26,7 +26,7 @@ func init() { storage.Register("s3", &store{wait: 50 * time.Millisecond}) }
 
 // store reads objects. It reads the environment at its first use.
 type store struct {
-	wait time.Duration // before the first repetition of an interrupted request
+	wait time.Duration // time before the first repetition of an interrupted request
 
 	mu      sync.Mutex
 	loaded  bool
@@ -82,7 +82,8 @@ func newClient(cfg aws.Config) *s3.Client {
 	})
 }
 
-// call has do ask the service, and once more where its answer is that the bucket is in another region.
+// call calls do with a client for the bucket. If the answer is that the bucket is in another region, it calls do again with a client for
+// that region.
 func (s *store) call(ctx context.Context, op string, at location, do func(*s3.Client) error) error {
 	client, err := s.clientOf(ctx, at.bucket)
 	if err == nil {
@@ -103,10 +104,10 @@ func (s *store) call(ctx context.Context, op string, at location, do func(*s3.Cl
 // location is the bucket and key in a URL.
 type location struct {
 	url, bucket, key string
-	folder           bool // it ends in a slash, or is a bucket
+	folder           bool // whether the URL ends in a slash or names only a bucket
 }
 
-// locate takes a URL apart.
+// locate splits a URL into bucket and key. If it has no bucket, the error is fs.ErrInvalid.
 func locate(op, url string) (location, error) {
 	rest := strings.TrimPrefix(url, "s3://")
 	bucket, key, _ := strings.Cut(rest, "/")
@@ -125,7 +126,7 @@ func (l *location) prefix() string {
 	return ""
 }
 
-// modified is a time of modification as every answer has it: some of them without the parts of a second.
+// modified returns a modification time in whole seconds, because some answers have no fraction of a second.
 func modified(t *time.Time) time.Time { return aws.ToTime(t).Truncate(time.Second) }
 
 // Stat describes an object, or else a folder.

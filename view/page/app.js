@@ -32,11 +32,13 @@ async function open(number, at = {}, entry = true) {
     } while (compared !== state.compared);
   } catch (e) {
     if (wanted !== number || !(e instanceof Refused)) return;
-    Object.assign(state, { episode: null, playing: false, loop: null });
+    const failed = { kind: 'unreadable', severity: 'error', streams: [], ranges: [], count: 1, why: e.message, what_to_do: e.cure ?? '' };
+    Object.assign(state, { episode: null, failed, playing: false, loop: null });
     tell('closed');
     moved();
     $('episode').textContent = `${number}`;
     $('task').textContent = '';
+    star();
     trouble.unreadable(number, e, () => open(number));
     remember();
     return;
@@ -49,6 +51,8 @@ async function open(number, at = {}, entry = true) {
   $('task').textContent = episode.task;
   star();
   $('made').hidden = episode.steps; // no rate
+  state.hz ||= +(episode.streams.find(s => s.rate)?.rate ?? 50).toPrecision(2); // that of the first stream of a plan
+  $('hz').value = state.hz;
   document.title = `${episode.name} – robocache view`;
   document.querySelector('main').classList.toggle('bare', !episode.streams.length);
   tell('episode');
@@ -187,7 +191,7 @@ addEventListener('keydown', e => {
   }
   if ((e.key === ' ' || e.key === 'Enter') && control.matches('button, input')) return; // it presses the control
   const do_ = keys[e.key];
-  if (!do_ || !state.dataset || !state.episode && !'jk/?ArrowDownArrowUp'.includes(e.key)) return;
+  if (!do_ || !state.dataset || !state.episode && !'jkmt/?ArrowDownArrowUp'.includes(e.key)) return;
   e.preventDefault();
   do_(e);
 });
@@ -222,7 +226,7 @@ async function begin() {
     state.dataset = await askJSON('api/dataset');
   } catch { return; } // the page of a lost server is shown
   const d = state.dataset;
-  $('hz').value = state.hz = d.rate || 50;
+  $('hz').value = state.hz = d.rate;
   state.made = $('made-on').checked = d.plan;
   list.begin();
   if (d.episodes === 0) { $('episode').textContent = d.name; trouble.noEpisodes(d); }

@@ -28,7 +28,7 @@ matchMedia('(max-width: 999px)').addEventListener('change', () => body.dataset.d
 
 // label writes the number of findings on their button.
 function label() {
-  const n = state.episode?.findings.length ?? 0;
+  const n = state.episode ? state.episode.findings.length : +!!state.failed;
   Object.assign(opener.side, { textContent: '⚠ ' + n, ariaLabel: count(n, 'finding'), title: 'findings and metadata' });
 }
 

@@ -20,9 +20,12 @@ export function clear() {
 
 export const isEmpty = e => [...e.streams.map(s => s.samples), ...[...e.media, ...e.clouds].map(m => m.frames)].every(n => n === 0);
 
+// empty shows why an episode has no samples: doctor's findings about it, which include the reader's notes about damage.
 export function empty(e) {
-  const f = e.findings.find(f => f.kind === 'empty');
-  trouble(`${e.name} is empty`, f?.why ?? 'no stream, camera or cloud of it has a sample', (f?.what_to_do ?? '') + ' If it should have samples, check that its topics were published while it was recorded: robocache inspect lists its streams.');
+  const whys = e.findings.map(f => f.why), cures = [...new Set(e.findings.map(f => f.what_to_do))];
+  const damaged = e.findings.some(f => f.severity === 'error');
+  if (!damaged) cures.push('If it should have samples, check that its topics were published while it was recorded: robocache inspect lists its streams.');
+  trouble(e.name + (damaged ? ': no sample can be read' : ' is empty'), whys.join('\n') || 'no stream, camera or cloud of it has a sample', cures.join(' '));
 }
 
 export function unreadable(number, error, again) {

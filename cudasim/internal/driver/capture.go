@@ -51,7 +51,7 @@ func (s *stream) captured() bool {
 	return s.capture != nil
 }
 
-// uncaptured refuses calls that the device does not model in a capture.
+// uncaptured returns an error for a call that the device does not model in a capture, if the stream is being captured.
 func (s *stream) uncaptured() code {
 	if s.captured() {
 		return cudadrv.ErrUnsupported
@@ -59,7 +59,7 @@ func (s *stream) uncaptured() code {
 	return cudadrv.Success
 }
 
-// refuseCaptured refuses a wait for a stream that is being captured, and invalidates the capture.
+// refuseCaptured returns an error and invalidates the capture if the stream is being captured, because the caller would wait for it.
 func (s *stream) refuseCaptured() code {
 	s.d.mu.Lock()
 	defer s.d.mu.Unlock()
@@ -124,8 +124,8 @@ func reaches(nodes []*node, n *node) bool {
 	return search(nodes)
 }
 
-// captureWork adds work as a node if the stream is being captured. done reports whether it is; the task is then back in its
-// pool.
+// captureWork adds work as a node to the graph if the stream is being captured. done is false, and the caller must queue the work, if
+// it is not. Otherwise the task is back in its pool, and c is the call's result.
 func (s *stream) captureWork(o *task) (done bool, c code) {
 	d := s.d
 	d.mu.Lock()
@@ -147,7 +147,7 @@ func (s *stream) captureWork(o *task) (done bool, c code) {
 	return true, cudadrv.Success
 }
 
-// captureRecord records an event in a capture, if the stream is being captured.
+// captureRecord records an event in a capture. done is false if the stream is not being captured.
 func (s *stream) captureRecord(e *event) (done bool, c code) {
 	s.d.mu.Lock()
 	defer s.d.mu.Unlock()
@@ -163,7 +163,8 @@ func (s *stream) captureRecord(e *event) (done bool, c code) {
 	return true, cudadrv.Success
 }
 
-// captureWait adds the event's nodes as dependencies, and joins the stream to the event's capture if it has none.
+// captureWait adds the event's nodes as dependencies of the stream's next node, and joins the stream to the event's capture if it is
+// in none. done is false if no capture is involved.
 func (s *stream) captureWait(e *event) (done bool, c code) {
 	d := s.d
 	d.mu.Lock()

@@ -4,7 +4,7 @@ import "github.com/robocache/robocache/cudasim/internal/exec"
 
 // Config configures devices. Its fields are those of cudasim.Config.
 type Config struct {
-	exec.Options // of each launch
+	exec.Options // options for each launch
 	Rewrite      func(text []byte) []byte
 	Memory       uint64
 	Shared       int
@@ -42,7 +42,7 @@ func (d *Device) multiprocessors() int {
 	return exec.DefaultMultiprocessors
 }
 
-// sharedOptin is the most shared memory that a block may have.
+// sharedOptin returns the largest shared memory of a block in bytes.
 func (d *Device) sharedOptin() int {
 	if d.cfg.Shared > 0 {
 		return min(d.cfg.Shared, maxSharedOptin)

@@ -19,7 +19,7 @@ func cuDevicePrimaryCtxRetain(d *Device, a []uintptr) code {
 	return put64(a[0], uint64(d.context))
 }
 
-// cuDevicePrimaryCtxRelease ends a hold. On a lost device it returns the fault's code, but the hold ends too.
+// cuDevicePrimaryCtxRelease ends one use of the primary context. On a lost device it returns the fault's code, but the use ends too.
 func cuDevicePrimaryCtxRelease(d *Device, _ []uintptr) code {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -95,7 +95,7 @@ func cuCtxSynchronize(d *Device, a []uintptr) code {
 	return d.lost()
 }
 
-// priorities: lower goes first. The device ignores them.
+// cuCtxGetStreamPriorityRange returns the range of priorities, where lower numbers go first. The device ignores them.
 func cuCtxGetStreamPriorityRange(d *Device, a []uintptr) code {
 	if a[0] != 0 {
 		put32(a[0], 0)

@@ -19,7 +19,7 @@ type Device struct {
 
 	// driver.mu guards the fields below.
 	retained int     // holds on the primary context
-	context  uintptr // its handle
+	context  uintptr // handle of the primary context
 	streams  map[*stream]struct{}
 	fault    *report.Fault
 	report   string // text that cuGetErrorString adds to the sentence of the poisoning code

@@ -20,7 +20,7 @@ type entry struct {
 	run  func(d *Device, a []uintptr) code
 }
 
-// which is the way to a call's device: 0 takes the thread's current context, n the handle in the n-th argument, and -n the ordinal
+// which locates a call's device: 0 means the thread's current context, n the handle in the n-th argument, and -n the device ordinal
 // in the n-th argument.
 type which int8
 
@@ -35,7 +35,8 @@ func ordinal(arg which) which { return -arg - 1 }
 // call is a function of the table that takes the object of one of its handles.
 type call[T any] func(d *Device, object T, a []uintptr) code
 
-// typed returns a function that looks up the object whose handle is argument arg, and returns missing if there is none of type T.
+// typed returns a function that looks up the object for the handle in argument arg. If the handle has no object of type T, the
+// function returns the code missing.
 func typed[T any](arg which, missing code, run call[T]) func(d *Device, a []uintptr) code {
 	return func(d *Device, a []uintptr) code {
 		v, ok := lookup[T](d, a[arg])

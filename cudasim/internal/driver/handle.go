@@ -42,7 +42,7 @@ func (d *Device) add(k kind, value any, size int64) uintptr {
 	return d.next
 }
 
-// lookup returns the value of a handle, and false if it has none of type T.
+// lookup returns the value of a handle, or false if the handle is unknown or its value has another type than T.
 func lookup[T any](d *Device, h uintptr) (T, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -54,14 +54,14 @@ func lookup[T any](d *Device, h uintptr) (T, bool) {
 	return none, false
 }
 
-// drop ends a handle.
+// drop removes a handle.
 func (r *driver) drop(h uintptr) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.open, h)
 }
 
-// text keeps a C string for the device's life, and returns its address.
+// text returns the address of a copy of s as a C string, which lives as long as the driver. Equal strings share one copy.
 func (d *Device) text(s string) uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -19,19 +19,19 @@ func pages(n uint64) []byte {
 // hosts is the host memory that kernels can access. All devices can access memory that one of them pins or registers.
 type hosts struct {
 	mu     sync.Mutex
-	blocks map[uintptr]*hostBlock // by address
+	blocks map[uintptr]*hostBlock // by host address
 }
 
 // hostBlock is one range of host memory.
 type hostBlock struct {
 	handle     uintptr
 	bytes      []byte // keeps the memory alive
-	base       uint64 // its address in the space
+	base       uint64 // address in the simulated address space
 	device     uint64 // the device address of its first byte
 	registered bool
 }
 
-// keep maps host memory to the devices. The caller holds m.mu, and names the device whose count it adds to.
+// keep maps host memory into the address space of the devices, and counts it for device d. The caller holds m.mu.
 func (m *hosts) keep(d *Device, b []byte, registered bool) {
 	kind := kindHost
 	if registered {
@@ -45,7 +45,7 @@ func (m *hosts) keep(d *Device, b []byte, registered bool) {
 	m.blocks[cudadrv.Addr(b)] = h
 }
 
-// forget waits for the devices, and then undoes keep.
+// forget waits for the devices, and then unmaps the host memory at an address. It returns false if keep has not mapped such memory.
 func (r *driver) forget(addr uintptr, registered bool) bool {
 	for _, d := range r.devices {
 		d.waitAll()
@@ -63,7 +63,7 @@ func (r *driver) forget(addr uintptr, registered bool) bool {
 	return true
 }
 
-// find returns the block that holds n bytes at a host address, nil if there is none.
+// find returns the block that contains n bytes at a host address, or nil.
 func (m *hosts) find(addr, n uintptr) *hostBlock {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -7,7 +7,8 @@ import (
 	"github.com/robocache/robocache/cudasim/internal/exec"
 )
 
-// attribute returns a device attribute. Clocks and widths are 0, because the simulation has no speed.
+// attribute returns a device attribute, and false if the device does not have it. Clocks and bus widths are 0, because the simulation
+// has no speed.
 func (d *Device) attribute(a cudadrv.Attr) (int, bool) {
 	switch a {
 	case cudadrv.MaxThreadsPerBlock, cudadrv.MaxBlockDimX, cudadrv.MaxBlockDimY:

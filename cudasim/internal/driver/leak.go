@@ -29,7 +29,7 @@ func (d *Device) Leaks() []report.Leak {
 	return out
 }
 
-// frames formats a stack without the frames of this package and of cudadrv.
+// frames formats a stack, one frame per line, without the frames of this package and of cudadrv.
 func frames(pcs []uintptr) string {
 	var b strings.Builder
 	list := runtime.CallersFrames(pcs)

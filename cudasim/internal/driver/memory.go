@@ -6,29 +6,29 @@ import (
 	"github.com/robocache/robocache/cudadrv"
 )
 
-// deviceMemory counts allocations and does the pool's accounts. The pool's cache is a number only, because an address is never
-// used twice.
+// deviceMemory counts a device's allocations and the bytes of its memory pool. The pool's cache is only a number, because an address
+// is never used twice.
 type deviceMemory struct {
 	d         *Device
 	total     uint64
 	pool      uintptr // handle
 	mu        sync.Mutex
-	used      uint64 // of the pool
-	cached    uint64 // held by the pool but not in use
-	unpooled  uint64 // of cuMemAlloc
+	used      uint64 // bytes in use from the pool
+	cached    uint64 // bytes that the pool keeps for later allocations
+	unpooled  uint64 // bytes from cuMemAlloc, which are in no pool
 	usedHigh  uint64
 	heldHigh  uint64
 	threshold uint64
-	blocks    map[uint64]*holding // by address, of every kind
+	blocks    map[uint64]*holding // allocations of every kind, by address
 	adopted   map[uint64]uintptr  // handles of another driver's memory, by address
 }
 
-// holding is device memory that a program holds.
+// holding is an allocation that a program has not freed.
 type holding struct {
 	handle  uintptr
 	size    uint64
 	pooled  bool
-	freeing bool // a free of it is queued
+	freeing bool // its free is queued on a stream
 }
 
 type memPool struct{}
@@ -39,7 +39,8 @@ func (m *deviceMemory) init(d *Device) {
 	m.pool = d.add(kindInner, &memPool{}, 0)
 }
 
-// get allocates n bytes, from the pool or not. If memory is short it first waits for queued work, because that may free some.
+// get allocates n bytes, from the pool if pooled is set. If too little memory is free, it first waits for queued work, because that
+// may free some.
 func (m *deviceMemory) get(n uint64, pooled bool) (uint64, code) {
 	addr, c := m.take(n, pooled)
 	if c == cudadrv.ErrOutOfMemory && n <= m.total {
@@ -110,7 +111,8 @@ func (m *deviceMemory) trim(keep uint64) {
 	}
 }
 
-// claim marks the block at an address: its free is queued.
+// claim marks the allocation at an address as being freed. It returns an error if there is no such allocation, or it is being freed
+// already.
 func (m *deviceMemory) claim(addr uint64) code {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -122,7 +124,7 @@ func (m *deviceMemory) claim(addr uint64) code {
 	return cudadrv.Success
 }
 
-// usable reports whether the device may access n bytes at an address: they must lie in one block whose free is not queued.
+// usable reports whether n bytes at an address lie in one allocation that is not being freed.
 func (m *deviceMemory) usable(addr, n uint64) bool {
 	a, ok := m.d.space.Find(addr)
 	if !ok || n > a.Size-(addr-a.Addr) || !a.Opened(&m.d.owner) {

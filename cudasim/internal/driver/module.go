@@ -29,8 +29,8 @@ type library struct{ module *module }
 
 // function is a kernel of a module.
 type function struct {
-	handle   uintptr // as a CUkernel
-	inner    uintptr // as a CUfunction
+	handle   uintptr // handle as a CUkernel
+	inner    uintptr // handle as a CUfunction
 	dev      *Device
 	module   *module
 	kernel   *exec.Kernel
@@ -52,7 +52,7 @@ type compiled struct {
 
 var seed = maphash.MakeSeed()
 
-// known returns the cached program of an image.
+// known returns the cached program of an image, or nil.
 func known(hash uint64, text []byte) *program.Program {
 	programs.Lock()
 	defer programs.Unlock()
@@ -66,7 +66,8 @@ func known(hash uint64, text []byte) *program.Program {
 
 var versionLine = regexp.MustCompile(`(?m)^\s*\.version\s+(\d+)\.(\d+)`)
 
-// compile compiles an image without caching it. On failure it returns a code and the compiler's log.
+// compile compiles an image without caching it. It returns the program, Success and an empty log; or nil, the error code and the
+// compiler's log.
 func (d *Device) compile(image []byte) (*program.Program, code, string) {
 	if bytes.HasPrefix(image, []byte("\x7fELF")) {
 		return nil, cudadrv.ErrNoBinaryForGPU, "machine code does not run on a simulated device"
@@ -168,7 +169,7 @@ func (d *Device) unload(m *module) code {
 	return d.lost()
 }
 
-// function returns an entry of the module, the same object each time.
+// function returns the kernel with a name, the same object for each call. It returns false if the module has none.
 func (d *Device) function(m *module, name string) (*function, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -84,7 +84,7 @@ func cuFuncGetAttribute(_ *Device, f *function, a []uintptr) code {
 		v = f.maxThreads()
 	case cudadrv.FuncSharedSize:
 		v = int(f.kernel.Shared)
-	case cudadrv.FuncConstSize, 7: // and the caching mode
+	case cudadrv.FuncConstSize, 7: // 7 is the caching mode
 	case cudadrv.FuncLocalSize:
 		v = int(f.kernel.Local)
 	case cudadrv.FuncRegisters:

@@ -17,7 +17,7 @@ const (
 // collective is the state of the simulated NCCL. The ranks compute one sum at a time, and add the terms of each float32 in the
 // order of the ranks.
 type collective struct {
-	ranks []*Device // by handle minus 1
+	ranks []*Device // the index is the handle minus 1
 	group bool
 	asked []contribution
 }
@@ -30,7 +30,7 @@ type contribution struct {
 	stream   *stream
 }
 
-// nccl returns the table of NCCL's functions. The devices compute a sum at once, when its group ends.
+// nccl returns the table of NCCL's functions. The devices compute a sum at the end of its group (ncclGroupEnd).
 func (r *driver) nccl() (*cudadrv.FunctionTable, error) {
 	c := &collective{}
 	calls := map[string]func(a []uintptr) uintptr{

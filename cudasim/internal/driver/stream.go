@@ -29,7 +29,7 @@ type stream struct {
 	after   []*node // the dependencies of the next node
 }
 
-// push queues work, and waits first if the queue is full.
+// push queues a task, and first waits until the queue has room. It returns ErrInvalidHandle if the stream is being destroyed.
 func (s *stream) push(o *task) code {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +107,8 @@ type event struct {
 	after    []*node
 }
 
-// state returns the last mark. After a record in a capture there is no mark, and the call invalidates the capture.
+// state returns the last mark, or nil if the event was never recorded. If the last record was in a capture, it invalidates the
+// capture and returns an error.
 func (e *event) state(d *Device) (*mark, code) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

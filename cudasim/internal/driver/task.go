@@ -32,7 +32,7 @@ type task struct {
 	host     []byte // pinned memory, or a copy of other memory
 	n        uint64 // bytes; values, for taskSet
 	value    uint32
-	width    uint8 // of a value
+	width    uint8 // bytes of one value, for taskSet
 	rows     *rows
 	mark     *mark
 	exec     *execution

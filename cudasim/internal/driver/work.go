@@ -18,7 +18,7 @@ func (d *Device) newStream() *stream {
 	return s
 }
 
-// run does the stream's work until it ends.
+// run executes the stream's tasks until the stream ends.
 func (s *stream) run() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +42,7 @@ func (s *stream) run() {
 	}
 }
 
-// perform does a piece of work. On a lost device it only releases waiters.
+// perform executes a task. On a lost device it only releases the calls that wait for the task.
 func (d *Device) perform(o *task) {
 	switch o.kind {
 	case taskMark:
@@ -63,7 +63,7 @@ func (d *Device) perform(o *task) {
 	d.act(o)
 }
 
-// act does a task of a stream or a node of a graph.
+// act executes a task of a stream or a node of a graph.
 func (d *Device) act(o *task) {
 	switch o.kind {
 	case taskLaunch:
@@ -133,7 +133,7 @@ func (d *Device) execute(l *launch) {
 	}
 }
 
-// faultCode is the driver's code for a kind of fault. Kinds that no real device detects count as a launch failure.
+// faultCode returns the driver's code for a kind of fault. A kind that no real device detects has the code for a launch failure.
 func faultCode(kind report.FaultKind) code {
 	switch kind {
 	case report.OutOfBounds, report.UseAfterFree:
@@ -146,7 +146,7 @@ func faultCode(kind report.FaultKind) code {
 	return cudadrv.ErrLaunchFailed
 }
 
-// A lost device ends it.
+// perform executes the nodes in order. It stops if the device is lost.
 func (x *execution) perform() {
 	x.running.Lock()
 	defer x.running.Unlock()

@@ -7,7 +7,8 @@ import (
 	"github.com/robocache/robocache/cudasim/report"
 )
 
-// BarSync counts the lanes at a barrier. Unless arrive is set, the lanes wait until the barrier completes.
+// BarSync counts the lanes of exec as arrived at a barrier. Unless the instruction is an arrive, the lanes wait until the barrier
+// completes.
 func BarSync(w *Warp, in *Inst, exec uint32) Status {
 	s := in.X.Bar
 	if s.Aligned && exec != w.Alive {
@@ -100,7 +101,7 @@ func (bar *barrier) check(b *block) {
 	*bar = barrier{}
 }
 
-// deadlock is the fault of a block whose warps all wait.
+// deadlock sets the fault for a block in which all warps wait.
 func (b *block) deadlock() Status {
 	for i := range b.warps {
 		w := &b.warps[i]

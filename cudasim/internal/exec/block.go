@@ -37,10 +37,10 @@ type barrier struct {
 
 // checkBlock is the state of the checks for a block.
 type checkBlock struct {
-	watching bool // observe must see every access
+	watching bool // every access must be observed
 	racing   bool
 	shadow   *shadow
-	syncs    map[uint64]clockSet // by address in shared memory
+	syncs    map[uint64]clockSet // released clocks, by address in shared memory
 }
 
 // bulkCopy is a cp.async.bulk. The block waits for it through an mbarrier or a bulk group.

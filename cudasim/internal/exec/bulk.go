@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/cudasim/report"
 )
 
-// land does the copy and completes its bytes at the mbarrier.
+// land copies the bytes and counts them as complete at the mbarrier.
 func (p *bulkCopy) land(b *block) {
 	copy(p.dst, p.src)
 	p.to.Mark(p.off, uint64(len(p.dst)))
@@ -20,7 +20,7 @@ func (p *bulkCopy) land(b *block) {
 	}
 }
 
-// landBulk does the matching copies.
+// landBulk lands the copies for which match returns true.
 func (b *block) landBulk(match func(p *bulkCopy) bool) {
 	kept := b.bulk[:0]
 	for _, p := range b.bulk {

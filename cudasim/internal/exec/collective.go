@@ -47,7 +47,7 @@ func Collective(f func(w *Warp, in *Inst, exec uint32)) Step {
 	}
 }
 
-// wholeWarp makes fn wait for all 32 lanes of the warp. If lanes have exited, the step is a fault.
+// wholeWarp returns a step that waits for all 32 lanes of the warp, and then calls fn. If a lane has exited, the step is a fault.
 func wholeWarp(fn func(w *Warp, in *Inst) Status) Step {
 	return func(w *Warp, in *Inst, exec uint32) Status {
 		switch all := ^uint32(0); {

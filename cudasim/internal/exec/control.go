@@ -7,13 +7,13 @@ import (
 	"github.com/robocache/robocache/cudasim/report"
 )
 
-// Nothing is an instruction without effect in the simulator.
+// Nothing executes an instruction that has no effect in the simulator.
 func Nothing(*Warp, *Inst, uint32) Status { return StatusNext }
 
 // Trap ends the launch, as trap and brkpt do.
 func Trap(w *Warp, in *Inst, exec uint32) Status { return w.Fail(report.Trap, in, exec, "") }
 
-// Sleep lets the other warps have a turn, as nanosleep does.
+// Sleep executes nanosleep: the other warps get a turn.
 func Sleep(w *Warp, _ *Inst, _ uint32) Status {
 	w.poll()
 	return statusYield
@@ -25,7 +25,7 @@ func WaitAhead(w *Warp, _ *Inst, _ uint32) Status {
 	return StatusNext
 }
 
-// BranchIndexed is brx: each lane goes to the target that its index in.A names.
+// BranchIndexed executes brx: each lane jumps to the target number in in.A.
 func BranchIndexed(w *Warp, in *Inst, exec uint32) Status {
 	if rest := w.mask &^ exec; rest != 0 {
 		w.groups = append(w.groups, group{pc: w.pc + 1, mask: rest})
@@ -62,7 +62,7 @@ func ReadSpecial(name string) (Step, bool) {
 	}, ok
 }
 
-// Simulated multiprocessors get blocks in turn.
+// sm returns the number of the multiprocessor that runs the block. Blocks are assigned to them in turn.
 func (w *Warp) sm() uint64 { return w.b.index % uint64(w.b.run.Multiprocessors) }
 
 var started = time.Now()

@@ -24,7 +24,7 @@ func (w *Warp) fault(kind report.FaultKind, in *Inst, lanes uint32, detail strin
 // thread returns the coordinates of a lane's thread in its block.
 func (w *Warp) thread(lane int) [3]uint32 { return w.b.run.threadAt(w.index*32 + uint32(lane)) }
 
-// badAddress is the fault of one lane's access.
+// badAddress sets the fault for one lane's access of n bytes at addr, and returns the status of a fault.
 func (w *Warp) badAddress(kind report.FaultKind, in *Inst, lane int, sp SpaceKind, addr, n uint64) Status {
 	f := w.fault(kind, in, 1<<lane, "")
 	f.Space, f.Address, f.Bytes = spaceNames[sp], addr, int(n)

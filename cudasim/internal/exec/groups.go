@@ -76,7 +76,7 @@ func (w *Warp) rotate() {
 	}
 }
 
-// pick runs another group after the running one has ended or waits, and reports whether there is one.
+// pick selects another group after the running one has ended or waits. It returns false if no group can run.
 func (w *Warp) pick() bool {
 	low := -1
 	for i := range w.groups {

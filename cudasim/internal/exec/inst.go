@@ -8,7 +8,7 @@ const (
 	KindSet                // PD, PQ = Cmp(A, B), combined with PA by Logic
 	KindSel                // D = PA ? A : B
 	KindPred               // PD = Logic(PA, PB)
-	KindBra                // to Target
+	KindBra                // branch to Target
 	KindExit
 	KindFn // Fn does the whole instruction
 )
@@ -26,8 +26,8 @@ type Inst struct {
 	PA, PB     int32  // predicates read
 	AX, BX     uint32 // all ones if PA or PB is negated
 
-	Target int32 // of a branch, by its place in the code
-	Line   int32 // of the module's text
+	Target int32 // index of a branch's target in the code
+	Line   int32 // line in the module's text
 	ALU    ALU
 	Cmp    func(a, b *Lanes) uint32
 	Logic  func(a, b uint32) uint32
@@ -48,14 +48,14 @@ type Extra struct {
 	Wide     bool   // the address register has 64 bits
 	Uniform  bool   // the address does not depend on a register, so that every lane has the same
 	Signed   bool
-	Mask     uint64 // of the destination register's width
+	Mask     uint64 // all bits of the destination register's width
 	Strong   bool   // volatile, relaxed, acquire or release: one atomic access
 	Acquire  bool
 	Release  bool
 	Constant bool                          // the read-only path
 	MayMiss  bool                          // an atomic that may leave memory unchanged, if the old value is not B
 	RMW      func(old, b, c uint64) uint64 // the new value of an atomic
-	Targets  []int32                       // of brx
+	Targets  []int32                       // targets of brx, as indices in the code
 	Bar      BarSpec
 }
 

@@ -13,7 +13,7 @@ type Kernel struct {
 	Name       string
 	Params     []Param
 	ParamBytes uint32
-	MaxThreads uint32   // of a block; 0 if the entry sets no limit
+	MaxThreads uint32   // largest block; 0 if the entry sets no limit
 	Shared     uint32   // static shared bytes
 	Local      uint32   // local bytes of a thread
 	Registers  uint32   // 32-bit registers for the most values that are live at once in a thread

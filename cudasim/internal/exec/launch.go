@@ -13,7 +13,7 @@ const (
 	ThreadsPerSM   = 2048
 	BlocksPerSM    = 32
 	SharedPerSM    = 228 << 10 // bytes
-	RegistersPerSM = 64 << 10  // of 32 bits
+	RegistersPerSM = 64 << 10  // 32-bit registers
 	ReservedShared = 1 << 10   // bytes of each block's shared memory that the system reserves
 
 	DefaultMultiprocessors = 132
@@ -55,11 +55,11 @@ type launchRun struct {
 	sp       *memory.Space
 	cells    *cellPool
 	checks   report.Check
-	threads  uint32 // of a block
-	warps    uint32 // of a block
+	threads  uint32 // threads in a block
+	warps    uint32 // warps in a block
 	blocks   uint64
 	schedule schedule
-	order    []uint32 // of blocks, nil for first to last
+	order    []uint32 // order of the blocks; nil for ascending
 
 	next  atomic.Uint64 // the next block to start
 	stop  atomic.Bool
@@ -75,7 +75,7 @@ type launchRun struct {
 	lastShadow *shadow
 }
 
-// occupancy is the number of blocks that one multiprocessor holds at once.
+// occupancy returns the number of blocks that one multiprocessor can hold at the same time.
 func (r *launchRun) occupancy() uint64 {
 	n := min(BlocksPerSM, ThreadsPerSM/(32*r.warps))
 	if s := r.Kernel.Shared + r.Shared; s > 0 {

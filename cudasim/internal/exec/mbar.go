@@ -35,7 +35,7 @@ func (m *mbar) settle() {
 	}
 }
 
-// state is the token that arrive returns: the object's bits.
+// state returns the token for arrive: the object's bits.
 func (m *mbar) state() uint64 { return m.phase&0xfff | m.pending<<27 }
 
 // PendingCount executes mbarrier.pending_count: each lane of d gets the pending arrivals in a token.

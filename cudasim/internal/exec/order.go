@@ -1,6 +1,6 @@
 package exec
 
-// snapshot returns the clocks that the warp has seen, with its own up to now. Later accesses are not in it.
+// snapshot returns the clocks that the warp has seen, including its own clock now. Accesses after the call are not covered.
 func (w *Warp) snapshot() clockSet {
 	s := make(clockSet, len(w.known)+1)
 	for k, v := range w.known {
@@ -25,7 +25,8 @@ func (b *block) syncMap(sp SpaceKind) map[uint64]clockSet {
 	return b.run.syncs
 }
 
-// release publishes the warp's clocks at an address, for threads that acquire. A store replaces older clocks, an atomic adds to them.
+// release publishes the warp's clocks at an address, for threads that acquire them. A store replaces the clocks published there; with
+// add set, as for an atomic, they are merged.
 func (w *Warp) release(sp SpaceKind, addr uint64, s clockSet, add bool) {
 	m := w.b.syncMap(sp)
 	if !add {
@@ -39,7 +40,7 @@ func (w *Warp) release(sp SpaceKind, addr uint64, s clockSet, add bool) {
 	m[addr] = fresh
 }
 
-// releaseTo and acquireFrom order memory through an mbarrier.
+// releaseTo publishes the warp's clocks through an mbarrier, and acquireFrom adds the clocks published there to the warp's.
 func (w *Warp) releaseTo(at uint64) {
 	if w.b.racing {
 		w.release(SpaceShared, at, w.snapshot(), true)

@@ -9,13 +9,13 @@ import (
 	"github.com/robocache/robocache/cudasim/report"
 )
 
-// The race check follows the order of accesses. Each warp has a clock that ticks when the warp publishes its accesses: at barriers,
-// releases and collectives. For each other warp, a warp holds the clock up to which it has seen that warp. An access races with an
-// earlier access of another thread if the warp has not seen it, at least one of the two writes, and they are not both strong (atomic
-// accesses are strong). Collectives order the lanes of a warp.
+// The race check uses vector clocks. Each warp has a clock that ticks when the warp publishes its accesses: at barriers, releases and
+// collectives. A warp also keeps, for each other warp, the clock up to which it has seen that warp. Two accesses race if they are by
+// different threads, the later warp has not seen the earlier access, one of them writes, and not both are strong (atomic accesses are
+// strong). Collectives order the lanes of a warp.
 //
-// If the rules of PTX leave the order of two accesses open, the check takes them as ordered. So every report is a race, but the check
-// may miss one. Scopes count as wide enough. The check needs a single worker.
+// If PTX leaves the order of two accesses open, the check assumes that they are ordered. So every report is a race, but some races
+// are missed. All scopes count as wide enough. The check needs a single worker.
 
 // unseen reports whether an earlier access was made by another thread than me and is not yet seen by the warp of me.
 func (w *Warp) unseen(t, me *touch) bool {
@@ -35,7 +35,7 @@ func (t *touch) ordered(me, seen *touch) bool {
 func (w *Warp) unknown(t *touch) bool {
 	warps, block := w.b.run.warps, w.b.index
 	index := t.warp - 1 - uint32(block)*warps
-	if index >= warps { // of another block
+	if index >= warps { // the other warp is in another block
 		block, index = uint64((t.warp-1)/warps), (t.warp-1)%warps
 	}
 	clocks := w.known[block]
@@ -133,7 +133,8 @@ func width64(size uint64) uint64 {
 	return 1<<(8*size) - 1
 }
 
-// race is the fault of two unordered accesses.
+// race sets the fault for two unordered accesses, and returns the status of a fault. t is the earlier access; wrote reports whether
+// it was a write.
 func (w *Warp) race(in *Inst, m *memory.Allocation, sp SpaceKind, lane int, n uint64, kind accessKind, t touch, wrote bool) Status {
 	st := w.badAddress(report.Race, in, lane, sp, m.Addr+w.ofs[lane], n)
 	r := w.b.run

@@ -63,14 +63,15 @@ func (m *Machine) Run(l *Launch) (*report.Counters, *report.Fault) {
 	return &r.total.Counters, r.fault
 }
 
-// neverWaited is the fault of a launch that may begin early if no thread waited for the launch before it.
+// neverWaited returns the fault for a launch that could begin early, but has no thread that waited for the launch before it.
 func (r *launchRun) neverWaited() *report.Fault {
 	line := int(r.Kernel.Code[len(r.Kernel.Code)-1].Line)
 	return &report.Fault{Kind: report.NeverWaited, Kernel: r.Kernel.Name, Line: line, Text: TrimmedLine(r.Kernel.Source, line),
 		Detail: "no thread executed griddepcontrol.wait, so that what comes after this launch may run ahead of what came before it"}
 }
 
-// draw depends on the parameters, so that successive launches differ and a run can be repeated.
+// draw returns the random choices for a launch. They depend on the seed and the parameters, so that successive launches differ and a
+// run is repeatable.
 func draw(seed uint64, params []byte, blocks uint64) schedule {
 	for _, b := range params {
 		seed = Mix(seed ^ uint64(b))
@@ -79,8 +80,8 @@ func draw(seed uint64, params []byte, blocks uint64) schedule {
 	return schedule{seed, 1 << (6 + seed%11), int(min(1<<(seed>>8%7), mostTogether))}
 }
 
-// more returns, under a seed, how many blocks begin when resident blocks are already running and all have had a turn. At times a block
-// begins although enough are resident, because they may wait for it.
+// more returns the number of blocks to start, under a seed, after all resident blocks have had a turn. Sometimes it starts a block
+// although enough are resident, because they may wait for it.
 func (d *schedule) more(resident int) int {
 	d.seed = Mix(d.seed)
 	return max(d.together-resident, int(d.seed%8/7))
@@ -144,7 +145,7 @@ func (r *launchRun) work(capacity uint64) {
 	}
 }
 
-// start makes the next block resident, and returns nil if none is left.
+// start makes the next block resident and returns it, or returns nil if all blocks have started.
 func (r *launchRun) start(spare *[]*block, counts *tally) *block {
 	i := r.next.Add(1) - 1
 	if i >= r.blocks {

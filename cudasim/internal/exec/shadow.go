@@ -12,7 +12,7 @@ type touch struct {
 	fixed  bool // a read through the read-only path: no write may follow in the launch
 }
 
-// cell holds the last writer, the last reader and the last reader of another warp for a range of bytes.
+// cell records the accesses to a range of bytes: the last write, the last read, and the last read by another warp.
 type cell struct{ w, r, r2 touch }
 
 const pageBytes = 256
@@ -22,15 +22,15 @@ const pageBytes = 256
 type shadowPage struct {
 	cells []cell
 	each  uint64 // bytes of a cell, a power of two; 0 before the first access
-	shift uint   // its logarithm
+	shift uint   // log2(each)
 }
 
 const cellBytes = 16
 
 // cellPool keeps the cells of ended launches for later launches. One launch has it at a time.
 type cellPool struct {
-	spare [pageBytes + 1][][]cell // by length
-	taken [][]cell                // by the launch that runs
+	spare [pageBytes + 1][][]cell // unused slices, by length
+	taken [][]cell                // slices of the running launch
 }
 
 // take returns n empty cells. A nil pool allocates them.
@@ -49,7 +49,7 @@ func (p *cellPool) take(n uint64) []cell {
 	return list
 }
 
-// ended takes back the cells of a launch.
+// ended makes the cells of the ended launch available to the next one.
 func (p *cellPool) ended() {
 	for _, list := range p.taken {
 		p.spare[len(list)] = append(p.spare[len(list)], list)
@@ -82,7 +82,7 @@ func (p *shadowPage) cut(each uint64, pool *cellPool) {
 // clockSet holds, for each block, the clocks up to which a warp has seen the block's warps. The slices are shared and immutable.
 type clockSet map[uint64][]uint32
 
-// join returns the later of each clock.
+// join returns the later of both clocks for each warp. A nil slice has no clocks; otherwise both have the same length.
 func join(a, b []uint32) []uint32 {
 	switch {
 	case a == nil:
@@ -108,7 +108,7 @@ func join(a, b []uint32) []uint32 {
 	return c
 }
 
-// learn adds the clocks of another warp.
+// learn merges the clocks of another warp into the set, keeping the later of each.
 func (s *clockSet) learn(o clockSet) {
 	if len(o) == 0 {
 		return

@@ -24,7 +24,7 @@ type tally struct {
 	report.Counters
 	byLine  bool
 	classes [classes]uint64
-	atomics map[uint64]uint64 // by address
+	atomics map[uint64]uint64 // number of operations, by address
 	ahead   map[uint64]bool   // the lines that were prefetched
 	banks   [32][32]uint64    // scratch: the words that a request reads from each bank of shared memory
 }

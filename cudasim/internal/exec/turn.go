@@ -102,7 +102,7 @@ func (b *block) finish() {
 	b.bulk = b.bulk[:0]
 }
 
-// hung is the fault of a block that has run too long.
+// hung sets the fault for a block that has run more than MaxSteps instructions, and returns the status of a fault.
 func (b *block) hung() Status {
 	w := &b.warps[slices.IndexFunc(b.warps, func(w Warp) bool { return w.Alive != 0 })]
 	if w.mask == 0 && !w.pick() {

@@ -29,7 +29,7 @@ type Warp struct {
 	Regs     []Lanes
 	Preds    []uint32
 	code     []Inst
-	index    uint32 // in the block
+	index    uint32 // index in the block
 	Alive    uint32 // lanes that have not exited
 	pc       int32
 	mask     uint32
@@ -59,10 +59,10 @@ type checkState struct {
 // pendingCopy is one cp.async of a lane. Its size is a multiple of 16 bytes because the list moves often: other sizes took 4 times as long.
 type pendingCopy struct {
 	lane  uint32
-	group uint32 // of the lane; a copy that is not committed has the open group
-	dst   uint64 // in shared memory
+	group uint32 // number of the lane's group; a copy that is not committed is in the open group
+	dst   uint64 // offset in shared memory
 	src   []byte // nil: zeros
-	n     uint64 // bytes of dst; what src lacks is zero
+	n     uint64 // bytes of dst; those beyond len(src) are zero
 }
 
 // copies are the asynchronous copies of a warp's lanes, the oldest first.

@@ -65,7 +65,8 @@ func (s *Space) Alloc(size uint64, kind string) (uint64, error) {
 	return s.AllocFor(nil, false, size, kind)
 }
 
-// AllocFor is Alloc for the memory of one device, from its pool or not.
+// AllocFor is Alloc for one device's memory. If pooled is set, the memory is from the device's pool, which may be open to other
+// devices.
 func (s *Space) AllocFor(owner *Owner, pooled bool, size uint64, kind string) (uint64, error) {
 	if size == 0 || size > 1<<46 {
 		return 0, fmt.Errorf("allocation of %d bytes: %w", size, ErrNoMemory)
@@ -132,7 +133,7 @@ func (s *Space) Free(addr uint64) error {
 	return nil
 }
 
-// search finds the last allocation that begins at or before addr.
+// search returns the index of the last allocation that begins at or before addr. It returns false if there is none.
 func search(list []*Allocation, addr uint64) (int, bool) {
 	lo, hi := 0, len(list)
 	for lo < hi {
@@ -146,7 +147,7 @@ func search(list []*Allocation, addr uint64) (int, bool) {
 	return lo - 1, lo > 0
 }
 
-// Find returns the live allocation that holds addr.
+// Find returns the live allocation that contains addr, or false if there is none.
 func (s *Space) Find(addr uint64) (*Allocation, bool) {
 	list := *s.list.Load()
 	if i, ok := search(list, addr); ok && addr-list[i].Addr < list[i].Size {
@@ -155,7 +156,7 @@ func (s *Space) Find(addr uint64) (*Allocation, bool) {
 	return nil, false
 }
 
-// Grave returns the freed allocation that held addr.
+// Grave returns the freed allocation that contained addr, or false if none did or it was forgotten.
 func (s *Space) Grave(addr uint64) (*Allocation, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,7 +199,7 @@ func (s *Space) Bytes(addr, n uint64, write bool) ([]byte, error) {
 	return a.Data[off : off+n : off+n], nil
 }
 
-// outside is the error for n bytes at addr that are not within one allocation.
+// outside returns the error for n bytes at addr that do not lie in one allocation.
 func (s *Space) outside(addr, n uint64) error {
 	if g, ok := s.Grave(addr); ok {
 		return fmt.Errorf("%d bytes at %#x: use after free of %v", n, addr, g)

@@ -67,7 +67,7 @@ func (c *compiler) alu(cl exec.Class, f alu, d int32, src ...int32) {
 	c.emit(in)
 }
 
-// apply emits an instruction whose result, of type to, is f of operands of the types from.
+// apply emits an instruction that computes f. to is the type of the result, and from has the types of the operands.
 func (c *compiler) apply(cl exec.Class, f alu, to string, from ...string) {
 	args := c.args(1 + len(from))
 	d, src := c.dst(args[0], to), make([]int32, len(from))
@@ -110,7 +110,7 @@ func (c *compiler) intType(types string) string {
 
 const allInts = "u16 s16 u32 s32 u64 s64"
 
-// either sends floating-point forms of an instruction to one handler and integer forms to another.
+// either returns a handler that selects one of two handlers by the instruction's type: floating-point or integer.
 func either(float, integer func(c *compiler)) func(c *compiler) {
 	return func(c *compiler) {
 		if c.q.isFloat() {

@@ -189,7 +189,7 @@ func noField(w *warp, in *inst, lane int, pos, length uint64) exec.Status {
 		fmt.Sprintf("a field of %d bits from bit %d: PTX defines 0 to %d of both", length, pos, mostField))
 }
 
-// extract computes bfe for a type of n bits.
+// extract returns the bit field of bfe, for a type with n bits: length bits of a from bit pos on, sign-extended if signed is set.
 func extract(a, pos, length, n uint64, signed bool) uint64 {
 	top := min(pos+length-1, n-1)
 	fill := uint64(0)
@@ -285,7 +285,7 @@ func compilePrmt(c *compiler) {
 	c.apply(exec.ClassInt, each(func(a, b, s uint64) uint64 { return permute(mode, b<<32|a, s) }), t, t, t, t)
 }
 
-// permute picks four of the eight bytes of v.
+// permute returns four of the eight bytes of v, selected by sel in one of the modes of prmt.
 func permute(mode string, v, sel uint64) uint64 {
 	k := sel & 3
 	pick := func(list ...uint64) uint64 {
@@ -359,7 +359,8 @@ func compileDot(c *compiler, n int) {
 	}, to, ta, tb, to)
 }
 
-// findNth computes fns: the place of the n-th set bit from base upwards, or downwards if n is negative.
+// findNth computes fns: it returns the index of the n-th set bit from base upwards, or downwards if n is negative. For n = 0 it is
+// base, if that bit is set. It returns all ones if there is no such bit.
 func findNth(mask, base, n uint64) uint64 {
 	if base >= 32 {
 		return 0xffffffff

@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/internal/ptxparse"
 )
 
-// hasCC reports whether the instruction writes the carry, and consumes that qualifier.
+// hasCC reports whether the instruction has the qualifier cc (write the carry), and consumes it.
 func hasCC(q *quals) bool {
 	for _, p := range q.parts {
 		if p == "cc" {
@@ -89,7 +89,7 @@ func compileCarry(c *compiler) {
 	c.emit(in)
 }
 
-// carryReg returns the predicate that stands for the condition code.
+// carryReg returns the predicate register for the condition code, which it adds on its first call.
 func (c *compiler) carryReg() int32 {
 	if c.cc < 0 {
 		c.cc = c.temp("pred")
@@ -97,7 +97,7 @@ func (c *compiler) carryReg() int32 {
 	return c.cc
 }
 
-// high returns the upper half of a product.
+// high returns a function for the upper half of a product; both factors have type t.
 func high(t string) func(a, b uint64) uint64 {
 	n := 8 * ptxparse.TypeSize(t)
 	switch {

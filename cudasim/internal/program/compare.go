@@ -116,7 +116,7 @@ func compileIsspacep(c *compiler) {
 // ordering holds the two comparisons from which all others are derived. Each compares every lane and returns one bit a lane.
 type ordering struct{ eq, lt func(a, b *lanes) uint32 }
 
-// le is never set if an operand is NaN.
+// le returns lt or eq for each lane. It is false if an operand is NaN.
 func (o ordering) le(a, b *lanes) uint32 { return o.lt(a, b) | o.eq(a, b) }
 
 // bit returns v at bit 31. Each later lane shifts the bits of earlier lanes down by one.

@@ -5,7 +5,8 @@ import (
 	"github.com/robocache/robocache/internal/ptxparse"
 )
 
-// compile makes a kernel from an entry.
+// compile returns the kernel for an entry. globals has the module's variables by name, and source the lines of its text. The error is
+// an *UnsupportedError for an unknown instruction.
 func compile(globals map[string]global, m *ptxparse.Module, f *ptxparse.Func, source []string) (k *exec.Kernel, err error) {
 	if f, err = inline(m, f); err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ type compiler struct {
 	kinds  []string // type of each virtual register: first the function's, then temporaries and constants
 	consts map[uint64]int32
 	values []uint64 // constants in order of their first use
-	constR []int32  // their registers
+	constR []int32  // registers of the constants
 	at     *ptxparse.Inst
 	q      *quals
 	guard  int32

@@ -74,7 +74,8 @@ func compileCvt(c *compiler) {
 	c.alu(exec.ClassConvert, f, d, a)
 }
 
-// convert returns the conversion of bits to bits. An integer result is sign-extended if its type is signed.
+// convert returns the function that converts the bits of a source value to the bits of the result. An integer result is sign-extended
+// if its type is signed.
 func convert(m cvtMods) func(v uint64) uint64 {
 	from, to := isFloatType(m.from), isFloatType(m.to)
 	switch {
@@ -154,7 +155,8 @@ func toIntegral(x float64, mode rounding) float64 {
 	return math.RoundToEven(x)
 }
 
-// floatToInt clamps to the range of the result. NaN gives 0, and the most negative number where 64 bits are involved.
+// floatToInt returns a conversion that clamps to the range of the result's type. NaN gives 0, or only the highest bit if the source
+// is f64 or the result has 64 bits.
 func (m cvtMods) floatToInt() func(v uint64) uint64 {
 	in := toDouble(m.from, m.ftz)
 	bits := 8 * ptxparse.TypeSize(m.to)
@@ -192,7 +194,7 @@ func (m cvtMods) floatToInt() func(v uint64) uint64 {
 	}
 }
 
-// intToFloat rounds once, from all 64 bits.
+// intToFloat returns a conversion that rounds once, from all 64 bits.
 func (m cvtMods) intToFloat() func(v uint64) uint64 {
 	ext := extend(m.from)
 	signed := signedType(m.from)
@@ -234,7 +236,7 @@ func oddFromInt(v uint64) float64 {
 
 // intTo64 rounds an integer to double precision.
 func intTo64(u uint64, neg bool, mode rounding) float64 {
-	x := float64(u) // to nearest
+	x := float64(u) // rounded to nearest
 	if mode != roundNearest && x >= 1<<53 {
 		up := mode == roundUp && !neg || mode == roundDown && neg
 		above := x >= 1<<64 || uint64(x) > u

@@ -91,7 +91,7 @@ func sum(a, b float64, mode rounding) float64 {
 	return s
 }
 
-// float compiles an operation with n floating-point sources from its forms: bits of f32, bits of f64, and doubles rounded to odd for
+// floatForms has the forms of an operation with n sources: on the bits of f32, on the bits of f64, and on doubles rounded to odd for
 // the half-precision formats. A nil form does not exist.
 type floatForms struct {
 	n    int
@@ -379,7 +379,9 @@ func floatMinMax(c *compiler, most bool) {
 	}, m.typ, slices.Repeat([]string{m.typ}, n-1)...)
 }
 
-// minMax works on bits in a format with sign bit s and infinity inf.
+// minMax returns the bits of the greater operand if most is set, otherwise of the smaller. s is the format's sign bit, inf its
+// infinity and canon its NaN. One NaN gives the other operand, or canon if strict is set. With xor, magnitudes are compared and the
+// result's sign is the product of both signs.
 func minMax(a, b, s, inf, canon uint64, most, strict, xor bool) uint64 {
 	sign := (a ^ b) & s
 	if xor {

@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/internal/ptxparse"
 )
 
-// maxInlined bounds the size of an entry with all its calls inlined.
+// maxInlined limits the instructions in an entry after all its calls are inlined.
 const maxInlined = 1 << 20
 
 // inliner replaces each call by a copy of the function.
@@ -31,7 +31,8 @@ func inline(m *ptxparse.Module, f *ptxparse.Func) (*ptxparse.Func, error) {
 
 func isCall(op string) bool { return op == "call" || strings.HasPrefix(op, "call.") }
 
-// body appends f's instructions. chain holds the functions that are being expanded.
+// body appends f's instructions to the result, with its calls inlined. chain has the names of the functions that are being inlined,
+// to find recursion.
 func (l *inliner) body(f *ptxparse.Func, vars map[*ptxparse.Var]*ptxparse.Var, chain []string) error {
 	base := len(l.out.Regs)
 	l.out.Regs = append(l.out.Regs, f.Regs...)
@@ -103,7 +104,8 @@ func (l *inliner) args(list []ptxparse.Operand, base int, vars map[*ptxparse.Var
 	return list
 }
 
-// call inlines the function that in calls.
+// call inlines the function that an instruction calls. It returns an *UnsupportedError for a recursive call, an unknown function, and
+// arguments that do not match the parameters.
 func (l *inliner) call(in ptxparse.Inst, chain []string) error {
 	refuse := func(format string, args ...any) error {
 		return &UnsupportedError{in.Line, in.Op, fmt.Sprintf(format, args...)}

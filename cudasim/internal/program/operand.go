@@ -96,7 +96,7 @@ func (c *compiler) address(o ptxparse.Operand) address {
 	return address{exec.SpaceGlobal, g.addr}
 }
 
-// pred returns a predicate's register, and the mask that negates it if the operand does.
+// pred returns a predicate's register, and a mask that is all ones if the operand negates it, otherwise 0.
 func (c *compiler) pred(o ptxparse.Operand) (int32, uint32) {
 	if o.Kind == ptxparse.KindInt {
 		t := c.temp("pred")

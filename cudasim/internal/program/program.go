@@ -77,7 +77,7 @@ func (p *Program) place(m *ptxparse.Module, sp *memory.Space) error {
 	return nil
 }
 
-// Kernel returns an entry by name.
+// Kernel returns the entry with a name, or false if the program has none.
 func (p *Program) Kernel(name string) (*exec.Kernel, bool) {
 	k, ok := p.kernels[name]
 	return k, ok

@@ -76,7 +76,7 @@ func (c *compiler) pressure(data, first, last []int32) uint32 {
 	return uint32(min(most, limit))
 }
 
-// slots maps the virtual registers to the slots of a warp's register file.
+// slots replaces the virtual registers by slots in a warp's register file.
 func (c *compiler) slots() {
 	first, last := liveness(c.code, len(c.kinds))
 	slot := make([]int32, len(c.kinds))

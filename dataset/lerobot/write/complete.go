@@ -9,7 +9,8 @@ import (
 	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
 )
 
-// write writes a planned episode.
+// write writes a planned episode: its rows, its videos, its statistics and its row in meta/episodes. After an error the dataset is
+// incomplete and must be abandoned.
 func (w *newDataset) write(ctx context.Context, p *episodePlan) error {
 	if w.features == nil {
 		w.begin(p)
@@ -60,7 +61,8 @@ func (w *newDataset) write(ctx context.Context, p *episodePlan) error {
 	return w.episodes.add(episodeRow{index: index, from: from, chunk: w.rows.chunk, file: w.rows.file, places: places, plan: p})
 }
 
-// complete finishes every file, and reads all of them back. If the quantiles need it, it decodes the rows once more.
+// complete finishes every file, and reads all of them back. If the quantiles need it, it decodes the rows once more. If a file does not
+// have the written bytes, the error is ErrReadBack.
 func (w *newDataset) complete(ctx context.Context) error {
 	if err := w.rows.finish(); err != nil {
 		return err

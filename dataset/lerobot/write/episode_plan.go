@@ -31,7 +31,7 @@ type episodePlan struct {
 	undecoded func(media string, row int, err error) // EpisodeOptions.Undecoded
 }
 
-// badFrames counts a camera's bad frames.
+// badFrames counts a camera's bad frames: frames that are damaged, missing or have another size than the first.
 type badFrames struct {
 	*episodePlan
 	media string
@@ -71,7 +71,8 @@ func (p *episodePlan) addNumbers(f *feature, data parquet.Values) {
 	p.features = append(p.features, plannedFeature{feature: f, stats: stats, data: data})
 }
 
-// order sorts the features into the dataset's order, if it has features already. It returns an *Error if they differ.
+// order sorts the features into the order of want: the dataset's features, nil before its first episode. It returns an *Error if two
+// features have one name, or if they differ from want; else nil.
 func (p *episodePlan) order(want []*feature) *Error {
 	seen := map[string]int{}
 	for i, f := range p.features {

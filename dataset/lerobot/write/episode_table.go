@@ -24,7 +24,7 @@ type episodeTable struct {
 // groupEpisodes is how many episodes share a row group in meta/episodes.
 const groupEpisodes = 100
 
-// add adds an episode's row.
+// add adds an episode's row. Rows are written in groups of groupEpisodes.
 func (t *episodeTable) add(r episodeRow) error {
 	p := r.plan
 	b := rowBuilder{t: t, first: t.columns == nil}

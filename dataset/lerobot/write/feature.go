@@ -62,7 +62,7 @@ func (f *feature) column() parquet.Field {
 // visual reports whether the feature is images or a video, with statistics per channel.
 func (f *feature) visual() bool { return f.dtype == dtypeImage || f.dtype == dtypeVideo }
 
-// same returns an *Error if another episode's feature differs.
+// same returns an *Error if another episode's feature differs in dtype, shape or names, else nil.
 func (f *feature) same(o *feature) *Error {
 	switch {
 	case f.dtype != o.dtype:
@@ -86,7 +86,7 @@ func (f *feature) same(o *feature) *Error {
 	return nil
 }
 
-// newFeature returns the feature for a stream of numbers.
+// newFeature returns the feature for a stream of numbers, or an *Error if LeRobot cannot hold the stream.
 func newFeature(name string, s *dataset.Stream) (*feature, *Error) {
 	f := &feature{name: name, dtype: dtypeFloat32, shape: []int{len(s.Columns)}}
 	truth := true

@@ -69,7 +69,8 @@ func (w *newDataset) leaveSplits() {
 }
 
 // next ends a pass of the statistics over all rows: the first while they are written, the second while they are read back. It reports
-// whether another pass is needed, which happens if many 64-bit numbers share their first bits.
+// whether another pass is needed, which happens if many 64-bit numbers share their first bits. If the rows that were read differ from the
+// written ones, the error is ErrReadBack.
 func (w *newDataset) next() (more bool, err error) {
 	for _, f := range w.features {
 		if f.numbers == nil {

@@ -43,7 +43,7 @@ type hashedFile struct {
 
 func (o *outputFolder) createFile(path string) (output, error) { return o.Create(path) }
 
-// create starts a file in the dataset.
+// create starts a file in the dataset, at a path relative to its folder.
 func (o *outputFolder) create(path string) (*hashedFile, error) {
 	out, err := o.open(filepath.Join(o.Path(), path))
 	if err != nil {
@@ -74,7 +74,7 @@ func (f *hashedFile) Close() error {
 // abandon closes a file that will not be completed.
 func (f *hashedFile) abandon() { f.out.Close() }
 
-// check reads a file back and compares it with the written bytes.
+// check reads a file back. If it does not have the written bytes, the error is ErrReadBack.
 func (f *hashedFile) check(ctx context.Context) error {
 	file, err := fault.OpenFile(filepath.Join(f.in.Path(), f.path), os.O_RDONLY, 0)
 	if err != nil {
@@ -95,7 +95,8 @@ func (f *hashedFile) check(ctx context.Context) error {
 	return nil
 }
 
-// check reads back the files that were completed since the last call. It adds their number and bytes to o.files and o.bytes.
+// check reads back the files that were completed since the last call, and stops at the first error. It adds their number and bytes to
+// o.files and o.bytes.
 func (o *outputFolder) check(ctx context.Context) error {
 	for _, f := range o.unchecked {
 		if err := f.check(ctx); err != nil {

@@ -48,7 +48,8 @@ func DepthInfo(m *dataset.Media) string {
 	return ""
 }
 
-// pictureOf converts a frame to its stored form: PNG, JPEG and depth TIFF stay unchanged, raw pixels become PNG.
+// pictureOf converts a frame to its stored form: PNG, JPEG and depth TIFF stay unchanged, raw pixels become PNG. Other encodings, and more
+// than 8 bits a channel, are an error that is dataset.ErrUnsupported.
 func pictureOf(ctx context.Context, m *dataset.Media, frame []byte) (*picture, error) {
 	switch m.Encoding {
 	case "png":
@@ -79,7 +80,8 @@ func pictureOf(ctx context.Context, m *dataset.Media, frame []byte) (*picture, e
 	}
 }
 
-// ofPNG reads a PNG header: width and height, bits per sample, and colour type.
+// ofPNG returns the picture for a PNG, with the size from its header. If it has not 8 bits grey or colour without alpha, the error is
+// dataset.ErrUnsupported.
 func ofPNG(frame []byte) (*picture, error) {
 	if _, err := png.DecodeConfig(bytes.NewReader(frame)); err != nil {
 		return nil, err
@@ -99,7 +101,7 @@ func ofPNG(frame []byte) (*picture, error) {
 	return p, nil
 }
 
-// ofPixels encodes raw pixels as PNG.
+// ofPixels encodes raw pixels as PNG. If the byte count does not fit the stream's size, the error is dataset.ErrShape.
 func ofPixels(ctx context.Context, m *dataset.Media, frame []byte) (*picture, error) {
 	p := &picture{extension: "png", height: m.Height, width: m.Width, channels: 3}
 	if m.Encoding == "mono8" {
@@ -208,7 +210,8 @@ func atFrame(i int, err error) error {
 	return &Error{Kind: dataset.ErrMissing, Got: fmt.Sprintf("no pixels of frame %d", i), Err: err}
 }
 
-// inColour returns a picture as red, green and blue. Grey becomes all three, and alpha must be opaque.
+// inColour returns a picture u8 [H,W,C] as red, green and blue, [H,W,3]. Grey is repeated three times. Other pixels, and alpha that is not
+// opaque, are an error that is dataset.ErrUnsupported.
 func inColour(t *tensor.Tensor) (*tensor.Tensor, error) {
 	bad := &Error{Kind: dataset.ErrUnsupported, Want: "grey or colour of 8 bits: leave the stream out"}
 	if t.Rank() != 3 || t.DType() != tensor.U8 {

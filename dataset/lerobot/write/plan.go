@@ -13,7 +13,8 @@ import (
 	"github.com/robocache/robocache/internal/parquet"
 )
 
-// plan checks an episode, reads its images, and encodes its videos.
+// plan fills p with an episode: it checks its streams, reads its images, and encodes its videos. If LeRobot cannot hold the episode, the
+// error is an *Error with the episode and the feature.
 func (next *planner) plan(ctx context.Context, e *dataset.Episode, b EpisodeOptions, p *episodePlan) error {
 	p.tasks, p.names = []string{e.Attributes.Task}, map[string]string{}
 	if p.tasks[0] == "" {

@@ -10,7 +10,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// addImages reads a media stream's frames and adds them as an image column.
+// addImages reads a media stream's frames and adds them as an image column. A bad frame shows another one, as EpisodeOptions.Undecoded
+// describes; without that, it is an *Error.
 func (p *episodePlan) addImages(ctx context.Context, name string, m *dataset.Media) error {
 	var f *feature
 	data := parquet.Values{Images: make([]parquet.Image, m.Len())}

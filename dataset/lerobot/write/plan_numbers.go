@@ -69,7 +69,7 @@ func (p *episodePlan) clock(fps float64, e *dataset.Episode) *Error {
 	return nil
 }
 
-// addStream adds a stream's values.
+// addStream adds a stream's values as a feature. It returns an *Error if a value is not finite, or does not fit LeRobot's type; else nil.
 func (p *episodePlan) addStream(name string, s *dataset.Stream) *Error {
 	f, bad := newFeature(name, s)
 	if bad != nil {
@@ -114,7 +114,7 @@ func (p *episodePlan) addStream(name string, s *dataset.Stream) *Error {
 	return nil
 }
 
-// rowTasks reads an episode's tasks from its stream "task_index".
+// rowTasks sets each row's task from the stream "task_index". It returns an *Error if a number is no index in tasks, else nil.
 func (p *episodePlan) rowTasks(s *dataset.Stream, tasks []string) *Error {
 	values, err := tensor.Floats(s.Values)
 	if err != nil {
@@ -150,7 +150,7 @@ func (p *episodePlan) setRowTasks(rows []string) {
 	}
 }
 
-// addText adds a string feature.
+// addText adds a string feature. It returns an *Error unless it has a text for each row.
 func (p *episodePlan) addText(t TextFeature) *Error {
 	if len(t.Rows) != p.rows {
 		return &Error{Kind: dataset.ErrShape, Got: fmt.Sprintf("%d texts", len(t.Rows)), Want: fmt.Sprintf("%d, one for each row", p.rows)}
@@ -159,7 +159,7 @@ func (p *episodePlan) addText(t TextFeature) *Error {
 	return nil
 }
 
-// addTimes adds columns of times.
+// addTimes adds columns of times, ns. If one cannot be added, it returns its name and an *Error; else "" and nil.
 func (p *episodePlan) addTimes(opt *Options, times map[string][]int64) (name string, bad *Error) {
 	for _, name := range slices.Sorted(maps.Keys(times)) {
 		list := times[name]

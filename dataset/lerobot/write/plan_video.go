@@ -184,7 +184,7 @@ func (p *episodePlan) addClip(f *feature, stats featureStats, c clip) {
 	p.features = append(p.features, plannedFeature{feature: f, stats: stats, clip: c})
 }
 
-// eachPicture consumes the pictures, through encode if it is not nil.
+// eachPicture consumes the pictures and returns their first error. If encode is not nil, it gets the first picture's size and all pictures.
 func eachPicture(pictures iter.Seq2[*tensor.Tensor, error], encode func(width, height int, pictures iter.Seq2[*tensor.Tensor, error]) error) error {
 	if encode == nil {
 		for _, err := range pictures {

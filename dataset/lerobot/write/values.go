@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// float64s returns values as float64, without a copy if they already are.
+// float64s returns values as float64, without a copy if they are contiguous float64 already.
 func float64s(t *tensor.Tensor) ([]float64, error) {
 	if t.DType() != tensor.F64 {
 		return tensor.Floats(t)

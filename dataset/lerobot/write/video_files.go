@@ -25,7 +25,7 @@ type videoFiles struct {
 	begun       bool
 }
 
-// add copies a clip.
+// add copies a clip's encoded frames to the open video file, or to a new file if they do not fit. It returns their place.
 func (s *videoFiles) add(ctx context.Context, episode int, c clip) (at videoPlace, err error) {
 	track, done, err := c.open()
 	if err != nil {

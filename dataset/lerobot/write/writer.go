@@ -83,7 +83,7 @@ func (w *Writer) Add(ctx context.Context, e *dataset.Episode) error {
 	return w.AddWith(ctx, e, EpisodeOptions{})
 }
 
-// AddWith is Add with options for this episode.
+// AddWith is like Add, with options for this episode.
 func (w *Writer) AddWith(ctx context.Context, e *dataset.Episode, b EpisodeOptions) error {
 	if err := w.usable(); err != nil {
 		return err

@@ -16,18 +16,18 @@ const (
 	headerSize = 100
 )
 
-// image is a database's pages: those of its file, and over them those of its write-ahead log.
+// image has the pages of a database. A page in the write-ahead log replaces the page with the same number in the database file.
 type image struct {
 	file   storage.File
 	wal    storage.File     // nil if there is none
-	over   map[uint32]int64 // where in the log the last version of a page is, by its number, from 1
-	page   int64            // bytes of a page
-	usable int              // bytes of a page for table content
-	size   int64            // of the database
-	utf16  binary.ByteOrder // of text; nil if it is UTF-8
+	over   map[uint32]int64 // offset in the log of a page's last version, by page number, from 1
+	page   int64            // page size in bytes
+	usable int              // bytes in a page that table content may use
+	size   int64            // size of the database in bytes
+	utf16  binary.ByteOrder // byte order of text; nil if text is UTF-8
 }
 
-// newImage reads the header and the log. A file that ends before its pages do is damage.
+// newImage reads the database's header and the write-ahead log. If the file is shorter than its header declares, that is counted as damage.
 func newImage(ctx context.Context, path string, file, wal storage.File, damage *dataset.Notes) (*image, error) {
 	m := &image{file: file, size: file.Size()}
 	if wal != nil {
@@ -74,7 +74,7 @@ func newImage(ctx context.Context, path string, file, wal storage.File, damage *
 	return m, nil
 }
 
-// ReadAt reads from the log where it has a page, else from the file.
+// ReadAt reads a page from the log if the log has it, else from the file.
 func (m *image) ReadAt(b []byte, at int64) (n int, err error) {
 	if m.over == nil {
 		return from(m.file, b, at, m.size)
@@ -99,7 +99,8 @@ func (m *image) ReadAt(b []byte, at int64) (n int, err error) {
 	return n, nil
 }
 
-// from reads from a file of a size. io.EOF is the end of that size only.
+// from reads from a file that had size bytes when it was opened. It returns io.EOF only at that size, and io.ErrUnexpectedEOF if the file
+// has become shorter.
 func from(f storage.File, b []byte, at, size int64) (int, error) {
 	if at >= size {
 		return 0, io.EOF

@@ -24,7 +24,7 @@ func (l *log) bounds(part int) (from, to int64) {
 	return from, to
 }
 
-// Each reads a part.
+// Each calls use for each message in a part. A broken row is counted in damage, and is no error.
 func (l *log) Each(ctx context.Context, part int, damage *dataset.Notes, use func(topics.Message) error) error {
 	from, to := l.bounds(part)
 	return l.messages.rows(ctx, from, to, damage, func(number int64, row []byte) error {
@@ -58,7 +58,7 @@ func (l *log) split(number int64, row []byte) (topic, time int64, data []byte, w
 
 func numbered(message int64) string { return "message " + strconv.FormatInt(message, 10) }
 
-// wrong is the error of a row.
+// wrong returns the error for a row with an invalid value.
 func (l *log) wrong(what, got, want string) *dataset.FormatError {
 	return &dataset.FormatError{Format: "rosbag2", Path: l.path, Offset: -1, Kind: dataset.ErrCorrupt, Msg: what, Got: got, Want: want}
 }

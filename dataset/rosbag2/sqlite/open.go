@@ -25,8 +25,8 @@ type log struct {
 	numbers  map[int64]int // channels by topic_id
 	messages table
 	columns  [len(messageColumns)]column
-	first    int64 // the least number of a message that can be reached
-	last     int64 // the greatest
+	first    int64 // the smallest number of a message on a readable page
+	last     int64 // the largest number of a message on a readable page
 	parts    int
 }
 

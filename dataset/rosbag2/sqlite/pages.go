@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// mostAhead is how many pages are read at once where they are read in their order.
+// mostAhead is the maximum number of pages to read at once if pages are read in order.
 const mostAhead = 32
 
 // pages reads pages, and the ones after a page if pages are read in order. It is for one goroutine.
 type pages struct {
 	image *image
-	first uint32 // of those in memory
-	next  uint32 // the page after them
+	first uint32 // number of the first page in memory
+	next  uint32 // number of the page after the last one in memory
 	ahead int
 	buf   []byte
 }
@@ -46,7 +46,7 @@ func (p *pages) page(n uint32) ([]byte, error) {
 	return p.buf[at : at+size], nil
 }
 
-// varint reads a number of up to 9 bytes, and returns how many it takes, 0 if it does not end.
+// varint reads a number with 1 to 9 bytes, and returns it with its length in bytes; 0 if b ends before the number.
 func varint(b []byte) (v int64, n int) {
 	var u uint64
 	for i, c := range b[:min(len(b), 9)] {
@@ -61,12 +61,12 @@ func varint(b []byte) (v int64, n int) {
 	return 0, 0
 }
 
-// record is a row of a table, its columns as SQLite stores them.
+// record reads a table row, column by column, in SQLite's encoding.
 type record struct {
 	header, body []byte
 }
 
-// recordOf splits a row; ok is false where it breaks the rules.
+// recordOf returns the reader for a row's bytes; ok is false if the row's header is invalid.
 func recordOf(payload []byte) (r record, ok bool) {
 	size, n := varint(payload)
 	if n == 0 || size < int64(n) || size > int64(len(payload)) {
@@ -75,7 +75,7 @@ func recordOf(payload []byte) (r record, ok bool) {
 	return record{payload[n:size], payload[size:]}, true
 }
 
-// kinds of a value.
+// The kinds of values.
 const (
 	null = iota
 	integer
@@ -88,11 +88,11 @@ const (
 // value is a column of a row.
 type value struct {
 	kind   int
-	number int64  // of an integer
+	number int64  // the value of an integer
 	data   []byte // as it is stored
 }
 
-// column returns the next column, and whether there is one that is whole.
+// column returns the next column's value; ok is false after the last column, or if the row ends inside the value.
 func (r *record) column() (v value, ok bool) {
 	serial, n := varint(r.header)
 	if n == 0 || serial < 0 {

@@ -19,14 +19,14 @@ const mostText = 1 << 24 // bytes of a definition
 type definition struct {
 	name     string
 	root     uint32            // its first page
-	columns  map[string]column // nil if its statement breaks the rules
+	columns  map[string]column // nil if its CREATE TABLE statement is invalid
 	hasRowid bool
 }
 
 // master is the table of tables, which has the same columns in every database. https://www.sqlite.org/schematab.html
 var master = definition{"sqlite_schema", 1, map[string]column{"type": {at: 0}, "name": {at: 1}, "rootpage": {at: 3}, "sql": {at: 4}}, true}
 
-// readSchema reads all but the messages.
+// readSchema reads all tables except the messages: topics, definitions and the distribution.
 func (l *log) readSchema(ctx context.Context, damage *dataset.Notes) error {
 	tables := map[string]definition{}
 	var broken dataset.Notes
@@ -121,7 +121,8 @@ func (l *log) scan(ctx context.Context, d definition, names []string, damage *da
 	})
 }
 
-// optional reports whether columns of a table that not every bag has can be read. It is damage if there is the table, and they cannot for its form.
+// optional reports whether the columns of an optional table can be read. If the table exists but has another form, that is counted as
+// damage.
 func (l *log) optional(d definition, damage *dataset.Notes, columns ...string) bool {
 	if bad := l.unreadable(d, d.name, columns...); bad != nil {
 		if d.root > 0 && (d.columns == nil || !d.hasRowid) {
@@ -132,7 +133,7 @@ func (l *log) optional(d definition, damage *dataset.Notes, columns ...string) b
 	return true
 }
 
-// readDistro reads the distribution, which files have from ROS 2 Iron on.
+// readDistro reads the name of the ROS distribution. Files from ROS 2 Iron on have it.
 func (l *log) readDistro(ctx context.Context, d definition, damage *dataset.Notes) error {
 	if !l.optional(d, damage, "ros_distro") {
 		return nil
@@ -149,7 +150,7 @@ func (l *log) readDistro(ctx context.Context, d definition, damage *dataset.Note
 	})
 }
 
-// readDefinitions reads the messages' types, which files have from Iron on.
+// readDefinitions reads the message definitions to into, by type name. Files from ROS 2 Iron on have them.
 func (l *log) readDefinitions(ctx context.Context, d definition, damage *dataset.Notes, into map[string]message.Schema) error {
 	names := []string{"topic_type", "encoding", "encoded_message_definition"}
 	if !l.optional(d, damage, names...) {
@@ -169,7 +170,7 @@ func (l *log) readDefinitions(ctx context.Context, d definition, damage *dataset
 	})
 }
 
-// readTopics reads the channels.
+// readTopics reads the topics table to the log's channels.
 func (l *log) readTopics(ctx context.Context, d definition, damage *dataset.Notes, definitions map[string]message.Schema) error {
 	var broken dataset.Notes
 	names := []string{"id", "name", "type", "serialization_format", "offered_qos_profiles"} // the last one not in the oldest bags
@@ -225,7 +226,7 @@ func (m *image) text(v value) (s string, ok bool) {
 	return string(utf16.Decode(units)), true
 }
 
-// utf16Of returns the order of bytes of a database's text, by the number of its encoding; nil of UTF-8.
+// utf16Of returns the byte order of UTF-16 text for SQLite's number of an encoding; nil for UTF-8.
 func utf16Of(encoding byte) binary.ByteOrder {
 	switch encoding & 3 {
 	case 2:

@@ -7,16 +7,16 @@ import (
 
 // column is a column of a table, as its CREATE TABLE statement declares it.
 type column struct {
-	at      int   // its place in a row
-	rowid   bool  // an INTEGER PRIMARY KEY: rows have NULL in its place, and their number is its value
-	missing value // its value in rows from before ALTER TABLE added it
+	at      int   // its index in a row
+	rowid   bool  // an INTEGER PRIMARY KEY: rows store NULL for it, and its value is the row's number
+	missing value // its value in rows that were written before ALTER TABLE added it
 }
 
-// mostColumns is the greatest number of columns that SQLite can be built for.
+// mostColumns is SQLite's largest possible limit for the columns of a table.
 const mostColumns = 32767
 
-// parseTable reads the columns of a CREATE TABLE statement, by their names in lower case. Computed columns are left out. hasRowid is false of tables
-// WITHOUT ROWID. A statement that breaks the rules has no columns, which are nil.
+// parseTable returns the columns that a CREATE TABLE statement declares, by their names in lower case, without computed columns. hasRowid
+// is false for a table WITHOUT ROWID. If the statement is invalid, columns is nil.
 // https://www.sqlite.org/lang_createtable.html
 func parseTable(statement string) (columns map[string]column, hasRowid bool) {
 	p := &parser{rest: statement}
@@ -62,7 +62,7 @@ func parseTable(statement string) (columns map[string]column, hasRowid bool) {
 	return columns, hasRowid
 }
 
-// declaration is a column's part of a statement.
+// declaration is the declaration of one column in a CREATE TABLE statement.
 type declaration struct {
 	name             string
 	integer          bool // its type is INTEGER, and not INT or INTEGER(8)
@@ -108,7 +108,7 @@ func (p *parser) column() (d declaration) {
 	return d
 }
 
-// literal reads the value after DEFAULT. ALTER TABLE adds columns with no other than a literal, so that an expression counts for none.
+// literal reads the value after DEFAULT. An expression has the kind unknown; ALTER TABLE adds only columns with a literal default.
 func (p *parser) literal() (v value) {
 	sign := ""
 	if p.is("-", "+") {
@@ -136,7 +136,8 @@ func (p *parser) literal() (v value) {
 	return v
 }
 
-// tableConstraints reads up to the parenthesis that ends the columns. It returns the column that is the primary key by itself, if there is one.
+// tableConstraints reads up to the parenthesis that ends the columns. It returns the name of the column that alone is the primary key;
+// empty if there is none.
 func (p *parser) tableConstraints() (key string) {
 	for !p.ended() && !p.is(")") {
 		switch {
@@ -161,7 +162,7 @@ func (p *parser) tableConstraints() (key string) {
 	return key
 }
 
-// parentheses skips a pair of parentheses with its content.
+// parentheses skips a pair of parentheses and its content.
 func (p *parser) parentheses() {
 	for deep := 0; !p.ended(); {
 		switch {
@@ -176,7 +177,7 @@ func (p *parser) parentheses() {
 	}
 }
 
-// kinds of a token.
+// The kinds of tokens.
 const (
 	end = iota
 	word
@@ -193,7 +194,7 @@ type parser struct {
 
 func (p *parser) ended() bool { return p.kind == end }
 
-// is reports whether the token is one of some keywords or characters.
+// is reports whether the current token is one of the keywords or characters in texts.
 func (p *parser) is(texts ...string) bool {
 	for _, t := range texts {
 		if (p.kind == word || p.kind == sign) && strings.EqualFold(p.text, t) {
@@ -203,7 +204,7 @@ func (p *parser) is(texts ...string) bool {
 	return false
 }
 
-// next reads a token. A quotation or comment that does not end takes the rest.
+// next reads the next token. A quotation or comment without an end extends to the end of the statement.
 func (p *parser) next() {
 	p.skip()
 	p.kind, p.text = end, ""
@@ -243,7 +244,7 @@ func (p *parser) next() {
 	}
 }
 
-// skip passes over spaces and comments.
+// skip skips spaces and comments.
 func (p *parser) skip() {
 	for {
 		p.rest = strings.TrimLeft(p.rest, " \t\n\f\r")

@@ -12,10 +12,11 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// mostDeep is how many pages a tree has above one another: more than a file of 2^32 pages could need.
+// mostDeep limits the depth of a tree of pages, in pages. A file with 2^32 pages needs less.
 const mostDeep = 20
 
-// table is a table's tree of pages. Inner pages have the greatest number of a row below each page but the last; leaves have rows.
+// table is the tree of pages with a table's rows. An inner page lists its child pages, with the greatest row number below each except the
+// last. A leaf page has rows.
 // https://www.sqlite.org/fileformat2.html#b_tree_pages
 type table struct {
 	name  string
@@ -24,23 +25,23 @@ type table struct {
 	root  uint32
 }
 
-// walk is a way through a table's rows from a number to another, in their order.
+// walk visits a table's rows from one number to another inclusive, in ascending order, or descending if backward is set.
 type walk struct {
 	*table
 	*rooms
 	ctx      context.Context
 	from, to int64
-	use      func(number int64, row []byte) error // row is good until it returns
+	use      func(number int64, row []byte) error // called for each row; row is valid until use returns
 	damage   *dataset.Notes
 	backward bool // the last row first
 
 	pages  pages
 	seen   int64 // pages in the tree and in long rows; at most as many as the file has
-	number int64 // of the last row
+	number int64 // number of the last visited row
 	any    bool
 }
 
-// rooms are the memory for reading pages and rows.
+// rooms has reusable memory for pages and rows.
 type rooms struct {
 	inner            [mostDeep][]byte
 	leaf, row, pages []byte
@@ -59,7 +60,7 @@ func (t *table) rows(ctx context.Context, from, to int64, damage *dataset.Notes,
 	return err
 }
 
-// lost notes a page that cannot be read, of rows of some numbers.
+// lost counts a page that cannot be read as damage. first and last are the range of numbers that its rows may have.
 func (w *walk) lost(page uint32, first, last int64, got string) {
 	if w.damage == nil || first < w.from || first > w.to {
 		return
@@ -82,7 +83,8 @@ func (w *walk) lost(page uint32, first, last int64, got string) {
 	w.damage.AddDamage(code, 0, &dataset.FormatError{Format: "rosbag2", Path: w.path, Offset: max(at, 0), Kind: kind, Msg: which, Got: got})
 }
 
-// below walks the pages below a page, which may contain rows with numbers from first to last.
+// below visits a page and all pages below it, at depth deep. Their rows may have the numbers first to last. A broken page is counted as
+// damage, and is no error.
 func (w *walk) below(number uint32, deep int, first, last int64) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
@@ -145,7 +147,8 @@ func (w *walk) below(number uint32, deep int, first, last int64) error {
 	return nil
 }
 
-// key returns the page of an inner page's cell, and the greatest number below it.
+// key returns the child page of cell i (an entry in an inner page), and the greatest row number below it; ok is false if the cell is
+// broken.
 func (w *walk) key(page []byte, pointers, i int) (child uint32, greatest int64, ok bool) {
 	at := int(binary.BigEndian.Uint16(page[pointers+2*i:]))
 	if at+4 > w.image.usable {
@@ -155,7 +158,7 @@ func (w *walk) key(page []byte, pointers, i int) (child uint32, greatest int64, 
 	return binary.BigEndian.Uint32(page[at:]), greatest, n > 0
 }
 
-// cells calls use for the rows of a leaf.
+// cells calls use for the rows on a leaf page that are in the walk's range.
 func (w *walk) cells(number uint32, page []byte, pointers, count int, first, last int64) error {
 	broken := ""
 	for i := range count {
@@ -233,7 +236,7 @@ func (w *walk) payload(cell []byte, size int64) ([]byte, error) {
 // errFound ends a walk that has found its row.
 var errFound = errors.New("found")
 
-// span returns the least and the greatest number of a row that can be reached, and false if there is none.
+// span returns the least and the greatest number of the rows on readable pages; ok is false if there are none.
 func (t *table) span(ctx context.Context) (first, last int64, ok bool, err error) {
 	for _, at := range []*int64{&first, &last} {
 		w := &walk{table: t, rooms: new(rooms), ctx: ctx, from: math.MinInt64, to: math.MaxInt64, backward: at == &last, pages: pages{image: t.image}}

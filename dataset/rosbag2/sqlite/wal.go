@@ -11,14 +11,16 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// The write-ahead log is described at https://www.sqlite.org/fileformat2.html#walformat: a header of 32 bytes, then frames of 24 bytes and a page.
+// A write-ahead log has a header with walHeader bytes, then frames: frameHeader bytes, then a page. See
+// https://www.sqlite.org/fileformat2.html#walformat.
 const (
 	walHeader   = 32
 	frameHeader = 24
 )
 
-// overlay reads the log: the pages of all transactions that are whole. Frames after them are of earlier logs, with other numbers than the header has, or
-// of a transaction that did not end, because the recorder or a copy of the file ended before.
+// overlay reads the write-ahead log, and records the pages of all complete transactions in over. Frames after them belong to an earlier
+// log, if their numbers differ from the header's, or to a transaction that was not completed, because the recorder stopped or the file was
+// cut. A broken log is counted as damage, and is no error.
 func (m *image) overlay(ctx context.Context, path string, damage *dataset.Notes) error {
 	in := bufio.NewReaderSize(io.NewSectionReader(m.wal, 0, m.wal.Size()), 1<<20)
 	head := make([]byte, walHeader)
@@ -85,7 +87,7 @@ func (m *image) overlay(ctx context.Context, path string, damage *dataset.Notes)
 	}
 }
 
-// ended returns nil for a log that has no more whole frames.
+// ended returns nil if err means that the log has no more complete frames, else err.
 func ended(err error) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return nil
@@ -93,7 +95,7 @@ func ended(err error) error {
 	return err
 }
 
-// checksum is that of the log, over pairs of words.
+// checksum is the log's checksum, over pairs of 32-bit words.
 type checksum struct{ a, b uint32 }
 
 func (c *checksum) add(order binary.ByteOrder, data []byte) {

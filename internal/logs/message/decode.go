@@ -51,12 +51,12 @@ func (r *reader) fail(kind error, msg, got, want string) bool {
 	return false
 }
 
-// short is the error for a message that ends too early.
+// short records the error for a message that ends too early, and returns false.
 func (r *reader) short(what string, want int) bool {
 	return r.fail(dataset.ErrTruncated, what, fmt.Sprintf("%d bytes", len(r.data)-r.pos), fmt.Sprintf("%d", want))
 }
 
-// take consumes n bytes, starting at the next multiple of align.
+// take consumes n bytes, starting at the next multiple of align. If the message ends before, it records the error and returns false.
 func (r *reader) take(n, align int, what string) ([]byte, bool) {
 	at := (r.pos + align - 1) &^ (align - 1)
 	if n < 0 || n > len(r.data)-at {
@@ -73,7 +73,7 @@ func (r *reader) order() binary.ByteOrder {
 	return binary.LittleEndian
 }
 
-// word reads a 32-bit number.
+// word reads a 32-bit number. After an error it returns false, as take does.
 func (r *reader) word(align int, what string) (uint32, bool) {
 	b, ok := r.take(4, min(4, align), what)
 	if !ok {
@@ -95,7 +95,7 @@ func (r *reader) length(align, each int, what string) (int, bool) {
 	return int(n), ok
 }
 
-// exec runs a program's steps.
+// exec runs a program's steps, and writes the numbers to out. It returns false after an error, which is recorded in the reader.
 func (r *reader) exec(p *program, ops []op, out *sink) bool {
 	for i := range ops {
 		o := &ops[i]
@@ -162,7 +162,7 @@ func (r *reader) frame(n int) int32 {
 	return r.rows.frame(name, r.clean)
 }
 
-// elements reads the elements of a keyed list.
+// elements reads the n elements of a keyed list. It returns false after an error.
 func (r *reader) elements(p *program, o *op, n int, out *sink) bool {
 	list, stamped, child, parent := &r.rows.Lists[o.list], r.stamped, r.child, r.parent
 	for range n {
@@ -188,7 +188,7 @@ func (r *reader) time(b []byte) int64 {
 	return int64(sec)*1e9 + int64(nsec)
 }
 
-// run reads numbers at fixed offsets.
+// run reads a run of numbers at fixed offsets. It returns false if the message ends before.
 func (r *reader) run(u *run, out *sink) bool {
 	at := (r.pos + u.align - 1) &^ (u.align - 1)
 	l := u.layouts[at&7]
@@ -203,7 +203,7 @@ func (r *reader) run(u *run, out *sink) bool {
 	return true
 }
 
-// sequence reads an array of variable length.
+// sequence reads an array of variable length: its count, then its elements. It returns false after an error.
 func (r *reader) sequence(p *program, o *op) bool {
 	if o.box {
 		if _, ok := r.word(p.align, "size of an array"); !ok {
@@ -247,7 +247,7 @@ func (r *reader) sequence(p *program, o *op) bool {
 	return r.body(p, o, n, &out) && r.ended(o, from, n, &out)
 }
 
-// body reads the elements of an array of variable length.
+// body reads the n elements of an array of variable length. It returns false after an error.
 func (r *reader) body(p *program, o *op, n int, out *sink) bool {
 	switch u := o.run; {
 	case n == 0:

@@ -55,7 +55,7 @@ func (n *jsonCounts) merge(o *jsonCounts, keys *int) {
 	}
 }
 
-// learn counts a value and all values inside it.
+// learn counts the kind of a JSON value and of all values inside it. Invalid JSON, or too many members, is an error.
 func (n *jsonCounts) learn(s *jsonScanner, depth int, keys *int) error {
 	switch s.next() {
 	case '{':
@@ -111,7 +111,7 @@ func isNotFinite(b []byte) bool {
 	return false
 }
 
-// jsonTime parses a time in protobuf's form, RFC 3339.
+// jsonTime parses a time in protobuf's form, RFC 3339, to nanoseconds since 1970. It returns false if the text is no such time.
 func jsonTime(b []byte) (ns int64, ok bool) {
 	if len(b) < 20 || len(b) > 40 || b[4] != '-' || b[10] != 'T' {
 		return 0, false

@@ -112,7 +112,7 @@ func (s *jsonScanner) number() (v float64, whole bool, err error) {
 	return v, whole, nil
 }
 
-// word reads true, false or null.
+// word reads the word true, false or null. Other text is an error.
 func (s *jsonScanner) word(word string) error {
 	if !bytes.HasPrefix(s.data[s.pos:], []byte(word)) {
 		return s.fail(word)
@@ -142,7 +142,7 @@ func (s *jsonScanner) skip(depth int) error {
 	return err
 }
 
-// object reads an object. use reads the value of each member.
+// object reads an object. It calls use after each key; use must read the member's value.
 func (s *jsonScanner) object(depth int, use func(key []byte) error) error {
 	if depth > maxJSONDepth {
 		return jsonError(s.pos, dataset.ErrTooLarge, "message", "more than 100 values in each other", "fewer")
@@ -170,7 +170,7 @@ func (s *jsonScanner) object(depth int, use func(key []byte) error) error {
 	}
 }
 
-// array reads an array. use reads each element.
+// array reads an array. It calls use for each element; use must read it.
 func (s *jsonScanner) array(depth int, use func(i int) error) error {
 	if depth > maxJSONDepth {
 		return jsonError(s.pos, dataset.ErrTooLarge, "message", "more than 100 values in each other", "fewer")
@@ -190,7 +190,8 @@ func (s *jsonScanner) array(depth int, use func(i int) error) error {
 	}
 }
 
-// more reads the end of an object or array, or a comma.
+// more reads the character after a value in an object or array. It returns true at the end, and false after a comma. Other text is an
+// error.
 func (s *jsonScanner) more(end byte) (bool, error) {
 	switch s.next() {
 	case end:

@@ -98,7 +98,7 @@ func (d *ros) read(data []byte, want ...Media) (*whole, error) {
 	return d.whole(data)
 }
 
-// whole reads a message's values.
+// whole reads the fields of a message that its media type needs. If the message does not match its type, it returns an error.
 func (d *ros) whole(data []byte) (*whole, error) {
 	var r reader
 	p, err := d.open(&r, data)
@@ -280,7 +280,8 @@ func rawFrame(format, encoding string, width, height, step uint32, big bool, dat
 
 var pngMagic = []byte("\x89PNG\r\n\x1a\n")
 
-// compressed returns an image's format: from its first bytes, or else from the message's format, such as "bgr8; jpeg compressed bgr8".
+// compressed returns an image's encoding and its bytes. The encoding comes from the first bytes, or else from the message's format, such as
+// "bgr8; jpeg compressed bgr8". For a depth image in PNG, the bytes are without the header of 12 bytes before the PNG.
 func compressed(format string, data []byte) (encoding string, packed []byte) {
 	format = strings.ToLower(format)
 	depth := strings.Contains(format, "compresseddepth")

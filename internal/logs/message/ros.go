@@ -86,7 +86,7 @@ func (d *ros) Shape() *Shape { return d.shape }
 var encapsulations = []string{"XCDR1, big-endian", "XCDR1", "PL_CDR, big-endian", "PL_CDR", "", "", "XCDR2, big-endian", "XCDR2",
 	"D_CDR2, big-endian", "D_CDR2", "PL_CDR2, big-endian", "PL_CDR2"}
 
-// open returns the program for a message's encoding.
+// open returns the program for a message's encoding, and sets the reader's byte order and position. An unsupported encoding is an error.
 func (d *ros) open(r *reader, data []byte) (*program, error) {
 	r.format, r.data, r.shape, r.unit, r.child, r.parent, r.keyed = d.format, data, d.shape, 4, -1, -1, d.keyed
 	if d.format == "ros1" {

@@ -50,7 +50,8 @@ func bad(format string, line int, kind error, msg, got, want string) *dataset.Fo
 	return &dataset.FormatError{Format: format, Offset: -1, Line: line, Kind: kind, Msg: msg, Got: got, Want: want}
 }
 
-// parse returns a ROS schema's type.
+// parse returns the type that a ROS schema defines. If the schema has no text and lookup has no definition, it returns nil without an
+// error. A syntax error, or a missing definition of a field's type, is a *dataset.FormatError.
 func parse(schema Schema, ros1 bool, lookup func(string) string) (*Type, error) {
 	format := schema.Encoding
 	if format == "" {
@@ -138,7 +139,7 @@ func (l *library) put(d *definition) {
 	}
 }
 
-// cutSection cuts a text at the first line that has only "=".
+// cutSection cuts a text at the first line that has only "=". If there is none, section is the whole text and found is false.
 func cutSection(text string) (section, rest string, found bool) {
 	for at := 0; at < len(text); {
 		end := strings.IndexByte(text[at:], '\n')
@@ -155,7 +156,7 @@ func cutSection(text string) (section, rest string, found bool) {
 	return text, "", false
 }
 
-// resolve returns the type for a name.
+// resolve returns the type for a full name, with the types of its fields. A missing, invalid or recursive type is an error.
 func (l *library) resolve(name string, depth int) (*Type, error) {
 	if t, ok := l.types[name]; ok {
 		if t == nil {

@@ -143,7 +143,7 @@ type renaming struct {
 	orders [][]int32
 }
 
-// meet finds the piece's sets of names in the list, and adds new ones.
+// meet finds the sets of names from one piece in the list, adds new ones, and returns the mapping from the piece's sets to the list's.
 func (l *list) meet(in *message.ListRows) (r renaming) {
 	for _, names := range in.Names {
 		which := -1
@@ -348,7 +348,7 @@ func brief(names []string) string {
 // maxBrief limits the list of names in a stream's name, in bytes.
 const maxBrief = 40
 
-// arrangedRows reorders rows in place, and in each row the elements with width numbers.
+// arrangedRows reorders rows in place, and the elements in each row, which have width numbers each. It returns them as a tensor.
 func arrangedRows[T float32 | float64](list []T, rows, elements []int, width int) (*tensor.Tensor, error) {
 	each := len(elements) * width
 	if !slices.IsSorted(elements) {

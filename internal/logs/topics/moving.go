@@ -19,7 +19,7 @@ type moving struct {
 	names  map[string]int32
 	pairs  map[[2]int32]int32 // indices in list, by child and parent
 	list   [][2]string
-	which  blocks[int32] // each message's or element's pair
+	which  blocks[int32] // each message's or element's index in list
 	rows   blocks[int32] // each element's message
 	stamps blocks[int64] // each element's timestamp, if elements have one
 	local  []int32       // maps a piece's frame numbers to numbers here

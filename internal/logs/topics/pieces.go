@@ -12,7 +12,7 @@ import (
 // pieceName matches the file name of a recording's piece, without its extension: run_0, or run_2024-01-01-10-00-05_0 with its time.
 var pieceName = regexp.MustCompile(`^(.*?)(?:[_-]?\d{4}[-_]\d\d[-_]\d\d[-_]\d\d[-_]\d\d[-_]\d\d)?_(\d+)$`)
 
-// ArePieces reports whether names (without extensions) share a stem and have ascending numbers.
+// ArePieces reports whether file names, without extensions, are pieces of one recording: they share a stem and have ascending numbers.
 func ArePieces(names []string) bool {
 	stem, last := "", -1
 	for i, name := range names {
@@ -29,8 +29,8 @@ func ArePieces(names []string) bool {
 	return len(names) > 0
 }
 
-// Ends returns a log's first and last log time, read from its first and last part. first is greater than last if these have no
-// messages.
+// Ends returns the first and the last log time of a log, ns, from its first and last part. If these have no messages, first is greater
+// than last.
 func Ends(ctx context.Context, log Log) (first, last int64, err error) {
 	first, last = math.MaxInt64, math.MinInt64
 	for _, part := range []int{0, log.Parts() - 1} {

@@ -57,7 +57,7 @@ type channel struct {
 // key identifies channels that share a decoder.
 type key struct{ topic, encoding, name, schemaEncoding, data string }
 
-// channel returns the log's channel i.
+// channel returns the log's channel i, and opens it if it is new. An unknown index is an error.
 func (r *reader) channel(i int) (*channel, error) {
 	if met := r.channels.Load(); met != nil && i >= 0 && i < len(*met) {
 		return (*met)[i], nil
@@ -139,7 +139,7 @@ type part struct {
 	err     error
 }
 
-// piece holds a topic's decoded messages from a part.
+// piece holds the decoded messages of one topic from one part of the log.
 type piece struct {
 	topic        *topic
 	count        int // messages, including undecodable ones
@@ -296,7 +296,7 @@ func (p *part) piece(t *topic) *piece {
 	return in
 }
 
-// decode appends a message's numbers, or a frame's or cloud's location.
+// decode appends a message's numbers, or the location of its frame or cloud. If it returns an error, the message adds nothing.
 func (in *piece) decode(c *channel, m *Message) (err error) {
 	defer func() {
 		if p := recover(); p != nil { // a bug in the decoder; only this topic is lost

@@ -30,7 +30,8 @@ type tail struct {
 	step         *setBack
 }
 
-// setBack is a backward step in a channel's log time, after which the time continues from there.
+// setBack is a backward step in a channel's log time, after which the time continues from there. It ends a stretch: a part of the log in
+// which the recorder's clock was not set back.
 type setBack struct {
 	topic         *topic
 	row           int   // the topic's first row after the step
@@ -82,8 +83,8 @@ func (r *reader) judge() {
 	})
 }
 
-// bounds returns the first message in each stretch except the first, in file order. Steps in several channels count as one if one file
-// position lies between the messages around each step.
+// bounds returns the location of the first message in each stretch after the first stretch, in file order. Steps in several channels count
+// as one if one file position lies between the messages around each step.
 func (r *reader) bounds() (list []At) {
 	for _, s := range r.setBacks {
 		if n := len(list); n == 0 || !s.before.before(list[n-1]) {

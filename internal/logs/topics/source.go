@@ -22,7 +22,7 @@ func (s *source) message(ctx context.Context, i int) ([]byte, error) {
 	return s.log.Message(ctx, s.at[i].At)
 }
 
-// ReadCloud decodes message i to a cloud.
+// ReadCloud reads message i from the log and decodes it to a cloud.
 func (s *source) ReadCloud(ctx context.Context, i int) (*dataset.Cloud, error) {
 	data, err := s.message(ctx, i)
 	if err != nil {

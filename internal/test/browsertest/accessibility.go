@@ -9,11 +9,13 @@ import (
 //go:embed testdata/axe/axe.min.js
 var axe string
 
-// runAxe runs all rules, also the size of touch targets, and returns a line for each element that violates one.
+// runAxe runs every rule of axe-core, also the one about the size of touch targets (off by default). It returns a line for each
+// element that violates a rule.
 const runAxe = `axe.run(document, { resultTypes: ["violations"], rules: { "target-size": { enabled: true } } }).then(r => r.violations.flatMap(v =>
 	v.nodes.map(n => v.id + ": " + n.target.join(" ") + ": " + n.failureSummary.replace(/\s+/g, " "))))`
 
-// Violations returns the accessibility rules that the page violates, each with the element: "color-contrast: #time: Fix any ...".
+// Violations returns a line for each element of the page that violates an accessibility rule, for example "color-contrast: #time: Fix
+// any ...". It is empty if none does.
 func (p *Page) Violations() (found []string) {
 	p.b.t.Helper()
 	loaded := false
@@ -24,7 +26,7 @@ func (p *Page) Violations() (found []string) {
 	return found
 }
 
-// Dark shows the page in the dark theme of the system, or in the light one.
+// Dark sets the browser's preferred colour scheme: dark if the argument is true, otherwise light.
 func (p *Page) Dark(dark bool) {
 	value := "light"
 	if dark {

@@ -17,17 +17,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// patience is how long a test waits for anything: a busy machine takes seconds for what takes none.
+// patience is how long a test waits for an answer or a condition, because a busy machine may take seconds.
 const patience = 30 * time.Second
 
-// Browser is a profile in the Chromium of a test binary: its pages share no storage with those of other tests, and are closed with the test.
+// Browser is a profile in the Chromium process of a test binary. Its pages share no storage with the profiles of other tests, and the
+// end of the test closes them.
 type Browser struct {
 	*program
 	t       testing.TB
 	context string
 }
 
-// program is a running Chromium. A test binary starts one, because the start takes longer than most tests.
+// program is a running Chromium. A test binary starts one process for all tests, because the start takes longer than most tests.
 type program struct {
 	cmd     *exec.Cmd
 	folder  string
@@ -36,7 +37,7 @@ type program struct {
 	last    int
 	answers map[int]chan message
 	pages   map[string]*Page // by session
-	gone    chan struct{}    // closed when nothing more comes
+	gone    chan struct{}    // closed when Chromium has closed its pipe
 }
 
 type message struct {
@@ -56,7 +57,8 @@ var (
 	startErr  error
 )
 
-// Main runs the tests of a package, ends the Chromium that they started, and returns the exit code. TestMain of each package with pages calls it.
+// Main runs the tests of a package, ends the Chromium process if they started one, and returns the exit code. TestMain of each
+// package that opens pages calls it.
 func Main(m *testing.M) int {
 	defer func() {
 		if shared != nil {
@@ -66,7 +68,7 @@ func Main(m *testing.M) int {
 	return m.Run()
 }
 
-// Start returns a new profile in Chromium, and skips the test where there is none.
+// Start returns a new profile in Chromium. It skips the test if no Chromium is installed.
 func Start(t testing.TB) *Browser {
 	t.Helper()
 	name := os.Getenv("ROBOCACHE_CHROMIUM")
@@ -88,7 +90,7 @@ func Start(t testing.TB) *Browser {
 	return &Browser{shared, t, made.BrowserContextID}
 }
 
-// start starts Chromium with a folder of its own.
+// start starts Chromium with a temporary folder for its data.
 func start(name string) (*program, error) {
 	folder, err := os.MkdirTemp("", "robocache-chromium-")
 	if err != nil {
@@ -132,7 +134,7 @@ func (b *program) close() {
 	os.RemoveAll(b.folder)
 }
 
-// read hands answers and events to those that they are for. Messages end with a zero.
+// read delivers each answer to its call and each event to its page, until the pipe closes. A zero byte ends each message.
 func (b *program) read(from io.ReadCloser) {
 	defer close(b.gone)
 	defer from.Close()
@@ -167,7 +169,7 @@ func (b *program) send(m message) error {
 	return err
 }
 
-// call asks the browser, or one page of it, and waits for the answer.
+// call sends a command of the DevTools protocol to the browser, or to one page if session is not empty, and waits for the answer.
 func (b *program) call(session, method string, params, result any) error {
 	text, err := json.Marshal(params)
 	if err != nil {
@@ -209,7 +211,7 @@ type Page struct {
 
 type object map[string]any
 
-// Open opens a page in a window of so many pixels.
+// Open opens a page in a window of width x height pixels.
 func (b *Browser) Open(url string, width, height int) *Page {
 	b.t.Helper()
 	var target struct{ TargetID string }
@@ -234,7 +236,7 @@ func (p *Page) call(method string, params, result any) {
 	require.NoError(p.b.t, p.b.call(p.session, method, params, result))
 }
 
-// event notes what a page complains of.
+// event records an error that a page reports.
 func (p *Page) event(m message) {
 	var e struct {
 		Type             string
@@ -264,19 +266,20 @@ func (p *Page) event(m message) {
 	}
 }
 
-// Errors returns what the page complained of so far: exceptions, console.error, what could not be loaded.
+// Errors returns the errors that the page reported so far: exceptions, calls of console.error, and resources that could not be
+// loaded.
 func (p *Page) Errors() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]string(nil), p.errors...)
 }
 
-// Resize gives the window another size.
+// Resize changes the window's size to width x height pixels.
 func (p *Page) Resize(width, height int) {
 	p.call("Emulation.setDeviceMetricsOverride", object{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
 }
 
-// Eval evaluates JavaScript, waits for it if it is a promise, and reads its value into out unless that is nil.
+// Eval evaluates JavaScript and decodes its value into out, unless out is nil. If the value is a promise, Eval waits for its result.
 func (p *Page) Eval(script string, out any) {
 	p.b.t.Helper()
 	require.NoError(p.b.t, p.eval(script, out), script)
@@ -302,7 +305,7 @@ func (p *Page) eval(script string, out any) error {
 	return json.Unmarshal(got.Result.Value, out)
 }
 
-// Wait waits until a condition in JavaScript holds. If the page is replaced during an evaluation, the condition does not hold yet.
+// Wait waits until a JavaScript condition is true. While the page is being replaced, the condition counts as false.
 func (p *Page) Wait(condition string) {
 	p.b.t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
@@ -320,7 +323,7 @@ func (p *Page) Wait(condition string) {
 	}
 }
 
-// codes are the keys that the browser itself acts on, for example moves the focus or presses a button.
+// codes has the key codes for keys that the browser itself handles, for example by moving the focus or pressing a button.
 var codes = map[string]int{"Tab": 9, "Enter": 13, "Escape": 27, " ": 32}
 
 // Key presses a key by its name in the DOM: "j", "ArrowLeft", " ".
@@ -334,7 +337,7 @@ func (p *Page) Key(key string) {
 	p.call("Input.dispatchKeyEvent", object{"type": "keyUp", "key": key, "windowsVirtualKeyCode": codes[key]}, nil)
 }
 
-// Click clicks at a place of the window, pixels.
+// Click presses and releases the left button at a point of the window, in pixels.
 func (p *Page) Click(x, y float64) { p.Drag(x, y, x, y) }
 
 // DoubleClick clicks twice.
@@ -348,7 +351,7 @@ func (p *Page) DoubleClick(x, y float64) {
 // Shift is the modifier of the shift key.
 const Shift = 8
 
-// Drag presses the mouse at a place and lets it go at another, with modifier keys or without.
+// Drag presses the left button at (x,y), moves to (toX,toY) and releases it there. modifiers are keys held down, such as Shift.
 func (p *Page) Drag(x, y, toX, toY float64, modifiers ...int) {
 	held := 0
 	for _, m := range modifiers {
@@ -375,7 +378,7 @@ func (p *Page) mouse(button string, clicks, modifiers int, x, y, toX, toY float6
 	event("mouseReleased", toX, toY, 0)
 }
 
-// Wheel turns the wheel over a place, with the control key or without.
+// Wheel scrolls by a distance in pixels over a point of the window. If control is set, the control key is held down.
 func (p *Page) Wheel(x, y, by float64, control bool) {
 	p.b.t.Helper()
 	modifiers := 0
@@ -385,7 +388,8 @@ func (p *Page) Wheel(x, y, by float64, control bool) {
 	p.call("Input.dispatchMouseEvent", object{"type": "mouseWheel", "x": x, "y": y, "deltaX": 0, "deltaY": by, "modifiers": modifiers}, nil)
 }
 
-// Fingers puts fingers on places of the window, pixels, and moves each to its second place before they leave.
+// Fingers touches the window with one finger per path. Each finger moves from the path's first point to its second, in pixels, and
+// then lifts.
 func (p *Page) Fingers(paths ...[2][2]float64) {
 	p.b.t.Helper()
 	touch := func(kind string, at float64) {
@@ -404,17 +408,17 @@ func (p *Page) Fingers(paths ...[2][2]float64) {
 	touch("touchEnd", 1)
 }
 
-// Box is where an element is in the window, pixels.
+// Box is the position and size of an element in the window, in pixels.
 type Box struct{ X, Y, Width, Height float64 }
 
-// Box returns where the first element of a CSS selector is.
+// Box returns the box of the first element that matches a CSS selector.
 func (p *Page) Box(selector string) (b Box) {
 	p.b.t.Helper()
 	p.Eval(fmt.Sprintf(`(({x, y, width, height}) => ({x, y, width, height}))(document.querySelector(%q).getBoundingClientRect())`, selector), &b)
 	return b
 }
 
-// Screenshot returns the window as PNG.
+// Screenshot returns the window's content as a PNG file.
 func (p *Page) Screenshot() []byte {
 	p.b.t.Helper()
 	var got struct{ Data string }

@@ -1,6 +1,6 @@
-// Package browsertest has tests look at pages in a headless Chromium: open, click, type, ask the page, take pictures. It speaks the browser's
-// DevTools protocol over two pipes, so that it needs no module and no port.
+// Package browsertest controls pages in a headless Chromium for tests: it opens pages, clicks, types, evaluates JavaScript and takes
+// screenshots. It uses the browser's DevTools protocol over two pipes, so it needs no module and no port.
 //
-// The program is looked for in PATH as chromium, chromium-browser and google-chrome, or where the variable ROBOCACHE_CHROMIUM says. Where there is
-// none tests are skipped.
+// The program is the one that the variable ROBOCACHE_CHROMIUM names, or chromium, chromium-browser or google-chrome from PATH. If
+// there is none, the tests are skipped.
 package browsertest

@@ -1,2 +1,2 @@
-// Package cloudtest holds what the tests of the readers of point clouds share.
+// Package cloudtest has helpers for the tests of point cloud readers: golden files, comparisons, and a writer of PCD files.
 package cloudtest

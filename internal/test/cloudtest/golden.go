@@ -17,7 +17,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// golden is what scripts/gen_cloud_golden.py writes of a file.
+// golden is the content of one point cloud file according to scripts/gen_cloud_golden.py.
 type golden struct {
 	Shape     [2]int
 	Viewpoint [7]float64
@@ -27,7 +27,7 @@ type golden struct {
 	Features  string
 }
 
-// Golden reads every file that golden.json of the folder names, and wants what it says.
+// Golden opens every file that golden.json in the folder lists, and fails the test if the content differs from the list.
 func Golden(t *testing.T, folder string, open func(path string, opt dataset.Options) (*dataset.Cloud, error)) {
 	text, err := os.ReadFile(filepath.Join(folder, "golden.json"))
 	require.NoError(t, err)
@@ -50,7 +50,7 @@ func Golden(t *testing.T, folder string, open func(path string, opt dataset.Opti
 	}
 }
 
-// Data returns a tensor's numbers.
+// Data returns the elements of a float32 tensor.
 func Data(t *testing.T, a *tensor.Tensor) []float32 {
 	t.Helper()
 	data, err := tensor.Data[float32](a)
@@ -58,7 +58,8 @@ func Data(t *testing.T, a *tensor.Tensor) []float32 {
 	return data
 }
 
-// Equal wants two clouds to have equal content, bit for bit but for NaNs. What a file held besides is not looked at.
+// Equal fails the test unless two clouds have the same content. Numbers must have the same bits, but any NaN equals any other. Notes
+// are not compared.
 func Equal(t *testing.T, want, got *dataset.Cloud) {
 	t.Helper()
 	assert.Equal(t, want.Names(), got.Names())
@@ -67,7 +68,7 @@ func Equal(t *testing.T, want, got *dataset.Cloud) {
 	same(t, "features", want.Features, got.Features)
 }
 
-// Doubles returns the numbers of a tensor of f64.
+// Doubles returns the elements of a float64 tensor.
 func Doubles(t *testing.T, a *tensor.Tensor) []float64 {
 	t.Helper()
 	data, err := tensor.Data[float64](a)
@@ -75,7 +76,7 @@ func Doubles(t *testing.T, a *tensor.Tensor) []float64 {
 	return data
 }
 
-// same shows the first difference, not all.
+// same fails the test if two tensors differ. It prints only the first difference.
 func same(t *testing.T, what string, a, b *tensor.Tensor) {
 	t.Helper()
 	assert.Equal(t, a.DType(), b.DType(), what)
@@ -94,7 +95,7 @@ func same(t *testing.T, what string, a, b *tensor.Tensor) {
 	}
 }
 
-// digest returns the hash of numbers as little-endian bytes, with one pattern for every NaN.
+// digest returns the SHA-256 of the numbers as little-endian bytes. All NaNs have one bit pattern.
 func digest(data []float32) string {
 	sum := sha256.New()
 	for _, v := range data {

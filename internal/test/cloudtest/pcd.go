@@ -12,10 +12,10 @@ import (
 	"github.com/robocache/robocache/internal/records"
 )
 
-// Forms are the values of DATA in a PCD file.
+// Forms has the values that DATA may have in a PCD file.
 var Forms = []string{"binary", "binary_compressed", "ascii"}
 
-// PCD returns a cloud as a PCD file of a form. Colours are fields of their own, and compressed data has nothing that is copied.
+// PCD returns a cloud as a PCD file. form is one of Forms. Each colour channel is a field, and compressed data has only literal runs.
 func PCD(t testing.TB, c *dataset.Cloud, form string) []byte {
 	out, err := records.OutOf(c)
 	require.NoError(t, err)
@@ -60,7 +60,7 @@ func PCD(t testing.TB, c *dataset.Cloud, form string) []byte {
 	return b
 }
 
-// Literals returns bytes as LZF without copies: runs of 32 at most, each after its length less one.
+// Literals encodes bytes as LZF without back references: runs of up to 32 bytes, each after a byte with its length less one.
 func Literals(data []byte) (packed []byte) {
 	for len(data) > 0 {
 		n := min(len(data), 32)

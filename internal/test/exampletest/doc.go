@@ -1,2 +1,2 @@
-// Package exampletest is what the tests of the examples share.
+// Package exampletest has helpers for the tests of the example programs.
 package exampletest

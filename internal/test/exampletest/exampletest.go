@@ -35,7 +35,8 @@ func PictureSize(t *testing.T, path string) [2]int {
 	return [2]int{config.Width, config.Height}
 }
 
-// UnknownBackendWritesNothing runs an example on a backend that there is not.
+// UnknownBackendWritesNothing runs an example with the backend "tpu", which does not exist. The test fails unless the example returns
+// an error with that name and leaves no file in the current folder.
 func UnknownBackendWritesNothing(t *testing.T, run func(backend string, out io.Writer) error) {
 	t.Helper()
 	t.Chdir(t.TempDir())

@@ -1,3 +1,3 @@
-// Package faultsweep makes every driver call of a run fail in turn and looks at what the program does about it: each run
-// must end, in an error that names the call, with nothing left open, and the run after it must be right.
+// Package faultsweep tests a program's error handling: it makes each driver call of a run fail in turn. Each run must end with an
+// error that names the failed call, and must close everything that it opened. The run after it must succeed.
 package faultsweep

@@ -9,7 +9,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// draw makes one convenient call, of more windows than a block draws, so that blocks wait for each other before the cursor moves on.
+// draw calls Dev.Draw once on host tensors. A batch has more windows than one block draws, so that the blocks wait for each other
+// before they move the cursor.
 func draw(dev *ops.Device) error {
 	table := func(x ...int64) *tensor.Tensor { return tensor.Must(tensor.Of(x, len(x))) }
 	cursor := table(0, 2)

@@ -9,7 +9,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// fuse makes one convenient call, of a stream by chunks and one by items that is normalised, so that there is a table.
+// fuse calls Dev.Fuse once on host tensors, with a stream that is copied by chunks and a normalised stream that is computed by
+// elements, so that the call needs a table of streams.
 func fuse(dev *ops.Device) error {
 	times := tensor.Must(tensor.Of([]int64{0, 10, 20}, 3))
 	out, err := dev.Fuse(context.Background(), ops.FuseArgs{Targets: ops.Uniform(5, 1e8, 3), Streams: []ops.FuseStream{

@@ -11,8 +11,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Pipeline opens a device, uploads a recording, resamples it by a plan and by a graph of it, fuses streams, draws windows, checks what
-// comes back, and closes everything, whatever fails in between.
+// Pipeline opens a device, uploads a recording, resamples it by a plan and by a graph of that plan, fuses streams and draws windows.
+// It checks the results and closes everything, even if a step fails.
 func Pipeline(drv *cudadrv.Driver) (err error) {
 	b, err := cuda.New(drv, 0)
 	if err != nil {
@@ -32,7 +32,7 @@ func Pipeline(drv *cudadrv.Driver) (err error) {
 	return draw(dev)
 }
 
-// closer closes what was opened, the last first.
+// closer closes values in reverse order of their opening, and joins the errors.
 type closer struct {
 	err  error
 	list []interface{ Close() error }
@@ -74,9 +74,9 @@ func resample(dev *ops.Device) (err error) {
 	if c.err = err; err != nil {
 		return nil
 	}
-	// The stream goes first, whatever has failed: it waits for the work that uses the rest.
+	// The queue is closed first, even after an error, because Close waits for the work that uses the other values.
 	defer func() { c.err = errors.Join(c.err, st.Close()) }()
-	// Slerp and its like take a table of channels besides; the angle kind does too, and fits any width.
+	// A channel table is part of Slerp and the kinds like it, and of InterpAngle, which fits any width.
 	for _, kind := range []ops.Interp{ops.InterpLinear, ops.InterpAngle} {
 		plan, err := dev.PlanResample(args, ops.ResampleOptions{Interp: kind, Period: 1e6})
 		if keep(&c, plan, err); err != nil {
@@ -92,7 +92,7 @@ func resample(dev *ops.Device) (err error) {
 		if keep(&c, g, err); err != nil {
 			return nil
 		}
-		ctx, cancel := context.WithCancel(context.Background()) // waits by asking, too
+		ctx, cancel := context.WithCancel(context.Background()) // with a context that can end, Synchronize polls the queue
 		c.err = errors.Join(g.Launch(st), st.Synchronize(ctx))
 		cancel()
 		if c.err != nil {
@@ -128,8 +128,8 @@ func resample(dev *ops.Device) (err error) {
 	return nil
 }
 
-// right compares the output with what linear interpolation halfway between the samples gives; the last target takes the
-// end sample.
+// right returns an error unless dst has the values of linear interpolation halfway between samples. The last target takes the last
+// sample.
 func right(dev *ops.Device, dst *tensor.Tensor) error {
 	host := tensor.Must(tensor.New(tensor.F32, 3, 2))
 	if err := dev.Copy(context.Background(), host, dst); err != nil {

@@ -13,24 +13,26 @@ import (
 	"github.com/robocache/robocache/internal/test/thorough"
 )
 
-// Sweep is one round of failures.
+// Sweep makes the driver calls of one program fail, one call per run.
 type Sweep struct {
-	// Table gives a driver, whole and unused where it can: a simulated one. A real one is used again and again.
+	// FunctionTable returns a driver's functions. A simulated driver should be new each time; a real driver is used again by all
+	// runs.
 	FunctionTable func() *cudadrv.FunctionTable
-	// Run is what a program does with a driver, from opening a device to closing it.
+	// Run is the program under test: it opens a device, uses it and closes it.
 	Run func(drv *cudadrv.Driver) error
-	// Open lists what is open on the driver that Table gave last, where the driver can tell.
+	// Open lists the objects that are open on the last driver from FunctionTable. It is nil if the driver has no such list.
 	Open func() []string
-	// Code is what the failing call returns; After makes the call first.
+	// Code is the error code of the failing call. If After is set, the call does its work first and then returns Code.
 	Code  cudadrv.Code
 	After bool
-	// Quiet is a call whose failure Run need not report, or may report by what it did without an answer.
+	// Quiet names a call with failures that Run may return no error for, or may report without the call's name.
 	Quiet string
-	// Limit is how long a run may take, 0 for 30 seconds.
+	// Limit is the time limit for one run; 0 means 30 seconds.
 	Limit time.Duration
 }
 
-// quiet are calls whose failure a program need not report: what they say is for people, or the call only tidies up.
+// quiet lists calls with failures that a program need not report, because their results are only shown to people or the call only
+// cleans up.
 var quiet = map[string]string{
 	"cuGetErrorName":      "texts of errors",
 	"cuGetErrorString":    "texts of errors",
@@ -40,14 +42,15 @@ var quiet = map[string]string{
 	"cuDeviceGetPCIBusId": "the address is for people",
 }
 
-// polled tells calls that are made until they say yes, so that their number differs from run to run.
+// polled reports whether a program repeats the call until it succeeds. The number of such calls differs from run to run.
 func polled(call string) bool { return strings.HasSuffix(call, "Query") }
 
-// most is how many calls of one name are made to fail, evenly chosen, and the last: a kernel of forty parameters is asked for each.
+// most limits how many calls with one name are made to fail, besides the last: a kernel with forty parameters has a query for each.
+// The calls are spread evenly over the run.
 var most = thorough.Of(1, 4)
 
-// reports tells calls that may return what went wrong before them, having done their own work: those on a stream, and those
-// that give something back. A call that makes something never makes it and fails.
+// reports reports whether a call may do its own work and still return an error, which may belong to earlier work. Calls on a stream
+// do so, and calls that release an object. A call that creates an object never creates it and fails.
 func reports(call string) bool {
 	for _, word := range []string{"Memcpy", "Memset", "Synchronize", "Query", "Launch", "Record", "WaitEvent"} {
 		if strings.Contains(call, word) {
@@ -57,15 +60,15 @@ func reports(call string) bool {
 	return releases(call)
 }
 
-// expected tells codes that are an answer and no failure: the list of parameters ends with an invalid value.
+// expected reports whether an error code is a normal answer: ErrInvalidValue ends the list of a kernel's parameters.
 func expected(call string, c cudadrv.Code) bool {
 	return strings.HasSuffix(call, "GetParamInfo") && c == cudadrv.ErrInvalidValue
 }
 
-// ends tells calls after which the driver is in another state even if they fail: they fail afterwards only.
+// ends reports whether a call changes the driver's state even if it fails. Such a call does its work before it fails.
 func ends(call string) bool { return call == "cuStreamEndCapture" || call == "cuCtxPopCurrent_v2" }
 
-// releases tells calls that give something back: when one fails, what it should have given back stays.
+// releases reports whether a call releases an object. If it fails, the object stays open.
 func releases(call string) bool {
 	for _, word := range []string{"Destroy", "Free", "Unload", "Release", "Unregister"} {
 		if strings.Contains(call, word) {
@@ -75,7 +78,7 @@ func releases(call string) bool {
 	return false
 }
 
-// lost tells the codes that poison a device.
+// lost reports whether an error code makes a device unusable.
 func lost(c cudadrv.Code) bool {
 	switch c {
 	case cudadrv.ErrIllegalAddress, cudadrv.ErrLaunchTimeout, cudadrv.ErrMisalignedAddress, cudadrv.ErrLaunchFailed, cudadrv.ErrContained:
@@ -84,7 +87,7 @@ func lost(c cudadrv.Code) bool {
 	return false
 }
 
-// Do runs the sweep and returns how many calls it made fail.
+// Do runs the sweep and returns the number of calls that it made fail.
 func (s *Sweep) Do(t *testing.T) int {
 	t.Helper()
 	calls := s.record(t)
@@ -105,7 +108,8 @@ func (s *Sweep) Do(t *testing.T) int {
 	return failed
 }
 
-// record runs once without a failure.
+// record runs the program without a failure and returns the names of its driver calls in order. It fails the test if the run fails or
+// leaves objects open.
 func (s *Sweep) record(t *testing.T) []string {
 	t.Helper()
 	table, in := cudasim.Inject(s.FunctionTable())
@@ -129,7 +133,8 @@ func (s *Sweep) open() []string {
 	return s.Open()
 }
 
-// fail makes the nth call of a name fail. The run after that is made of the first alone, as it finds what any of them leaves behind on the driver.
+// fail makes the nth call of a name fail and checks the run. If again is set, it also checks a run without failures on the same
+// driver. Do sets again only for n = 1, because each failure of the name would leave the same state on the driver.
 func (s *Sweep) fail(t *testing.T, call string, n, i int, again bool) {
 	t.Helper()
 	what := fmt.Sprintf("%s, its call %d (number %d of the run), answering %d", call, n, i+1, s.Code)
@@ -147,10 +152,10 @@ func (s *Sweep) fail(t *testing.T, call string, n, i int, again bool) {
 		t.Errorf("%s: %v", what, err)
 	}
 	if lost(s.Code) {
-		return // what was open went with the device
+		return // the failure closed all objects of the device
 	}
 	allowed := 0
-	if !s.After && (releases(call) || call == "cuCtxPushCurrent_v2") { // which may come before a release
+	if !s.After && (releases(call) || call == "cuCtxPushCurrent_v2") { // this call may come before a release
 		allowed = 1
 	}
 	if open := s.open(); len(open) > allowed {
@@ -165,7 +170,7 @@ func (s *Sweep) fail(t *testing.T, call string, n, i int, again bool) {
 	}
 }
 
-// run makes a driver and runs on it, within the limit.
+// run creates a driver and calls Run on it. It returns Run's error, or an error for a panic or for a run over the time limit.
 func (s *Sweep) run(table *cudadrv.FunctionTable) error {
 	limit := s.Limit
 	if limit == 0 {

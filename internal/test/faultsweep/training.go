@@ -11,8 +11,8 @@ import (
 	"github.com/robocache/robocache/ops/cuda"
 )
 
-// Training opens a device, makes a network of all kinds of layers there, trains it for two steps, reads what came of it, and closes everything, whatever
-// fails in between.
+// Training opens a device, creates a network that has every kind of layer, trains it for two steps, reads the results and closes
+// everything, even if a step fails.
 func Training(drv *cudadrv.Driver) (err error) {
 	b, err := cuda.New(drv, 0)
 	if err != nil {
@@ -40,7 +40,7 @@ func Training(drv *cudadrv.Driver) (err error) {
 	if err != nil {
 		return errors.Join(err, q.Close())
 	}
-	defer func() { err = errors.Join(err, q.Close(), s.Close()) }() // the queue waits for the steps
+	defer func() { err = errors.Join(err, q.Close(), s.Close()) }() // Close of the queue waits for the steps
 	for range 2 {
 		if err := s.Run(q); err != nil {
 			return err

@@ -1,2 +1,2 @@
-// Package filetest reads and writes the files of tests. An error ends the test.
+// Package filetest reads and writes files for tests. An error ends the test.
 package filetest

@@ -17,14 +17,14 @@ func Read(t testing.TB, path string) []byte {
 	return data
 }
 
-// Write writes a file, and makes its folder if there is none.
+// Write writes a file, and creates its folder if it does not exist.
 func Write[T string | []byte](t testing.TB, path string, content T) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
 	require.NoError(t, os.WriteFile(path, []byte(content), 0o666))
 }
 
-// NeedPrograms skips a test if PATH lacks a program.
+// NeedPrograms skips a test unless PATH has all the named programs.
 func NeedPrograms(t testing.TB, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -34,7 +34,7 @@ func NeedPrograms(t testing.TB, names ...string) {
 	}
 }
 
-// NeedRepository skips a test if git is missing, or the folder is no clone.
+// NeedRepository skips a test if git is missing, or if the folder is not a git clone.
 func NeedRepository(t testing.TB, root string) {
 	t.Helper()
 	NeedPrograms(t, "git")

@@ -8,8 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Reseal writes the checksums of a packed store that was changed, in place, and returns it. It follows the format's documentation, not
-// its program: CRC-32C of the header, of each 64 KiB of the tensors, and of the sums so far, at the end of the file.
+// Reseal corrects the checksums of a packed store in place, after a test has changed it, and returns it. It follows the format's
+// documentation and shares no code with the writer: CRC-32C of the header, of each 64 KiB of the tensors, and at the end of the file
+// that of the sums before it.
 func Reseal(t testing.TB, file []byte) []byte {
 	t.Helper()
 	const block = 64 << 10

@@ -11,14 +11,15 @@ import (
 // requireEnv is the variable that turns skips into failures.
 const requireEnv = "ROBOCACHE_REQUIRE_GPU"
 
-// simulated is the driver that stands in for the real one, in tests under Simulate, and its functions.
+// simulated is the driver that Require returns in place of the real one after Simulate, and functions is its function table. Both are
+// nil without Simulate.
 var (
 	simulated *cudadrv.Driver
 	functions *cudadrv.FunctionTable
 )
 
-// Simulate makes Require and Context give a simulated device until the end of the test, so that a test of the GPU runs
-// on it as it is. Tests that run in parallel must not use it.
+// Simulate makes Require and Context use a simulated device until the end of the test, so that a GPU test runs on it unchanged.
+// Parallel tests must not call it.
 func Simulate(t testing.TB, cfg cudasim.Config) *cudasim.Device {
 	t.Helper()
 	return SimulateSeveral(t, 1, cfg)[0]
@@ -39,7 +40,7 @@ func SimulateSeveral(t testing.TB, n int, cfg cudasim.Config) []*cudasim.Device 
 	return devices
 }
 
-// Both runs a test on a simulated device of its own, and on the GPU if there is one.
+// Both runs a test on a simulated device, and then on the GPU if the machine has one.
 func Both(t *testing.T, test func(t *testing.T)) {
 	t.Run("sim", func(t *testing.T) {
 		closed(t, []*cudasim.Device{Simulate(t, cudasim.Config{})})
@@ -51,7 +52,8 @@ func Both(t *testing.T, test func(t *testing.T)) {
 	})
 }
 
-// Several is Both for a test of n devices that reach each other's memory. It is skipped where there are fewer GPUs, unless there is none and one is required.
+// Several is Both for a test with n devices that can access each other's memory. The test on GPUs is skipped if there are fewer than
+// n; it fails if there are none and ROBOCACHE_REQUIRE_GPU is 1.
 func Several(t *testing.T, n int, test func(t *testing.T, contexts []*cudadrv.Context)) {
 	all := func(t *testing.T) {
 		var contexts []*cudadrv.Context
@@ -88,7 +90,7 @@ func Several(t *testing.T, n int, test func(t *testing.T, contexts []*cudadrv.Co
 	})
 }
 
-// closed makes the test fail if it leaves something open on simulated devices.
+// closed fails the test at its end if it left objects open on simulated devices.
 func closed(t *testing.T, devices []*cudasim.Device) {
 	t.Cleanup(func() {
 		for _, dev := range devices {
@@ -99,7 +101,7 @@ func closed(t *testing.T, devices []*cudasim.Device) {
 	})
 }
 
-// Require gives the driver, or ends the test.
+// Require returns the driver. Without a GPU it skips or fails the test.
 func Require(t testing.TB) *cudadrv.Driver {
 	t.Helper()
 	if simulated != nil {
@@ -116,7 +118,7 @@ func Require(t testing.TB) *cudadrv.Driver {
 	return nil
 }
 
-// FunctionTable gives the functions of the driver that Require gives.
+// FunctionTable returns the functions of the driver that Require returns.
 func FunctionTable(t testing.TB) *cudadrv.FunctionTable {
 	t.Helper()
 	Require(t)
@@ -130,8 +132,8 @@ func FunctionTable(t testing.TB) *cudadrv.FunctionTable {
 	return table
 }
 
-// Context gives the primary context of device 0, closed at the end of the test. The test fails if it left
-// something open.
+// Context returns the primary context of device 0 and closes it at the end of the test. The test fails if it left objects open in the
+// context.
 func Context(t testing.TB) *cudadrv.Context {
 	t.Helper()
 	return contextOf(t, 0)

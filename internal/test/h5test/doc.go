@@ -1,3 +1,3 @@
-// Package h5test has the checks that every reader of episodes in HDF5 files must pass: values as h5py reads them, and files that are broken, cut or
-// hostile.
+// Package h5test has checks for every reader of episodes in HDF5 files: the values must equal those from h5py, and a file that is
+// damaged, truncated or malicious must give a typed error.
 package h5test

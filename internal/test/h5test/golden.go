@@ -16,16 +16,16 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Golden is what h5py reads of a file: scripts/gen_demos_golden.py writes it.
+// Golden is the content of a file according to h5py. scripts/gen_demos_golden.py writes it.
 type Golden struct {
 	Datasets map[string]struct {
 		Shape     []int
 		Sum, Last float64
 	}
-	Cameras map[string][][2]any // the length and the SHA-256 of each frame
+	Cameras map[string][][2]any // the length in bytes and the SHA-256 of each frame
 }
 
-// ReadGolden reads the list beside a file.
+// ReadGolden reads the golden file next to an HDF5 file: its name has .json in place of .hdf5.
 func ReadGolden(t *testing.T, file string) Golden {
 	t.Helper()
 	var g Golden
@@ -36,7 +36,8 @@ func ReadGolden(t *testing.T, file string) Golden {
 	return g
 }
 
-// Check compares an episode with what h5py read of its group, whose datasets begin with a prefix. Each of these must be a stream, media, or left out.
+// Check compares an episode with h5py's values for its group, which has the datasets with paths that begin with prefix. Each of these
+// datasets must be a stream, a media stream, or the subject of a note about left-out data.
 func (g Golden) Check(t *testing.T, e *dataset.Episode, prefix string) {
 	t.Helper()
 	left := map[string]bool{}
@@ -87,7 +88,7 @@ func (g Golden) Check(t *testing.T, e *dataset.Episode, prefix string) {
 	}
 }
 
-// Left returns the notes about what is left out, by name.
+// Left returns an episode's notes about left-out data, by subject.
 func Left(e *dataset.Episode) map[string]dataset.Note {
 	left := map[string]dataset.Note{}
 	for _, n := range e.Notes.Of(dataset.ClassLeftOut) {

@@ -19,14 +19,15 @@ import (
 	"github.com/robocache/robocache/internal/test/mutate"
 )
 
-// Open opens a file as one format.
+// Open opens a file as a dataset of one format.
 type Open func(path string, opt dataset.Options) (dataset.Dataset, error)
 
-// most is how much memory a file of some 100 kB may take in all at one time: what its size allows, twice, as raw values and as numbers, and once
-// for garbage.
+// most is the limit in bytes for all allocations while a file of about 100 kB is read: three times 200 MiB, once for raw values, once
+// for values as numbers, and once for garbage.
 const most = 3 * 200 << 20
 
-// Hostile reads a file cut at every so many bytes, strict and not.
+// Hostile reads a file truncated at every step-th byte, alternately strict and not. Each must be reported as damaged, and none may
+// give an untyped error or take over 20 seconds. The whole file must be read without errors or notes.
 func Hostile(t *testing.T, file string, open Open, step int) {
 	data, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -48,7 +49,8 @@ func Hostile(t *testing.T, file string, open Open, step int) {
 	}
 }
 
-// Mutants tries mutants of files. Where these have checksums, those of structures are put right in every other one.
+// Mutants reads mutants of files. In every second mutant of a file with checksums, mend corrects the checksums of the structures. few
+// is as in mutate.Plan.
 func Mutants(t *testing.T, open Open, few int, files ...string) {
 	path := filepath.Join(t.TempDir(), "a.hdf5")
 	seeds, err := mutate.Files("", files...)
@@ -67,7 +69,8 @@ func at(path string, open Open) func(dataset.Options) (dataset.Dataset, error) {
 	return func(opt dataset.Options) (dataset.Dataset, error) { return open(path, opt) }
 }
 
-// mend puts the checksums of structures right, as far as they are found in some rounds: one that is wrong hides those that it leads to.
+// mend corrects wrong checksums of HDF5 structures in place. A wrong checksum hides the structures that it leads to, so it takes up
+// to four rounds.
 func mend(data []byte) {
 	for range 4 {
 		whole := true
@@ -99,7 +102,7 @@ func mend(data []byte) {
 	}
 }
 
-// Fuzz reads what it is given as a file.
+// Fuzz reads the fuzzer's inputs as files, strict and not. The named files are the first inputs.
 func Fuzz(f *testing.F, open Open, files ...string) {
 	for _, name := range files {
 		data, err := os.ReadFile(name)

@@ -29,10 +29,10 @@ func TestMendedFilesAreRead(t *testing.T) {
 		}))
 		return names, wrong
 	}
-	whole, lost := read() // a link leads nowhere
+	whole, lost := read() // wrong counts a link without a target
 	changed := 0
 	for at := range data[:len(data)-12] {
-		if string(data[at:at+4]) == "OHDR" && data[at+5]&(1<<5) != 0 { // a header with times
+		if string(data[at:at+4]) == "OHDR" && data[at+5]&(1<<5) != 0 { // an object header with times
 			data[at+12] ^= 1
 			changed++
 		}

@@ -1,2 +1,2 @@
-// Package logtest has tests that every container of a robot log must pass.
+// Package logtest has tests that every container format for robot logs must pass.
 package logtest

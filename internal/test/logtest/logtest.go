@@ -14,11 +14,11 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// stuck is a file of a network that does not answer while it is told so.
+// stuck is a file on a network. While silent is set, reads get no answer until their context ends.
 type stuck struct {
 	storage.File
 	silent atomic.Bool
-	asked  chan struct{} // takes one for each read that gets no answer
+	asked  chan struct{} // receives a value for each read without an answer
 }
 
 func (s *stuck) ReadAtContext(ctx context.Context, b []byte, at int64) (int, error) {
@@ -30,8 +30,8 @@ func (s *stuck) ReadAtContext(ctx context.Context, b []byte, at int64) (int, err
 	return s.File.ReadAt(b, at)
 }
 
-// ReadsEnd holds that reads of files that are not answered end with the context of who asks: opening, a part, a message, and waiting for one that
-// another reads.
+// ReadsEnd fails the test unless a read without an answer ends with its caller's context. It tests opening a log, reading a part (a
+// block of messages that is read at once), reading a message, and waiting for a message that another call is reading.
 func ReadsEnd(t *testing.T, paths []string, open func(ctx context.Context, file storage.File, path string) (topics.Log, error)) {
 	for _, path := range paths {
 		local, err := storage.Open(t.Context(), path)
@@ -65,7 +65,8 @@ func ReadsEnd(t *testing.T, paths []string, open func(ctx context.Context, file 
 		for len(file.asked) > 0 {
 			<-file.asked
 		}
-		// One reads and gets no answer; who waits for it ends alone, or reads once the first has ended.
+		// One call reads and gets no answer. A second call that waits for it ends with its own context; a third reads the message
+		// once the first has ended.
 		first, end := context.WithCancel(t.Context())
 		failed, read := make(chan error, 1), make(chan error, 1)
 		go func() {

@@ -1,2 +1,2 @@
-// Package memuse sees what reading a dataset of gigabytes takes in memory.
+// Package memuse measures the memory that reading a dataset of gigabytes takes.
 package memuse

@@ -19,10 +19,11 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// most is how much memory reading may take beyond the largest episode, bytes.
+// most is the memory in bytes that reading may take in addition to the largest episode.
 const most = 200e6
 
-// Bytes returns how large a dataset is to be made, as ROBOCACHE_BIG says: "5e9". Without it the test is skipped.
+// Bytes returns the size in bytes for a test's dataset: the number in the variable ROBOCACHE_BIG, for example "5e9". It skips the
+// test if the variable has no number.
 func Bytes(t *testing.T) float64 {
 	t.Helper()
 	want, err := strconv.ParseFloat(os.Getenv("ROBOCACHE_BIG"), 64)
@@ -32,7 +33,7 @@ func Bytes(t *testing.T) float64 {
 	return want
 }
 
-// Peak returns the most memory that the process had since it was last asked for, bytes.
+// Peak returns the largest memory use of the process since the last call of Peak, in bytes.
 func Peak(t *testing.T) int64 {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")
@@ -47,13 +48,14 @@ func Peak(t *testing.T) int64 {
 	return kb << 10
 }
 
-// workers is how many episodes dataset.Parallel reads at a time here.
+// workers is the number of episodes that dataset.Parallel reads at a time in these tests.
 const workers = 4
 
-// Read opens a dataset and reads all its episodes one after the other, with frames all those of their media as well, each dropped before the next. That
-// may take 200 MB beyond the largest episode, which is what its streams and clocks take, or largest if that is more. Then it reads the episodes by
-// dataset.Parallel, which may take 200 MB beyond twice as many of the largest as are in memory at a time: so much garbage Go leaves beside what is in
-// use. It returns the bytes of the largest.
+// Read opens a dataset and reads all episodes one after the other, with all frames if frames is set. This may take 200 MB in addition
+// to the largest episode. An episode counts as the size of its streams and clocks, and the largest as at least the argument largest.
+//
+// Then Read reads the episodes by dataset.Parallel. This may take 200 MB in addition to 2*(workers+1) times the largest episode,
+// because Go keeps about as much garbage as live memory. Read returns the bytes of the largest episode.
 func Read(t *testing.T, open func() (dataset.Dataset, error), frames bool, largest int64) int64 {
 	t.Helper()
 	largest = read(t, open, dataset.Episodes, frames, 1, largest)
@@ -63,7 +65,8 @@ func Read(t *testing.T, open func() (dataset.Dataset, error), frames bool, large
 	return largest
 }
 
-// read reads a dataset's episodes, so many of which may be in memory at a time, and returns what the largest takes.
+// read reads a dataset's episodes and returns the bytes of the largest. It fails the test if that takes over 200 MB in addition to
+// atOnce times the largest.
 func read(t *testing.T, open func() (dataset.Dataset, error), episodes func(context.Context, dataset.Dataset) iter.Seq2[*dataset.Episode, error],
 	frames bool, atOnce, largest int64,
 ) int64 {
@@ -99,14 +102,15 @@ func read(t *testing.T, open func() (dataset.Dataset, error), episodes func(cont
 	return largest
 }
 
-// Inspect runs robocache inspect on a dataset, which may take 200 MB beyond the largest episode. Command is the path of cmd/robocache.
+// Inspect runs robocache inspect on a dataset. It fails the test if that takes over 200 MB in addition to the largest episode.
+// command is the path of cmd/robocache.
 func Inspect(t *testing.T, command, dir string, largest int64) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "robocache")
 	out, err := exec.Command("go", "build", "-o", program, command).CombinedOutput()
 	require.NoError(t, err, string(out))
 	debug.FreeOSMemory()
-	Peak(t) // the peak of a child counts that of its parent before
+	Peak(t) // the peak of a child process starts at its parent's
 	began := time.Now()
 	inspect := exec.Command(program, "inspect", dir)
 	out, err = inspect.CombinedOutput()

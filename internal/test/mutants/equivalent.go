@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// strict are the rules that change what a comparison says of equal operands, and nothing else.
+// strict matches the rules that change only a comparison's result for equal operands.
 var strict = regexp.MustCompile(`^\.(lt|le|gt|ge|lo|hi) becomes \.(lt|le|gt|ge|ls|hs)$`)
 
 var (
@@ -16,12 +16,12 @@ var (
 	noOpcode = regexp.MustCompile(`^\s*(//.*)?$|^\$\w+:`)
 )
 
-// changesNothing reports whether line i of a kernel, which is lines from..to, means the same after a change: what the text around
-// it shows for sure. Such changes are not drawn.
+// changesNothing reports whether the kernel in lines[from:to] certainly does the same after rule changes line i, judged by the lines
+// around it. Such changes are not tried.
 //
-// A comparison may treat equal operands either way if all that it does is choose one of the two, or if they never are equal. A branch
-// to what follows anyway may be left out. A conversion that is exact, or that of a NaN, needs no rounding, and neither does a sum with zero,
-// a product by one of either sign, or in float64 one of two float32 numbers.
+// A comparison may have either result for equal operands if it only chooses one of the two operands, or if they are never equal. A
+// branch to the next instruction has no effect. The rounding mode has no effect for an exact conversion, a conversion of NaN, a sum
+// with zero, a product with 1 or -1, or a float64 product of two float32 numbers.
 func changesNothing(lines []string, from, to, i int, rule string) bool {
 	if m := convert.FindStringSubmatch(lines[i]); m != nil && rule == ".rn. becomes .rz." {
 		return exact.MatchString(m[1]) || onlyNaN(lines[from:to], m[2])
@@ -56,7 +56,7 @@ func changesNothing(lines []string, from, to, i int, rule string) bool {
 		if uses != 2 || c == nil || c[3] != m[2] {
 			return false
 		}
-		// Zeros of either sign are equal and not the same.
+		// +0 and -0 are equal but differ in their bits.
 		zeros := strings.HasPrefix(m[1], "f") && !nonZero(a) && !nonZero(b)
 		same := func(x, y string) bool { return x == y || lowerHalf(lines, from, i, at, x, y) }
 		return !zeros && (same(c[1], a) && same(c[2], b) || same(c[1], b) && same(c[2], a))
@@ -91,7 +91,7 @@ var (
 	newBlock = regexp.MustCompile(`^\$\w+:|\bbra\b`)
 )
 
-// onlyNaN reports whether a register of a kernel is given a NaN and nothing else.
+// onlyNaN reports whether a kernel assigns only NaN to a register.
 func onlyNaN(kernel []string, register string) bool {
 	found := false
 	for _, line := range kernel {
@@ -105,7 +105,7 @@ func onlyNaN(kernel []string, register string) bool {
 	return found
 }
 
-// writesTo reports whether a line may give a register a value.
+// writesTo reports whether a line may assign a value to a register.
 func writesTo(line, register string) bool {
 	if strings.HasPrefix(strings.TrimSpace(line), "{") {
 		return mentions(line, register)
@@ -114,8 +114,8 @@ func writesTo(line, register string) bool {
 	return m != nil && mentions(m[1], register)
 }
 
-// written is the line before i, without a branch or a label between, that gives a register its value, as far as it is a simple one;
-// -1 if there is none.
+// written returns the index of the line before i that assigns a simple value to a register, if there is no branch or label between
+// the two lines. It returns -1 if there is no such line.
 func written(lines []string, from, i int, register string) int {
 	for i--; i > from && !newBlock.MatchString(lines[i]); i-- {
 		if writesTo(lines[i], register) {
@@ -125,7 +125,8 @@ func written(lines []string, from, i int, register string) int {
 	return -1
 }
 
-// apart reports whether two registers are at line i different distances from a third, so that they differ.
+// apart reports whether two registers certainly differ at line i, because both are a third register plus constants, and the constants
+// differ.
 func apart(lines []string, from, i int, a, b string) bool {
 	root := func(x string) (base, distance string, at int) {
 		if at = written(lines, from, i, x); at >= 0 {
@@ -143,8 +144,8 @@ func apart(lines []string, from, i int, a, b string) bool {
 	return !changed(lines[min(atA, atB):i], baseA)
 }
 
-// lowerHalf reports whether at line use one of two registers holds 32 bits of the other, as that was compared at line i: so where two of
-// the wider ones were equal, the two of the others are.
+// lowerHalf reports whether at line use one of the registers x and y has the lower 32 bits of the other, as it was compared at line
+// i. Then equal wide operands also have equal lower halves.
 func lowerHalf(lines []string, from, i, use int, x, y string) bool {
 	for _, p := range [][2]string{{x, y}, {y, x}} {
 		at := written(lines, from, use, p[0])
@@ -166,20 +167,20 @@ func lowerHalf(lines []string, from, i, use int, x, y string) bool {
 	return false
 }
 
-// changed reports whether one of the lines may give a register a value.
+// changed reports whether one of the lines may assign a value to a register.
 func changed(lines []string, register string) bool {
 	return slices.ContainsFunc(lines, func(line string) bool { return writesTo(line, register) })
 }
 
 var floatWord = regexp.MustCompile(`^0[df]([0-9A-F]+)$`)
 
-// nonZero reports whether an operand is a constant of floating point other than zero.
+// nonZero reports whether an operand is a floating-point constant other than zero.
 func nonZero(operand string) bool {
 	m := floatWord.FindStringSubmatch(operand)
 	return m != nil && strings.Trim(m[1], "08") != ""
 }
 
-// isZero reports whether an operand is a constant of floating point that is zero, of either sign.
+// isZero reports whether an operand is the floating-point constant 0 or -0.
 func isZero(operand string) bool { return floatWord.MatchString(operand) && !nonZero(operand) }
 
 // mentions reports whether a line names a register.
@@ -196,15 +197,15 @@ func mentions(line, register string) bool {
 	}
 }
 
-// argument says why survivors of a kind compute the same, or the same but for what no promise covers. It is an argument about the
-// kernels' source; whoever changes that reads it again.
+// argument is a reason why surviving mutants of one kind are equivalent: they compute the same, or differ only in results that no
+// documentation promises. The reason depends on the kernels' source, so review it after each change to the kernels.
 type argument struct {
 	name     string
-	families *regexp.Regexp // of a kernel's family and name, with a space between
-	rule     string         // of the change, its beginning
+	families *regexp.Regexp // matches a kernel's family and name, separated by a space
+	rule     string         // the beginning of the mutant's rule
 	line     *regexp.Regexp
-	around   *regexp.Regexp // in the lines near it, joined
-	reach    int            // how many lines before and after
+	around   *regexp.Regexp // matches the nearby lines, joined
+	reach    int            // the number of nearby lines before, and after, the changed line
 	why      string
 }
 
@@ -216,12 +217,12 @@ var (
 	anything = re("")
 	// Kernels of networks.
 	networks = re(`^(tokens|embed|norm|loss|gradient|adamw|attention(_backward)?|matmul(_norm(_back)?)?) `)
-	// The coefficients of sine, cosine and arc tangent, first to last.
+	// The first to the last coefficients of sine, cosine and arc tangent.
 	series = re(`0d(3CE952C77030AD4A|BD6AE7F3E733B81F|3DE6124613A86D09|BE5AE64567F544E4|3EC71DE3A556C734|BF2A01A01A01A01A|3F81111111111111|BFC5555555555555|` +
 		`BCA6827863B97D97|3D2AE7F3E733B81F|BDA93974A8C07C9D|3E21EED8EFF8D898|BE927E4FB7789F5C|3EFA01A01A01A01A|BF56C16C16C16C17|3FA5555555555555|BFE0000000000000|` +
 		`BFA642C8590B2164|3FA8618618618618|BFAAF286BCA1AF28|3FAE1E1E1E1E1E1E|BFB1111111111111|3FB3B13B13B13B14|BFB745D1745D1746|3FBC71C71C71C71C|` +
 		`BFC2492492492492|3FC999999999999A|BFD5555555555555)`)
-	// Those of acos_ratio and of sin_ratio.
+	// Coefficients of acos_ratio and sin_ratio.
 	ratios = re(`0d(3FEFFFFFFFFFFFFE|3FD5555555555F82|3FC1111111069E05|3FAD41D425C34C22|3F9A019E463897F8|3F87A4A044ADC375|3F75CD7D674C5744|3F64B1A22BAAE8BB|` +
 		`3F4EEF1A4774B466|3F58D76DA62E0BAB|BF67578E22319DD0|3F801D9928BE5728|BF8E50B69E52F10E|3F968BBE5D35B43B|BF9971ADD2211940|3F95A18B4EDF7F86|` +
 		`BF8AC0C637646ACE|3F76D8B99BF0B4C8|BF582653D340237F|3F282DE544E186D3|3FEFFFFFFFFFFFFF|BFC5555555555459|3F81111111108FCB|BF2A01A0199C07F6|` +
@@ -337,7 +338,7 @@ var arguments = append(networkArguments, []argument{
 		"block_scan's total is that of the last of its 16 warps; two lanes on stand for none, and have the same"},
 }...)
 
-// argued names the argument that holds for a mutant, or "".
+// argued returns the name of the argument by which a mutant is equivalent, or "" if there is none.
 func argued(lines []string, m *Mutant) string {
 	kernel, at := kernelOf(lines, m.Line-1)
 	for _, a := range arguments {

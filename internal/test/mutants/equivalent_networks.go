@@ -1,6 +1,6 @@
 package main
 
-// networkArguments are those about kernels of networks.
+// networkArguments has the arguments about the kernels of networks.
 var networkArguments = []argument{
 	{"the magic number taken off", networks, rounding, re(`add\.rn\.f32\s.*, 0fCB400000;`), anything, 0,
 		"exp2: what it was added to is far smaller, so that the sum is within a factor of two of it and their difference exact"},
@@ -73,7 +73,8 @@ var networkArguments = []argument{
 		"ReLU of a sum that began with +0: a tensor core gives +0 for what is cut to nothing, and +0 plus a bias of -0 is +0"},
 }
 
-// holds are what some of the arguments rely on besides: that it is so for line i of the mutant's kernel.
+// holds has a further condition for some arguments, by name: the function reports whether the argument applies to line i of the
+// mutant's kernel.
 var holds = map[string]func(kernel []string, i int) bool{
 	"a mask of another 8":                       neverItsOwn,
 	"a key before the query's own 8":            neverHidden,

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// kernelOf is the kernel that line i of a text is in, and the line's place in it.
+// kernelOf returns the lines of the kernel that contains line i, and the index of that line in them.
 func kernelOf(lines []string, i int) (kernel []string, at int) {
 	entry := func(line string) bool { return strings.Contains(line, ".entry ") }
 	from := i
@@ -21,7 +21,7 @@ func kernelOf(lines []string, i int) (kernel []string, at int) {
 	return lines[from:to], i - from
 }
 
-// givers are the lines that may give a register of a kernel a value.
+// givers returns the lines that may assign a value to a register of a kernel.
 func givers(kernel []string, register string) (list []string) {
 	for _, line := range kernel {
 		if writesTo(line, register) {
@@ -31,7 +31,7 @@ func givers(kernel []string, register string) (list []string) {
 	return list
 }
 
-// allGivers reports whether a register of a kernel is given values, and only by lines that are of a form.
+// allGivers reports whether at least one line of a kernel may assign a value to a register, and `of` returns true for each such line.
 func allGivers(kernel []string, register string, of func(line string) bool) bool {
 	list := givers(kernel, register)
 	return len(list) > 0 && !slices.ContainsFunc(list, func(line string) bool { return !of(line) })
@@ -53,7 +53,8 @@ var (
 	comparedWith = regexp.MustCompile(`^\s*setp\.\w+\.u32\s+%p\d+,\s*(%r\d+),\s*\d+;`)
 )
 
-// placeOf is how far a register is from another, as far as it is a constant that is added in one place or some.
+// placeOf returns the sum of the constants in the additions that lead to a register, up to four additions back. It is 0 if the
+// register's value is not made by adding a constant.
 func placeOf(kernel []string, register string) int {
 	all := 0
 	for range 4 {
@@ -71,8 +72,10 @@ func placeOf(kernel []string, register string) int {
 	return all
 }
 
-// eighths are in which 8 of the rows of its tiles a comparison's two numbers lie: a key's and a query's, of which a lane has lane/4 or twice lane%4 or one
-// more, and what placeOf tells. Rows of a warp of attention_32 begin at a multiple of 32, those of others at one of 16.
+// eighths returns the groups of 8 rows of a tile that the two operands of a comparison lie in: the first operand is a key's number,
+// the second a query's. The number inside a group depends on the lane: lane/4, or 2*(lane%4) and the next. The group is placeOf/8,
+// modulo 4 in attention_32, where a warp's rows begin at multiples of 32, and modulo 2 elsewhere, where they begin at multiples
+// of 16. ok is false if the line is no such comparison.
 func eighths(kernel []string, line string) (key, query int, predicate string, ok bool) {
 	m := compared.FindStringSubmatch(line)
 	if m == nil {
@@ -85,8 +88,8 @@ func eighths(kernel []string, line string) (key, query int, predicate string, ok
 	return placeOf(kernel, m[3]) / 8 % of, placeOf(kernel, m[4]) / 8 % of, m[2], true
 }
 
-// neverItsOwn reports whether line i hides a key from a query, each of another 8: so they are not equal. Of a forward kernel the line is followed by the bit of
-// the key's number.
+// neverItsOwn reports whether line i hides a key from a query if their numbers compare so, and both lie in different groups of 8
+// rows. The numbers are then never equal. In a forward kernel, the line after it sets the bit of the key.
 func neverItsOwn(kernel []string, i int) bool {
 	key, query, predicate, ok := eighths(kernel, kernel[i])
 	if !ok || key == query || i+1 >= len(kernel) {
@@ -99,7 +102,7 @@ func neverItsOwn(kernel []string, i int) bool {
 	return bit != nil && choice != nil && choice[3] == predicate && choice[1] == bit[1] && keyOfBit(bit[2])/8 == placeOf(kernel, compared.FindStringSubmatch(kernel[i])[3])/8
 }
 
-// keyOfBit is how far the key is from a lane's first that a bit stands for.
+// keyOfBit returns the number of a key relative to the lane's first key, from the key's bit.
 func keyOfBit(bit string) int {
 	n, _ := strconv.Atoi(bit)
 	i := 0
@@ -109,7 +112,8 @@ func keyOfBit(bit string) int {
 	return i/2*8 + i%2
 }
 
-// neverHidden reports whether line i of attention_32 sets the bit of a key that the query sees all the same, as it is of 8 before the query's own.
+// neverHidden reports whether line i of attention_32 sets the bit of a key that the query always sees, because the key lies in an
+// earlier group of 8 rows.
 func neverHidden(kernel []string, i int) bool {
 	bit := bitSet.FindStringSubmatch(kernel[i])
 	if bit == nil || i == 0 || i+1 >= len(kernel) || !strings.Contains(kernel[0], " attention_32") {
@@ -120,11 +124,11 @@ func neverHidden(kernel []string, i int) bool {
 	if choice == nil || !ok || choice[3] != predicate || keyOfBit(bit[2])/8 != key || key >= query {
 		return false
 	}
-	greater := compared.FindStringSubmatch(kernel[i-1])[1] == "gt" // else the first of the 8, which is less
+	greater := compared.FindStringSubmatch(kernel[i-1])[1] == "gt" // otherwise the comparison with the group's first key is by less
 	return greater && choice[1] == bit[1] || !greater && choice[2] == bit[1]
 }
 
-// ofHalves reports whether line i multiplies two numbers that were bfloat16.
+// ofHalves reports whether line i multiplies two numbers that were converted from bfloat16.
 func ofHalves(kernel []string, i int) bool {
 	m := mulOfTwo.FindStringSubmatch(kernel[i])
 	half := func(register string) bool {
@@ -136,13 +140,14 @@ func ofHalves(kernel []string, i int) bool {
 	return m != nil && half(m[1]) && half(m[2])
 }
 
-// storesZero reports whether line i writes a zero to shared memory.
+// storesZero reports whether line i stores a zero in shared memory.
 func storesZero(kernel []string, i int) bool {
 	m := storedShared.FindStringSubmatch(kernel[i])
 	return m != nil && allGivers(kernel, m[1], zeroMoved.MatchString)
 }
 
-// comparesDepth and comparesThread report whether line i compares a matrix product's depth, or a thread's number, with a constant.
+// comparesDepth reports whether line i compares the depth of a matrix product with a constant. comparesThread reports the same for
+// the thread's index in its block.
 func comparesDepth(kernel []string, i int) bool  { return comparesWhat(kernel, i, depthLoaded) }
 func comparesThread(kernel []string, i int) bool { return comparesWhat(kernel, i, threadMoved) }
 
@@ -151,7 +156,7 @@ func comparesWhat(kernel []string, i int, what *regexp.Regexp) bool {
 	return m != nil && allGivers(kernel, m[1], what.MatchString)
 }
 
-// comparesSecondFour reports whether line i asks whether the second of a lane's fours of columns is in a row.
+// comparesSecondFour reports whether line i checks that the second group of four columns of a lane lies inside the row.
 func comparesSecondFour(kernel []string, i int) bool {
 	m := compared.FindStringSubmatch(kernel[i])
 	return m != nil && allGivers(kernel, m[3], secondFour.MatchString)
@@ -167,7 +172,7 @@ var (
 	assigned    = regexp.MustCompile(`^\s*(?:add|sub|shl|shr|or|and|xor|mul|mad|cvt|cvta|selp|setp|mov|min|bfe)\.[a-z0-9_.]+\s+(%\w+),(.*)$`)
 )
 
-// ahead reports whether a register of a kernel of matmul_norm holds that the residual comes ahead, or 0.
+// ahead reports whether a register of a matmul_norm kernel holds only 0 or the flag for loading the residual early.
 func ahead(kernel []string, register string) bool {
 	return allGivers(kernel, register, func(line string) bool {
 		if m := aheadBit.FindStringSubmatch(line); m != nil {
@@ -178,7 +183,7 @@ func ahead(kernel []string, register string) bool {
 	})
 }
 
-// onlyAhead reports whether line i of a kernel of matmul_norm makes nothing but what a copy needs that brings the residual ahead.
+// onlyAhead reports whether line i of a matmul_norm kernel computes a value that only an early copy of the residual uses.
 func onlyAhead(kernel []string, i int) bool {
 	m := assigned.FindStringSubmatch(kernel[i])
 	if m == nil {

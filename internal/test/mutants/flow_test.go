@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// What an argument relies on is looked for in the whole kernel: where that is another, it does not hold.
+// TestArgumentsLookAtTheKernel: an argument relies on instructions anywhere in the kernel. If these differ, it must not apply.
 func TestArgumentsLookAtTheKernel(t *testing.T) {
 	const mask = "or.b32 	%r2, %r1, 24;\nor.b32 	%r4, %r3, 16;\n>setp.gt.u32 	%p1, %r2, %r4;\nor.b32 	%r6, %r5, 64;\nselp.b32 	%r7, %r6, %r5, %p1;\n"
 	const seen = "add.s32 	%r2, %r1, 17;\nor.b32 	%r4, %r3, 24;\nsetp.gt.u32 	%p1, %r2, %r4;\n>or.b32 	%r6, %r5, 32;\nselp.b32 	%r7, %r6, %r5, %p1;\n"
@@ -29,7 +29,7 @@ func TestArgumentsLookAtTheKernel(t *testing.T) {
 		{"attention attention_32", mask, ".gt becomes .ge", "a mask of another 8"},
 		{"attention attention_32", none(mask, "%r1, 24", "%r1, 16"), ".gt becomes .ge", ""},
 		{"attention attention_32", none(mask, "%r3, 16", "%r3, 24"), ".gt becomes .ge", ""},
-		{"attention attention_64", none(mask, "%r3, 16", "%r3, 8"), ".gt becomes .ge", ""}, // whose queries begin at 16 too
+		{"attention attention_64", none(mask, "%r3, 16", "%r3, 8"), ".gt becomes .ge", ""}, // whose queries also begin at multiples of 16
 		{"attention attention_64", mask, ".gt becomes .ge", "a mask of another 8"},
 		{"attention attention_32", none(mask, "%r5, 64", "%r5, 16"), ".gt becomes .ge", ""},
 		{"attention attention_32", none(mask, "%r5, %p1", "%r5, %p2"), ".gt becomes .ge", ""},
@@ -60,7 +60,7 @@ func TestArgumentsLookAtTheKernel(t *testing.T) {
 		{"matmul_norm matmul_norm_512", none(flag, "+300", "+296") + from + copy, "add becomes sub", ""},
 		{"matmul_norm matmul_norm_512", flag + from + copy + "st.global.u32 [%rd2], %r1;\n", "add becomes sub", ""},
 		{"matmul_norm matmul_norm_512", flag + from + copy + "setp.ne.u32 p, %r7, 0;\n@p cp.async.cg.shared.global [%r9], [%rd2], 16, %r8;\n", "add becomes sub", ""},
-		{"matmul_norm matmul_norm_512", flag + from, "add becomes sub", ""}, // no copy at all
+		{"matmul_norm matmul_norm_512", flag + from, "add becomes sub", ""}, // without an early copy
 		{"matmul_norm matmul_norm_512", none(flag, "selp", ">selp") + copy, "the choice is turned round", "a copy ahead of the widest rows"},
 		{"matmul_norm matmul_norm_512", none(flag, "bfe", ">bfe") + copy, "", ""},
 	} {

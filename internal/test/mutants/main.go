@@ -1,20 +1,21 @@
-// Command mutants asks whether the conformance suite would notice a defect in a kernel. It changes one instruction of the
-// shipped PTX at a time, runs the suite on the simulated device, and counts the changes that make it fail.
+// Command mutants measures whether the conformance suite finds defects in kernels. It changes one instruction of the shipped PTX at a
+// time, runs the suite on the simulated device, and counts the changes that make the suite fail.
 //
 //	go run ./internal/test/mutants -n 300 -seed 1
 //
-// Only instructions that the suite runs are changed: arithmetic, comparisons, conversions, loads, stores, atomics and branches that
-// are taken or not.
-// What nothing runs is counted and reported, by family. First the suite runs on good kernels, with many more generated cases than
-// elsewhere, to learn which lines each of them runs. A mutant's trial is those that run its line, in another order of blocks and
-// warps, and then the named cases, all under the checks for races, reads of what nobody wrote and accesses out of bounds. Last, the
-// kernels must do the work that good ones do in the main shapes of their operation, to the instruction and the sector, as package
-// ops/sim pins it: so shows a defect that costs time and no bit. Such mutants are counted apart.
+// It changes only instructions that the suite runs: arithmetic, comparisons, conversions, loads, stores, atomics, and branches.
+// Instructions that no case runs are counted by family.
 //
-// A mutant that survives wants a case that notices it, or an argument that it computes the same. It takes a core-hour or so;
-// -only, -kernels and -n make it shorter, and -from tries what survived an earlier run. The exit code is 1 if fewer than 95 of 100 mutants
-// were noticed. It needs Go, or, for a machine with many cores and no Go, -trial with what
-// "CGO_ENABLED=0 go test -c ./internal/test/mutants" made.
+// First it runs the suite on the original kernels, with many more generated cases than usual, and records the lines that each case
+// runs. The trial of a mutant runs the cases that reach its line, with blocks and warps in another order, and then the named cases.
+// All run under checks for races, reads of uninitialised memory, and accesses out of bounds. Finally the changed kernels must do the
+// same work as the original ones in the main shapes of the operation, as counted by package pins. This finds a defect that costs time
+// but changes no result; such mutants are counted separately.
+//
+// A mutant that survives needs a new case that finds it, or an argument that it is equivalent. A full run takes about a core-hour.
+// The flags -only, -kernels and -n shorten it, and -from tries the survivors of an earlier run. The exit code is 1 if fewer than 95 %
+// of the mutants were found. The program needs Go, or -trial with a test binary made by "CGO_ENABLED=0 go test -c
+// ./internal/test/mutants", for a machine with many cores and no Go.
 package main
 
 import (
@@ -39,7 +40,8 @@ import (
 
 const wanted = 0.95
 
-// suites says which part of the suite looks at the kernels of a family: an operation, or a group of package nntest. Families that no operation launches are not here.
+// suites has the part of the suite for each kernel family: an operation, or a group of package nntest. Families that no operation
+// launches are missing.
 var suites = map[string]string{
 	"resample": "resample", "resample_f64": "resample", "resample_channels": "resample", "resample_channels_f64": "resample", "resample_curves": "resample",
 	"resample_curves_f64": "resample", "resample_fast": "resample", "resample_thread_per_row": "resample",
@@ -160,7 +162,7 @@ func (o *options) run(stdout, stderr io.Writer) (bool, error) {
 	return report(stdout, families, all), nil
 }
 
-// again reads what is to be tried again.
+// again returns the keys of the survivors, with or without an argument, in the file of -from. It returns nil if -from is not set.
 func (o *options) again() (map[string]bool, error) {
 	if o.from == "" {
 		return nil, nil
@@ -182,7 +184,7 @@ func (o *options) again() (map[string]bool, error) {
 	return again, nil
 }
 
-// write replaces the file of -out.
+// write replaces the file of -out by the mutants tried so far. It does nothing if -out is not set.
 func (o *options) write(all []*Mutant) error {
 	if o.out == "" {
 		return nil
@@ -195,7 +197,7 @@ func (o *options) write(all []*Mutant) error {
 	return os.WriteFile(o.out, append(text, '\n'), 0o644)
 }
 
-// coverage runs the suites of the families on good kernels, in parts beside each other.
+// coverage runs the suites of the families on the original kernels, several parts in parallel, and returns the coverage by suite.
 func (o *options) coverage(trial, dir string, families []string) (map[string]*Coverage, error) {
 	parts := map[string]*[shards]Coverage{}
 	var failed error
@@ -231,7 +233,7 @@ func (o *options) coverage(trial, dir string, families []string) (map[string]*Co
 	return all, failed
 }
 
-// tryAll runs the suite on each mutant.
+// tryAll runs the trial of each mutant, in parallel, and writes the file of -out after each.
 func (o *options) tryAll(trial string, all []*Mutant, stderr io.Writer) error {
 	var failed error
 	work := make(chan *Mutant)
@@ -282,12 +284,13 @@ func (m *Mutant) try(trial string, timeout time.Duration) {
 	}
 }
 
-// firstFailure is the first subtest that failed, or the first line of what came instead.
+// firstFailure returns the name of the first failed subtest with all its parents, or the line of a panic if that comes first. It is
+// "" if there is neither.
 func firstFailure(out string) string {
 	best := ""
 	for line := range strings.Lines(out) {
 		if _, name, ok := strings.Cut(line, "--- FAIL: "); ok {
-			best = strings.TrimSpace(name) // the innermost comes last
+			best = strings.TrimSpace(name) // the innermost subtest is printed last
 		} else if strings.HasPrefix(line, "panic: ") && best == "" {
 			return strings.TrimSpace(line)
 		}
@@ -295,7 +298,7 @@ func firstFailure(out string) string {
 	return best
 }
 
-// report prints the counts and the survivors, and says whether enough were noticed.
+// report prints the counts and the survivors. It returns true if at least 95 % of the mutants were found.
 func report(w io.Writer, families []string, all []*Mutant) bool {
 	count := func(family string, end End) (n int) {
 		for _, m := range all {

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// End is what became of a mutant.
+// End is the result of a mutant's trial.
 type End string
 
-// The ends.
+// The results of a trial.
 const (
 	Noticed  End = "noticed"
-	ByWork   End = "noticed by the work done" // the results are right
+	ByWork   End = "noticed by the work done" // the results are correct, but the counts of work differ
 	Argued   End = "equivalent, by argument"
 	Survived End = "survived"
 )
@@ -21,22 +21,22 @@ const (
 // Mutant is one changed instruction.
 type Mutant struct {
 	Family, Kernel string
-	Line           int // of the PTX, from 1
+	Line           int // line in the PTX file, from 1
 	Rule           string
 	Old, New       string // the whole line
 	End            End
-	Why            string  // the test that noticed
-	Seconds        float64 // that the trial took
+	Why            string  // the failed test, or the name of the argument
+	Seconds        float64 // duration of the trial
 
 	task Task
 }
 
-// key tells mutants of one text apart.
+// key identifies a mutant by family, line and rule.
 func (m *Mutant) key() string { return fmt.Sprint(m.Family, ":", m.Line, ":", m.Rule) }
 
 var instruction = regexp.MustCompile(`^(\s*(?:@!?%p\d+\s+)?)([a-z][a-z0-9_.:]*)(\s+)([^;]*;.*)$`)
 
-// swaps are pairs of words in an opcode that stand for each other's defect.
+// swaps has replacements in an instruction's opcode: if its first word is op, from becomes to.
 var swaps = []struct{ op, from, to string }{
 	{"add", "add", "sub"}, {"sub", "sub", "add"}, {"mul", ".lo.", ".hi."}, {"mul", "mul", "add"}, {"mad", ".lo.", ".hi."},
 	{"min", "min", "max"}, {"max", "max", "min"}, {"and", "and", "or"}, {"or", "or", "and"}, {"xor", "xor", "or"},
@@ -50,14 +50,15 @@ var swaps = []struct{ op, from, to string }{
 	{"abs", "abs", "neg"}, {"neg", "neg", "abs"},
 }
 
-// rounds tells what has a rounding mode, so that integer arithmetic is not given one.
+// rounds matches the types with a rounding mode, so that integer arithmetic does not get one.
 var rounds = regexp.MustCompile(`\.rn\.(f16|f32|f64|bf16)`)
 
 var offset = regexp.MustCompile(`\[([^\]+]+)(?:\+(-?\d+))?\]`)
 
 const leftOut = "it is left out"
 
-// changes lists the defects that an instruction can be given, as name and new text of opcode and operands.
+// changes returns the defects that can be made in an instruction, each as the rule's name and the new opcode and operands. An empty
+// opcode removes the instruction.
 func changes(op, operands string) (out [][3]string) {
 	name, _, _ := strings.Cut(op, ".")
 	for _, s := range swaps {
@@ -112,7 +113,7 @@ func changes(op, operands string) (out [][3]string) {
 
 var typeBits = regexp.MustCompile(`\.[busf](8|16|32|64)$`)
 
-// bytesOf is what an access moves, so that the next one is still aligned.
+// bytesOf returns the bytes that a load or store moves. An offset by as many bytes is still aligned.
 func bytesOf(op string) int {
 	n := 4
 	if m := typeBits.FindStringSubmatch(op); m != nil {
@@ -128,18 +129,18 @@ func bytesOf(op string) int {
 	return n
 }
 
-// found is what a family's text offers.
+// found has the counts of a family's instructions and its possible mutants.
 type found struct {
 	instructions, ran int
 	mutants           []*Mutant // one for each instruction that ran and can be changed
 }
 
-// candidates gives each instruction that ran one defect; which one depends on the line alone.
+// candidates makes one mutant for each instruction that ran and can be changed. The line number alone selects the defect.
 func candidates(family string, text []byte, ran map[int]bool) found {
 	var f found
 	kernel := ""
 	lines := strings.Split(string(text), "\n")
-	from, to := 0, 0 // of the kernel
+	from, to := 0, 0 // the lines of the current kernel
 	for i, line := range lines {
 		if _, after, ok := strings.Cut(line, ".entry "); ok {
 			kernel, _, _ = strings.Cut(after, "(")
@@ -157,7 +158,7 @@ func candidates(family string, text []byte, ran map[int]bool) found {
 		f.ran++
 		guard, op, gap, operands := m[1], m[2], m[3], m[4]
 		if name, _, _ := strings.Cut(op, "."); name == "bra" && !strings.Contains(guard, "@") {
-			continue // without it the text that follows would run, most often to no end
+			continue // without the branch, the code after it would run, most often forever
 		}
 		all := slices.DeleteFunc(changes(op, operands), func(c [3]string) bool { return changesNothing(lines, from, to, i, c[0]) })
 		if len(all) == 0 {
@@ -165,7 +166,7 @@ func candidates(family string, text []byte, ran map[int]bool) found {
 		}
 		c := all[i%len(all)]
 		mutated := guard + c[1] + gap + c[2]
-		if c[1] == "" { // what stands there does nothing, and counts as one instruction as well
+		if c[1] == "" { // the replacement has no effect, and also counts as one instruction
 			mutated = "{ .reg .b32 nothing; " + strings.TrimSpace(guard) + " mov.b32 nothing, 0; }"
 		}
 		f.mutants = append(f.mutants, &Mutant{Family: family, Kernel: kernel, Line: i + 1, Rule: c[0], Old: line, New: mutated})
@@ -173,7 +174,7 @@ func candidates(family string, text []byte, ran map[int]bool) found {
 	return f
 }
 
-// replaceLine is a text with line n, counted from 1, replaced.
+// replaceLine returns the text with line n (the first is 1) replaced.
 func replaceLine(text []byte, n int, with string) []byte {
 	lines := strings.Split(string(text), "\n")
 	lines[n-1] = with

@@ -254,7 +254,7 @@ func TestArgumentsHoldForTheirOwnTextOnly(t *testing.T) {
 		{"resample_curves resample_curves", "add.rn.f64 	%fd1, %fd2, %fd3;\nmul.rn.f64 	%fd4, %fd5, 0d3F87A4A044ADC376;", ".rn becomes .rz", ""},
 	} {
 		lines := strings.Split(c.text, "\n")
-		at := max(0, slices.IndexFunc(lines, func(line string) bool { return line[0] == '>' })) // the line that is changed, if not the first
+		at := max(0, slices.IndexFunc(lines, func(line string) bool { return line[0] == '>' })) // the changed line, if it is not the first
 		lines[at] = strings.TrimPrefix(lines[at], ">")
 		family, kernel, _ := strings.Cut(c.family, " ")
 		assert.Equal(t, c.want, argued(lines, &Mutant{Family: family, Kernel: kernel, Line: at + 1, Old: lines[at], Rule: c.rule}), c.text)
@@ -320,7 +320,7 @@ func TestWrongUsageIsCodeTwo(t *testing.T) {
 	}
 }
 
-// A family that is not in suites has no mutants: only one that no operation launches may be left out.
+// TestSuitesAreOfTheFamilies: a family without a suite gets no mutants, so only families that no operation launches may have none.
 func TestSuitesAreOfTheFamilies(t *testing.T) {
 	families := slices.DeleteFunc(ptx.Families(), func(name string) bool { return name == "copy" || name == "meet" })
 	assert.ElementsMatch(t, families, slices.Collect(maps.Keys(suites)))
@@ -331,7 +331,7 @@ func TestSuitesAreOfTheFamilies(t *testing.T) {
 	}
 }
 
-// An argument is about lines of the kernels as they are shipped: one that fits none is stale.
+// TestEveryArgumentIsAboutSomeLine: an argument that matches no line of the shipped kernels is out of date.
 func TestEveryArgumentIsAboutSomeLine(t *testing.T) {
 	var missing []string
 	for _, a := range arguments {
@@ -342,7 +342,7 @@ func TestEveryArgumentIsAboutSomeLine(t *testing.T) {
 	assert.Empty(t, missing)
 }
 
-// fits reports whether an argument is about a line of a family.
+// fits reports whether an argument matches a line of a family's kernels.
 func (a *argument) fits(family string) bool {
 	lines, name := strings.Split(string(imageOf(family)), "\n"), ""
 	for i, line := range lines {

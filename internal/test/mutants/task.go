@@ -18,34 +18,35 @@ import (
 	"github.com/robocache/robocache/ptx"
 )
 
-// TaskEnv holds the name of a file with a Task for the trial, as JSON.
+// TaskEnv is the environment variable with the name of the trial's task file, which is a Task as JSON.
 const TaskEnv = "ROBOCACHE_MUTANT"
 
-// Task is what a trial does: run a part of the suite with one line of a family's PTX replaced, or find out what it runs.
+// Task describes a trial. It runs a part of the suite with one line of a family's PTX replaced, or records the lines that the suite
+// runs.
 type Task struct {
 	Suite    string // resample, fuse, backward, voxel, draw, or a group of package nntest
-	Coverage string // a file for what was found out; then nothing is replaced
-	Shard    int    // of the generated cases, which of shards parts; the first comes with the other cases
+	Coverage string // file for a Coverage; if it is set, no line is replaced
+	Shard    int    // from 0 to shards-1, a part of the generated cases; part 0 also has the other cases
 	Family   string
 	Line     int
-	New      string                   // the line
-	Cases    []string                 // generated ones that run it: numbers of a sample, or names of nntest
-	Work     map[string][]pins.Launch // what good kernels do in the operation's pinned shapes
+	New      string                   // the text that replaces the line
+	Cases    []string                 // generated cases that run the line: sample numbers, or names from nntest
+	Work     map[string][]pins.Launch // the work of the original kernels in the operation's pinned shapes
 }
 
-// Coverage is what the suite runs on good kernels.
+// Coverage records the lines that the suite runs on the original kernels.
 type Coverage struct {
 	Lines map[string]map[int]bool    // by family
-	At    map[string]map[int][]int32 // by family and line: which generated cases run it
+	At    map[string]map[int][]int32 // by family and line: indices in Cases of the generated cases that run it
 	Cases []string
-	Work  map[string][]pins.Launch // as Task's
+	Work  map[string][]pins.Launch // as in Task
 }
 
 func newCoverage() *Coverage {
 	return &Coverage{Lines: map[string]map[int]bool{}, At: map[string]map[int][]int32{}}
 }
 
-// pinned is the operation that a suite's pinned shapes are of: networks, if it is a group of package nntest.
+// pinned returns the operation with the pinned shapes for a suite: "nn" for a group of package nntest, otherwise the suite itself.
 func pinned(suite string) string {
 	if slices.Contains(pins.Operations(), suite) {
 		return suite
@@ -53,11 +54,11 @@ func pinned(suite string) string {
 	return "nn"
 }
 
-// mostCases is how many generated cases a trial runs at most, by suite: half a minute's.
-// Of a group of package nntest it runs all: they are its only cases.
+// mostCases limits the generated cases of a trial, by suite, to about half a minute. A group of package nntest has no limit, because
+// it has no other cases.
 var mostCases = map[string]int{"resample": 600, "fuse": 300, "backward": 300, "voxel": 200, "draw": 300, "tally": 100}
 
-// casesAt lists the generated cases that run a line, evenly picked if they are more than a trial runs.
+// casesAt returns the generated cases that run a line. If there are more than mostCases, it picks that many at even distances.
 func (c *Coverage) casesAt(family string, line int) []string {
 	all := c.At[family][line]
 	n := len(all)
@@ -71,10 +72,11 @@ func (c *Coverage) casesAt(family string, line int) []string {
 	return cases
 }
 
-// shards is in how many parts, which may run beside each other, a suite is asked what it runs.
+// shards is the number of parts into which a suite is divided for its coverage. The parts may run in parallel.
 const shards = 6
 
-// find asks the trial, or the file of an earlier run of the same trial.
+// find reads the coverage of one part of a suite. It runs the trial program, unless a file from an earlier run of the same program
+// exists. It returns an error if the suite fails on the original kernels.
 func (c *Coverage) find(trial, dir, suite string, shard int) error {
 	program, err := os.ReadFile(trial)
 	if err != nil {
@@ -94,7 +96,7 @@ func (c *Coverage) find(trial, dir, suite string, shard int) error {
 	return gob.NewDecoder(bytes.NewReader(text)).Decode(c)
 }
 
-// add adds what another part of the suite runs.
+// add adds the coverage of another part of the suite.
 func (c *Coverage) add(o *Coverage) {
 	for family, lines := range o.Lines {
 		if c.Lines[family] == nil {
@@ -115,7 +117,7 @@ func (c *Coverage) add(o *Coverage) {
 	}
 }
 
-// run does the task in a process of its own.
+// run runs the task in another process and returns its output. The error is not nil if the process fails.
 func (t Task) run(trial string, timeout time.Duration) ([]byte, error) {
 	file, err := os.CreateTemp("", "mutant-*.json")
 	if err != nil {
@@ -130,7 +132,7 @@ func (t Task) run(trial string, timeout time.Duration) ([]byte, error) {
 	return cmd.CombinedOutput()
 }
 
-// imageOf is the PTX that the simulated device loads.
+// imageOf returns the PTX of a family for sm_90, which the simulated device loads. It panics if the family has none.
 func imageOf(family string) []byte {
 	for _, im := range ptx.Images(family) {
 		if im.Kind == ptx.PTX && im.SM == 90 {

@@ -20,10 +20,10 @@ import (
 	"github.com/robocache/robocache/ptx"
 )
 
-// samples are how many numbers of an operation's generated cases a trial chooses from.
+// samples has the counts of generated cases, by operation, from which a trial takes its cases.
 var samples = map[string]int{"resample": 6000, "fuse": 1536, "backward": 1536, "voxel": 1920, "draw": 1600, "tally": 40}
 
-// partsOf are the parts that look at results, by suite.
+// partsOf lists the parts of the suite that compare results, by suite.
 var partsOf = map[string][]string{
 	"resample": {"resample", "unaligned"},
 	"fuse":     {"fuse", "unaligned"},
@@ -33,26 +33,26 @@ var partsOf = map[string][]string{
 	"tally":    {"tally"},
 }
 
-// fewOf are the parts that run once more where one multiprocessor makes small jobs large.
+// fewOf lists the parts that run again on a device with one multiprocessor, where small jobs use the code for large ones.
 var fewOf = map[string][]string{
 	"resample": {"unaligned", "resample/speculative"}, "fuse": {"unaligned"}, "backward": {"backward/edges", "backward/shapes", "backward/tiles", "backward/dtypes"},
 	"voxel": {"large/voxels", "large/counted", "large/sorted", "large/grouped"}, "draw": {"draw/values"}, "tally": {"large/tally"},
 }
 
-// manyOf are the parts whose blocks, where there are many multiprocessors, look back at many others, which are not done.
+// manyOf lists the parts with blocks that wait for results of many earlier blocks if there are many multiprocessors.
 var manyOf = map[string][]string{"voxel": {"large/sorted"}}
 
-// trial is a task that is being done.
+// trial is a task in progress.
 type trial struct {
 	Task
 	replaced bool
 	wanted   map[string]bool // the task's generated cases
 	found    *Coverage
-	asked    int    // how many generated cases came
-	at       string // the generated case that is running, empty for others
+	asked    int    // number of generated cases seen so far
+	at       string // the generated case that is running; empty if another case runs
 }
 
-// TestTrial does the task in the environment; the command runs it so. Without one there is nothing to do.
+// TestTrial runs the task from the environment, for the command mutants. It does nothing if there is none.
 func TestTrial(t *testing.T) {
 	name := os.Getenv(TaskEnv)
 	if name == "" {
@@ -65,12 +65,12 @@ func TestTrial(t *testing.T) {
 	if r.Coverage != "" {
 		r.found = newCoverage()
 	} else {
-		// A mutant is told by the whole suite or not at all: it is the family's only image.
+		// The mutant replaces the family's only image, so the driver must not select another one.
 		t.Setenv("ROBOCACHE_KERNELS", "sm_90.ptx")
 	}
 	r.wanted = set(r.Cases)
 	if n := samples[r.Suite]; n > 0 && (len(r.Cases) > 0 || r.found != nil) {
-		// Few multiprocessors: jobs are cut as large ones are elsewhere.
+		// With one multiprocessor, jobs are divided as larger ones are elsewhere.
 		for i, few := range []bool{false, true} {
 			r.on(t, []string{"drawn", "drawn-few"}[i], 1, few, func(t *testing.T, dev *ops.Device) {
 				sample := opstest.NewSample(t, dev, r.Suite)
@@ -118,7 +118,7 @@ func TestTrial(t *testing.T) {
 	require.NoError(t, os.WriteFile(r.Coverage, out.Bytes(), 0o644))
 }
 
-// pick takes the task's generated cases, and all if it is to find out what they run.
+// pick reports whether a generated case belongs to the task. All do if the task records coverage.
 func (r *trial) pick(name string) bool {
 	r.at = name
 	if r.asked++; r.found != nil && r.asked%shards != r.Shard {
@@ -131,7 +131,7 @@ func (r *trial) pick(name string) bool {
 	return r.wanted[name]
 }
 
-// config is of a device that has the defect, if there is one.
+// config returns the configuration for a device, with the task's defect if it has one.
 func (r *trial) config() cudasim.Config {
 	conf := cudasim.Config{Lines: r.found != nil, MaxSteps: 1 << 26}
 	if r.Line > 0 {
@@ -147,12 +147,12 @@ func (r *trial) config() cudasim.Config {
 	return conf
 }
 
-// parts runs some of the suite on a device of its own.
+// parts runs parts of the suite on a new device.
 func (r *trial) parts(t *testing.T, name string, seed uint64, few bool, parts []string) {
 	r.on(t, name, seed, few, func(t *testing.T, dev *ops.Device) { opstest.Run(t, dev, opstest.Config{}, parts...) })
 }
 
-// on runs a test on a device of its own.
+// on runs a test on a new device.
 func (r *trial) on(t *testing.T, name string, seed uint64, few bool, run func(*testing.T, *ops.Device)) {
 	t.Run(name, func(t *testing.T) {
 		conf := r.config()
@@ -171,7 +171,7 @@ func (r *trial) on(t *testing.T, name string, seed uint64, few bool, run func(*t
 	})
 }
 
-// set makes a set of names.
+// set returns a set of names.
 func set(names []string) map[string]bool {
 	all := map[string]bool{}
 	for _, name := range names {
@@ -180,7 +180,7 @@ func set(names []string) map[string]bool {
 	return all
 }
 
-// saw notes which lines a launch ran.
+// saw records the lines that a launch executed.
 func (r *trial) saw(l *cudasim.Launch) {
 	family, _, ok := ptx.Lookup(l.Kernel)
 	if r.found == nil || !ok {

@@ -14,35 +14,36 @@ import (
 	"github.com/robocache/robocache/internal/test/thorough"
 )
 
-// Seed is an input that is right, or nearly so, of which mutants are made.
+// Seed is a valid, or nearly valid, input that mutants are made from.
 type Seed struct {
 	Name string
 	Data []byte
-	// From and To are the bytes that three of four faults hit, such as those of a header. To may lie behind the end; 0 is the end.
+	// From and To bound the bytes that three of four faults change, for example a header: From is the first, To follows the last. To
+	// may be larger than len(Data); 0 means len(Data).
 	From, To int
 }
 
-// Mutant is a seed with faults. Its Data may be kept and changed.
+// Mutant is a copy of a seed with faults. The receiver may keep and change Data.
 type Mutant struct {
 	Seed *Seed
 	Data []byte
-	N    int // its number: the same for the same plan and ROBOCACHE_SEED
+	N    int // the mutant's number: one number gives the same mutant for the same plan and ROBOCACHE_SEED
 }
 
-// Plan says how a reader is tried.
+// Plan describes a test of a reader.
 type Plan struct {
 	Seeds []Seed
-	Words []string // what matters in a text of the format, to be put anywhere; nil for binary formats
-	Few   int      // how many mutants ROBOCACHE_LONG=1 tries; the default is half as many
-	Most  uint64   // bytes that may be taken for a mutant, all allocations together
-	// Try reads a mutant, and fails the test where that goes wrong.
+	Words []string // words of a text format, which are inserted at random places; nil for binary formats
+	Few   int      // the number of mutants if ROBOCACHE_LONG=1; otherwise half as many
+	Most  uint64   // the limit in bytes for all allocations while one mutant is read
+	// Try reads a mutant, and fails the test if the reader breaks a promise.
 	Try func(Mutant)
 }
 
-// slow is how long a mutant of some kilobytes may take on a busy machine.
+// slow is the time limit for reading one mutant of some kilobytes on a busy machine.
 const slow = 20 * time.Second
 
-// Run tries all mutants of a plan, and names the one that fails.
+// Run tries the mutants of a plan until one fails, and logs the failed mutant's number, seed and name.
 func Run(t *testing.T, p Plan) {
 	t.Helper()
 	first, last := numbers(os.Getenv("ROBOCACHE_MUTANTS"), thorough.Of((p.Few+1)/2, p.Few))
@@ -51,7 +52,7 @@ func Run(t *testing.T, p Plan) {
 	var most uint64
 	var slowest time.Duration
 	defer func() {
-		if n < last { // a failure, or a panic
+		if n < last { // a mutant failed or caused a panic
 			t.Logf("mutant %d of seed %d, of %s: ROBOCACHE_MUTANTS=%d-%d tries it alone", n, seed, name, n, n+1)
 			return
 		}
@@ -78,7 +79,8 @@ func Run(t *testing.T, p Plan) {
 	}
 }
 
-// numbers returns the first mutant and the one after the last: "1000", or "17-18".
+// numbers returns the first mutant's number and the one after the last. text is a count such as "1000", or a range such as "17-18";
+// any other text gives 0 and few.
 func numbers(text string, few int) (first, last int) {
 	from, to, ok := strings.Cut(text, "-")
 	if !ok {
@@ -92,14 +94,15 @@ func numbers(text string, few int) (first, last int) {
 	return first, last
 }
 
-// taken returns the bytes that were allocated since the program began.
+// taken returns the bytes that the program has allocated since its start.
 func taken() uint64 {
 	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(s)
 	return s[0].Value.Uint64()
 }
 
-// mutant makes one to four faults in a seed: bits, bytes, numbers, and stretches that are gone, twice, elsewhere or those of another seed.
+// mutant makes one to four faults in a random seed. A fault changes a bit, a byte or a number, or it removes, repeats or moves a
+// range of bytes, or copies one from another seed.
 func (p *Plan) mutant(r *rand.Rand) Mutant {
 	seed := &p.Seeds[r.IntN(len(p.Seeds))]
 	b := slices.Clone(seed.Data)
@@ -142,7 +145,7 @@ func (p *Plan) mutant(r *rand.Rand) Mutant {
 			b = slices.Delete(b, at, to)
 		case 10:
 			b = slices.Insert(b, r.IntN(len(b)+1), slices.Clone(b[at:to])...)
-		case 11: // over what is there
+		case 11: // overwrites other bytes
 			copy(b[r.IntN(len(b)):], slices.Clone(b[at:to]))
 		case 12:
 			b = slices.Insert(b, at, binary.AppendUvarint(nil, r.Uint64()>>r.IntN(64))...)

@@ -21,7 +21,7 @@ func TestTheEnvironmentSaysWhichMutants(t *testing.T) {
 	}
 }
 
-// A million mutants of a few short seeds are not the same few thousand again.
+// TestMutantsDifferAndLeaveTheirSeedsAlone: a million mutants of a few short seeds must not be the same few thousand again.
 func TestMutantsDifferAndLeaveTheirSeedsAlone(t *testing.T) {
 	text := "a text of some words, of which none is much longer than the others"
 	p := Plan{Seeds: []Seed{{Name: "a", Data: []byte(text), To: 10}, {Name: "b", Data: []byte("0123456789"), From: 9}, {Name: "nothing"}}, Words: []string{"nan"}}

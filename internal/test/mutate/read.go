@@ -11,9 +11,11 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Read opens a dataset and reads all that it has: the first 50 episodes, some frames of each media stream. Whole reports whether there was no error, damage or
-// problem at all. Wrong is what no dataset may do, however broken: an error that is none of a *dataset.FormatError with a kind, an option that is
-// missing, arrays that do not go together and a file that is not there; a stream that is not sound; damage of a strict reader.
+// Read opens a dataset and reads the streams of the first 50 episodes, and up to three frames of each media stream. whole reports
+// whether there were no errors, damage or notes about the dataset.
+//
+// wrong joins the results that are bugs of the reader even for a broken dataset: errors that Untyped rejects, streams that fail
+// Check, and damage without an error although opt.Strict is set. It is nil if there are none.
 func Read(open func(dataset.Options) (dataset.Dataset, error), opt dataset.Options) (whole bool, wrong error) {
 	whole = true
 	check := func(err error) bool {
@@ -54,7 +56,8 @@ func Read(open func(dataset.Options) (dataset.Dataset, error), opt dataset.Optio
 	return whole, wrong
 }
 
-// Untyped returns nil for an error that a broken dataset may give, and else what is wrong with it.
+// Untyped returns nil if a broken dataset may give the error err: a *dataset.FormatError with a kind, a *fs.PathError, a
+// *dataset.SetBackError, dataset.ErrOption or dataset.ErrShape. Otherwise it returns an error that describes the fault in err.
 func Untyped(err error) error {
 	var bad *dataset.FormatError
 	var system *fs.PathError
@@ -68,7 +71,7 @@ func Untyped(err error) error {
 	return nil
 }
 
-// Files reads seeds from a folder, all of whose bytes are hit alike.
+// Files reads seeds from a folder. Faults may hit any byte of them.
 func Files(dir string, names ...string) ([]Seed, error) {
 	seeds := make([]Seed, len(names))
 	for i, name := range names {
@@ -81,7 +84,7 @@ func Files(dir string, names ...string) ([]Seed, error) {
 	return seeds, nil
 }
 
-// In puts a mutant in the place of the file that it is of, calls try, and puts the file back.
+// In overwrites the file that the mutant was made from, calls try, and restores the file.
 func (m Mutant) In(dir string, try func()) error {
 	path := filepath.Join(dir, filepath.FromSlash(m.Seed.Name))
 	if err := os.WriteFile(path, m.Data, 0o600); err != nil {

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Archive is a zip archive whose members are seeds, so that mutants of them come with checksums that are right.
+// Archive is a zip archive with members as seeds, so that a mutant of a member is stored with correct checksums.
 type Archive struct {
 	name    string
 	members []Seed
 }
 
-// Unzip reads an archive. Three of four faults of its members are in the first head bytes.
+// Unzip reads an archive. Three of four faults in its members hit the first head bytes.
 func Unzip(s Seed, head int) (*Archive, error) {
 	z, err := zip.NewReader(bytes.NewReader(s.Data), int64(len(s.Data)))
 	if err != nil {
@@ -34,10 +34,11 @@ func Unzip(s Seed, head int) (*Archive, error) {
 	return a, nil
 }
 
-// Seeds are the members, named after the archive: "a.npz/times.npy".
+// Seeds returns the archive's members. Their names begin with the archive's: "a.npz/times.npy".
 func (a *Archive) Seeds() []Seed { return a.members }
 
-// With returns the archive with a mutant in the place of the member that it is of, and false if it is of none.
+// With returns the archive's bytes with a mutant in place of its original member. It returns false if the mutant's seed is no member
+// of the archive.
 func (a *Archive) With(m Mutant) ([]byte, bool) {
 	if !strings.HasPrefix(m.Seed.Name, a.name+"/") {
 		return nil, false
@@ -54,7 +55,7 @@ func (a *Archive) With(m Mutant) ([]byte, bool) {
 			_, err = w.Write(data)
 		}
 		if err != nil {
-			panic(err) // a bytes.Buffer takes all
+			panic(err) // a bytes.Buffer accepts all writes
 		}
 	}
 	if err := z.Close(); err != nil {

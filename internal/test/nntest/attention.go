@@ -15,18 +15,18 @@ import (
 
 func init() { groups = append(groups, group{"attention", attention}) }
 
-// attentionCase is a job, forward or backward.
+// attentionCase is a case for Attention and AttentionBackward.
 type attentionCase struct {
 	name                string
 	b, heads, width     int
 	tq, tk              int
-	causal, pad, packed bool    // packed: Q, K and V are columns of one matrix, and O and the gradients of others
-	blind               bool    // the keys of the first batch row are padding, all of them
-	rate                float32 // of dropout
-	steep               bool    // scores of hundreds, that grow from key to key
-	flat                bool    // scores are 0, and outputs 259, in the middle of two numbers of bfloat16, once they are rounded to float32
-	values              special // in place of random ones
-	stairs              bool    // every fourth 8 queries have such scores, others none: those of one of the four tiles that a warp may have, head by head
+	causal, pad, packed bool    // packed: Q, K and V are columns of one matrix; so are O and DO, and DQ, DK and DV
+	blind               bool    // all keys of the first batch row are padding
+	rate                float32 // dropout rate
+	steep               bool    // scores reach hundreds and grow from key to key
+	flat                bool    // all scores are 0; each output is 259, the midpoint of two bfloat16 numbers, after rounding to float32
+	values              special // sets the inputs, instead of random ones
+	stairs              bool    // in head h, every fourth group of 8 queries from group h on has scores that grow by key; others are 0
 }
 
 func attentionCases() (list []attentionCase) {
@@ -42,23 +42,23 @@ func attentionCases() (list []attentionCase) {
 			add(attentionCase{name: "cross", b: 2, heads: 1, width: width, tq: c[0], tk: c[1]})
 			add(attentionCase{name: "cross_dropout", b: 1, heads: 2, width: width, tq: c[0], tk: c[1], rate: 0.2})
 		}
-		// The reciprocal of 41 is less as float32; the rate is too small for any to be left out.
+		// The float32 reciprocal of 41 is too small. The dropout rate is so small that no probability is dropped.
 		add(attentionCase{name: "flat", b: 1, heads: 1, width: width, tq: 32, tk: 41, flat: true})
 		add(attentionCase{name: "flat_dropout", b: 1, heads: 1, width: width, tq: 32, tk: 41, flat: true, rate: 0x1p-30})
 		add(attentionCase{name: "stairs", b: 1, heads: 4, width: width, tq: 40, tk: 72, stairs: true})
 		add(attentionCase{name: "stairs", b: 1, heads: 4, width: width, tq: 40, tk: 72, stairs: true, rate: 0.2})
-		for _, t := range []int{16, 17, 24, 25} { // what is not seen begins at each of a lane's keys
+		for _, t := range []int{16, 17, 24, 25} { // the keys that do not exist begin at each of a lane's keys
 			add(attentionCase{name: "edge", b: 1, heads: 1, width: width, tq: 3, tk: t})
 			add(attentionCase{name: "edge_dropout", b: 1, heads: 1, width: width, tq: 3, tk: t, rate: 0.2})
 		}
-		for _, t := range []int{36, 44, 52, 60, 258, 266, 274, 282} { // the last query but some of each that a lane loads at once
+		for _, t := range []int{36, 44, 52, 60, 258, 266, 274, 282} { // the last query is each of those that a lane loads at once
 			add(attentionCase{name: "edge_queries", b: 1, heads: 1, width: width, tq: t, tk: 5})
 			add(attentionCase{name: "edge_queries_dropout", b: 1, heads: 1, width: width, tq: t, tk: 5, rate: 0.2})
 		}
 		for _, rate := range []float32{0, 0x1p-30} {
 			add(attentionCase{name: fmt.Sprintf("middles%v", rate > 0), b: 1, heads: 1, width: width, tq: 16, tk: 32, rate: rate, values: middleGradients})
 			add(attentionCase{name: fmt.Sprintf("raised%v", rate > 0), b: 1, heads: 1, width: width, tq: 32, tk: 33, rate: rate, values: raised})
-			// 3 or 6 warps, and queries in each part of the second batch of statistics.
+			// 3 or 6 warps, with queries in each part of the second batch of row statistics.
 			add(attentionCase{name: fmt.Sprintf("sharp%v", rate > 0), b: 2, heads: 1, width: width, tq: 460, tk: 70, rate: rate, values: sharp})
 		}
 		add(attentionCase{name: "middle_factor", b: 1, heads: 1, width: width, tq: 1, tk: 32, rate: middleRate(), values: middleGradients})
@@ -96,7 +96,8 @@ func attention(t *testing.T, d *Bench) {
 	}
 }
 
-// attentionData is a case's values, all of which bfloat16 holds, and what comes out in float64. Rows are those of one head of one batch row.
+// attentionData has a case's inputs, which bfloat16 represents exactly, and the float64 results. Each list has an element for each
+// head of each batch row, with a matrix in row-major order.
 type attentionData struct {
 	attentionCase
 	scale       float32
@@ -104,7 +105,7 @@ type attentionData struct {
 	pad         []float64   // [b,tk]
 	o, logSum   [][]float64
 	dq, dk, dv  [][]float64
-	// Sums of absolute values, which the bounds are multiples of.
+	// Sums of absolute values. The error bounds are multiples of them.
 	absO, absDQ, absDK, absDV [][]float64
 }
 
@@ -145,7 +146,7 @@ func (c attentionCase) make(seed uint64) *attentionData {
 		c.values(w, rng)
 	}
 	for h := range w.q {
-		if c.flat { // the sum of a column is 259 tk
+		if c.flat { // the sum of a column of values is 259 * tk
 			clear(w.q[h])
 			for i := range w.v[h] {
 				w.v[h][i] = []float64{255, 257 + 3*float64(c.tk), 256}[min(i/c.width, 2)]
@@ -161,7 +162,7 @@ func (c attentionCase) make(seed uint64) *attentionData {
 	return w
 }
 
-// solve computes what comes out, straight from the formulas.
+// solve computes the outputs and gradients in float64 by the formulas.
 func (w *attentionData) solve() {
 	n := w.b * w.heads
 	list := func(t, width int) [][]float64 {
@@ -180,7 +181,7 @@ func (w *attentionData) solve() {
 	}
 }
 
-// query adds what a query has to do with.
+// query computes query t's output, and adds its contributions to the gradients. h is the index of the batch row and the head.
 func (w *attentionData) query(h, t int) {
 	row := func(m [][]float64, i int) []float64 { return m[h][i*w.width:][:w.width] }
 	dot := func(a, b []float64) (s float64) {
@@ -243,7 +244,7 @@ func (w *attentionData) query(h, t int) {
 	}
 }
 
-// flat puts values of heads into rows [b*t, heads*width].
+// flat returns matrices per head as one matrix [b*t, heads*width].
 func (w *attentionData) flat(values [][]float64, t int) []float64 {
 	list := make([]float64, len(values)*t*w.width)
 	for h, from := range values {
@@ -254,7 +255,8 @@ func (w *attentionData) flat(values [][]float64, t int) []float64 {
 	return list
 }
 
-// tensors makes the matrices of a job, of t rows each, which are written unless they have values. If they are packed, they lie beside each other.
+// tensors returns matrices with t[i] rows per batch row and head: inputs if values[i] is not nil, otherwise outputs. If the case is
+// packed, they are columns of one matrix.
 func (w *attentionData) tensors(m *Maker, name string, t []int, values ...[][]float64) (list []*tensor.Tensor) {
 	d := w.heads * w.width
 	if !w.packed {
@@ -303,7 +305,7 @@ func (w *attentionData) job(m *Maker) *backend.AttentionJob {
 	return j
 }
 
-// clonePadded are values of keys, NaN of those that nobody sees.
+// clonePadded returns a copy of the keys or values with NaN for keys that are padding, because no query may read them.
 func clonePadded(w *attentionData, values [][]float64) [][]float64 {
 	list := make([][]float64, len(values))
 	for h, from := range values {
@@ -338,7 +340,7 @@ func (w *attentionData) backward(m *Maker) (backend.Plan, error) {
 	return m.NN().AttentionBackward(j)
 }
 
-// part is the columns of matrix i of those that tensors has made, as rows [b*t, heads*width].
+// part returns matrix i of the n that tensors returned for a name, as rows [b*t, heads*width].
 func (w *attentionData) part(got map[string][]float64, name string, i, n, t int) []float64 {
 	if !w.packed {
 		return got[fmt.Sprint(name, i)]
@@ -366,7 +368,7 @@ func (w *attentionData) checkForward(t *testing.T, d *Bench, got map[string][]fl
 	}
 }
 
-// epsilon is the rounding of the device's type, and a little more for the sums.
+// epsilon returns the relative rounding error of the device's Working dtype, with a margin for the sums.
 func (b *Bench) epsilon() float64 {
 	if b.Exact() {
 		return 0x1.1p-8
@@ -374,7 +376,7 @@ func (b *Bench) epsilon() float64 {
 	return 0x1p-18
 }
 
-// scores is how many times larger errors are for the size of the scores, which are float32.
+// scores returns the factor by which large float32 scores increase the error.
 func (w *attentionData) scores() float64 {
 	if w.steep {
 		return 4
@@ -393,5 +395,5 @@ func (w *attentionData) checkBackward(t *testing.T, d *Bench, got map[string][]f
 	check("DV", 2, w.tk, w.dv, w.absDV)
 }
 
-// underflow is what float32 makes 0 at any time.
+// underflow bounds the absolute error of numbers that are too small for float32.
 const underflow = 1e-30

@@ -1,3 +1,3 @@
-// Package nntest is the contract of package ops/backend's NN as tests: what a network is made of gives the bits of the CPU's exact way on every backend
-// that works in bfloat16, and stays within bounds of float64 everywhere.
+// Package nntest tests every implementation of backend.NN (the operations for neural networks). A backend that computes with bfloat16
+// must return the same bits as the device "cpu:exact". Every backend's results must lie within bounds of float64 results.
 package nntest

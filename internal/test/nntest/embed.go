@@ -72,7 +72,7 @@ func embed(t *testing.T, b *Bench) {
 	})
 }
 
-// ids draws numbers from 0 to n-1, of which the last is not drawn if there are several.
+// ids draws count numbers from 0 to n-2, so that the last ID is never drawn; if n is 1, all are 0.
 func (m *Maker) ids(count, n int) []float64 {
 	list := make([]float64, count)
 	for i := range list {

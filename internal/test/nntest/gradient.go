@@ -25,12 +25,12 @@ func gradients(t *testing.T, d *Bench) {
 	}
 }
 
-// weightCase is a WeightGradient. All that lies in Gradient between the items is left as it was.
+// weightCase is a case for WeightGradient. The job must not change the elements of Gradient between the items.
 type weightCase struct {
 	name     string
 	splits   int
 	products []productShape
-	sums     [][2]int // rows and columns
+	sums     [][2]int // rows and columns of each column sum
 }
 
 type productShape struct {
@@ -42,8 +42,8 @@ type productWith uint8
 
 const (
 	bias    productWith = 1 << iota
-	apart               // activations lie between other columns, and rows of the weight apart
-	zeroEnd             // the last 16 columns of both are padding
+	apart               // activations are columns of a wider matrix, and the weight's rows are not contiguous
+	zeroEnd             // the last 16 columns of DY and X are padding
 )
 
 func weightCases() (list []weightCase) {
@@ -68,14 +68,15 @@ func weightCases() (list []weightCase) {
 	for wide := 160; wide < 256; wide += 16 {
 		add(fmt.Sprintf("large144x%d", wide), 1, []productShape{{20, 144, wide, apart}})
 	}
-	// All of a layer at once, and what is beside layers.
+	// All products and sums of a transformer layer at once, and those outside layers.
 	add("layer", 4, []productShape{{300, 192, 64, bias}, {300, 64, 64, bias | apart}, {300, 128, 64, bias}, {300, 64, 128, bias}, {300, 256, 256, bias},
 		{12, 32, 64, bias | zeroEnd}, {300, 64, 16, 0}},
 		[2]int{5, 64}, [2]int{6, 1024})
 	return list
 }
 
-// places are where the items lie in Gradient: offsets, and where the bias of each product lies.
+// places returns the offset of each item in Gradient, the offset of each product's bias (-1 without a bias), the row stride of each
+// weight, and the length p of Gradient.
 func (c weightCase) places() (offsets, biases, strides []int, p int) {
 	for _, s := range c.products {
 		stride := s.k
@@ -138,10 +139,10 @@ func (c weightCase) job(m *Maker) (backend.Plan, error) {
 	return m.NN().WeightGradient(job)
 }
 
-// check compares with sums in float64.
+// check compares the result with float64 sums.
 func (c weightCase) check(t *testing.T, got map[string][]float64) {
 	offsets, biases, strides, p := c.places()
-	want, size := make([]float64, p), make([]float64, p) // size is of the terms
+	want, size := make([]float64, p), make([]float64, p) // size has the sums of the terms' absolute values
 	for i := range want {
 		want[i] = math.NaN()
 	}

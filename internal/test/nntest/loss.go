@@ -15,14 +15,15 @@ import (
 
 func init() { groups = append(groups, group{"loss", losses}) }
 
-// lossCase is a Loss: width columns of which n are in use, items a row; weighted says that some do not count.
+// lossCase is a case for Loss. A matrix has width columns; n of them are used. A row has `items` parts with a weight each. If
+// weighted is set, some weights are 0.
 type lossCase struct {
 	kind        backend.LossKind
 	m, n, width int
 	items       int
 	weighted    bool
 	noGrad      bool
-	lone        bool // one row counts of 32, each time another of four: its sum is a partial sum
+	lone        bool // one row of every 32 counts, in one of four places in turn, so that its sum is a partial sum of the kernel
 }
 
 func losses(t *testing.T, b *Bench) {
@@ -54,7 +55,7 @@ func losses(t *testing.T, b *Bench) {
 		assert.Zero(t, got["state"][backend.StateBad])
 	})
 	b.Case(t, "not finite", func(t *testing.T) {
-		for _, bad := range []float64{0, 3} { // the step that was the first before
+		for _, bad := range []float64{0, 3} { // the step that was the first bad one before; 0 means none
 			got := b.Same(t, 1, func(m *Maker) (backend.Plan, error) {
 				target := m.normal(32, 1, 0)
 				target[17] = math.Inf(1)
@@ -96,7 +97,7 @@ func losses(t *testing.T, b *Bench) {
 	})
 }
 
-// small fills in a job of two rows of 16 columns.
+// small fills in a loss job for two rows of 16 columns.
 func (m *Maker) small(j *backend.LossJob, state *tensor.Tensor) *backend.LossJob {
 	j.M, j.N, j.RowsPerItem, j.State = 2, 16, 1, state
 	j.Prediction, j.Grad, j.Partials, j.Losses = m.Normal(tensor.F32, 1, 2, 16), m.Out("grad", 0, 2, 16), m.Of(tensor.F32, []float64{0}, 1), m.Out("losses", tensor.F32, 1)
@@ -122,7 +123,7 @@ func (c lossCase) run(t *testing.T, b *Bench, seed uint64) {
 				count += c.n / c.items
 			}
 		}
-		// A gradient that lies in the middle of two numbers of bfloat16 once it is rounded to float32.
+		// A gradient that is the midpoint of two bfloat16 numbers after rounding to float32.
 		middle := float64(float32(0x1.03p0 * float64(count) / 2 / math.Exp2(math.Floor(math.Log2(float64(count))))))
 		for i := range y {
 			x := &p[i/c.n*c.width+i%c.n]
@@ -160,7 +161,7 @@ func (c lossCase) run(t *testing.T, b *Bench, seed uint64) {
 	}
 }
 
-// want is the loss and its gradient.
+// want returns the loss and its gradient in float64.
 func (c lossCase) want(p, y, weights, class []float64, count int) (loss float64, grad []float64) {
 	grad = make([]float64, c.m*c.width)
 	if c.kind == backend.LossCrossEntropy {

@@ -13,7 +13,7 @@ import (
 
 func init() { groups = append(groups, group{"matmul", matMul}) }
 
-// part is what follows a product.
+// part is a set of options for a matrix product and the operations that follow it.
 type part uint32
 
 const (
@@ -27,7 +27,7 @@ const (
 	gateGELU
 	withDropout
 	withResidual
-	positional // Residual has fewer rows
+	positional // Residual has fewer rows than the product and is repeated
 	residualNorm
 	withNorm
 	normBack
@@ -35,11 +35,11 @@ const (
 	withSum
 	withOut
 	outDropout
-	ties    // sums that bfloat16 has not, but the middle of two of its numbers, and a bias that float32 rounds away
-	middles // products that are 0, and what follows such that the last of it is a middle of two numbers of bfloat16, but for being rounded to float32
+	ties    // sums are midpoints of two bfloat16 numbers, and the bias is so small that float32 rounds it away
+	middles // products are 0, and the last operation gives a midpoint of two bfloat16 numbers after rounding to float32
 )
 
-// What dropout has: all bits of its counters and keys count.
+// The dropout's step, seed and sites use all bits of their types, because every bit must count.
 const (
 	matMulStep    = 0xb5297a4d
 	matMulSeed    = 0x9e3779b97f4a7c15
@@ -53,7 +53,7 @@ type matMulCase struct {
 	with    part
 }
 
-// matMulCases are each part alone, what a transformer's layers use, and shapes around the tiles.
+// matMulCases returns the cases: each option alone, the products of transformer layers, and shapes around the tile sizes.
 func matMulCases() (list []matMulCase) {
 	add := func(name string, m, n, k int, with part) {
 		list = append(list, matMulCase{fmt.Sprintf("%s/%dx%dx%d", name, m, n, k), m, n, k, with})
@@ -85,7 +85,7 @@ func matMulCases() (list []matMulCase) {
 			add("depth_back", 17, n, k, plain|withSum|normBack)
 		}
 	}
-	for _, c := range [][2]int{{64, 208}, {128, 208}, {256, 208}, {512, 112}} { // whole tiles, of steps that are not the first
+	for _, c := range [][2]int{{64, 208}, {128, 208}, {256, 208}, {512, 112}} { // whole tiles, not in the first step
 		add("whole_norm", 17, c[0], c[1], withSum|withNorm)
 		add("whole_back", 17, c[0], c[1], plain|withSum|normBack)
 		add("zeros_norm", 64, c[0], 16, withSum|withNorm|ties)
@@ -94,13 +94,13 @@ func matMulCases() (list []matMulCase) {
 	}
 	both("middles", 64, 64, 16, withAfter|withOut|outDropout|middles)
 	both("middles_bias", 64, 64, 16, withBias|withDropout|withOut|middles)
-	// As many tiles as make a large matrix: see ops/cuda.
+	// So many tiles that ops/cuda uses its kernel for large matrices.
 	both("large", 8192, 144, 16, withOut|withBias|withReLU|ties)
 	both("large_rows", 8150, 144, 16, withSum)
 	both("large_depth", 5, 16272, 272, withOut)
 	both("large_gate", 8076, 144, 16, withOut|gateReLU)
 	both("gate", 70, 112, 48, withOut|withBias|withReLU|gateReLU|strided)
-	// Each row of a lane of the kernels is once the last, and each once what lies behind it.
+	// Each row of a kernel's lane is the last of the matrix in one case, and the first after the end in another.
 	for i, m := range []int{4, 9, 13, 18, 22, 27, 31, 32, 36, 41, 50, 59} {
 		tail := withBias | withDropout | withResidual | residualNorm | withAfter | withSum | withOut | outDropout
 		both("tail", m, 48, 16, tail|withPre|withReLU|gateReLU)
@@ -112,13 +112,13 @@ func matMulCases() (list []matMulCase) {
 			}
 		}
 	}
-	for i := range 8 { // what a lane loads beforehand of its next rows, which may be another tile's
+	for i := range 8 { // the rows that a lane loads in advance, which may belong to the next tile
 		both("tail_next", 68+8*i, 48, 16, withSum|withOut|gateReLU)
 		add("tail_next_back", 68+8*i, 48, 16, plain|normBack|withSum)
 		add("tail_next_back", 34+4*i, 112, 16, plain|normBack|withSum)
 		add("tail_next_back", 36+8*i, 176, 16, plain|normBack|withSum)
 	}
-	for i := range 4 { // each of four random words once just kept
+	for i := range 4 { // each of four random words has a probability that is just kept
 		both("words", 64+i, 112, 16, withSum|withOut|withDropout|outDropout)
 	}
 	both("ties", 70, 112, 32, withOut|withBias|ties)
@@ -141,7 +141,7 @@ func matMulCases() (list []matMulCase) {
 	add("attention_back", 70, 64, 64, plain|withOut)
 	add("qkv_back", 70, 64, 192, plain|withResidual|normBack|withSum|withOut)
 	add("out_back", 70, 64, 32, plain|normBack|withSum|withOut)
-	// Few rows, so wide and deep that ops/cuda makes the norm apart.
+	// Few rows, with so many columns and such a depth that ops/cuda computes the norm in a separate kernel.
 	add("few_rows_norm", 70, 512, 512, withBias|withDropout|withResidual|withNorm|withSum|withOut)
 	add("few_rows_back", 70, 512, 512, plain|withResidual|normBack|withSum|withOut|outDropout)
 	// A pre-norm layer with GELU.
@@ -153,7 +153,7 @@ func matMulCases() (list []matMulCase) {
 	rest := withBias | withDropout | withResidual | residualNorm | withAfter | withSum | withOut | outDropout | strided
 	both("everything", 130, 176, 80, rest|withPre|withGELU|gateReLU)
 	both("large_everything", 63, 16272, 16, rest|withPre|withReLU|gateReLU)
-	for i := range 7 { // as tails, of large tiles: a lane's last row is large_everything's
+	for i := range 7 { // the end of the matrix inside large tiles: the last row in a lane is also covered by large_everything
 		both("large_tail", 34+4*i, 16272, 16, rest|withPre|withReLU|gateReLU)
 	}
 	both("large_gelu", 13, 16272, 16, withBias|withPre|withGELU|gateGELU|withResidual|positional|withOut)
@@ -170,10 +170,10 @@ func matMul(t *testing.T, d *Bench) {
 	}
 }
 
-// job makes the case's job. What it reads is given back too.
+// job returns the case's plan. It marks the inputs as outputs too, so that check can read them.
 func (c matMulCase) job(m *Maker) (backend.Plan, error) {
 	has := func(p part) bool { return c.with&p != 0 }
-	// rows makes a matrix, which lies between other columns if it is strided: all of them are looked at.
+	// rows makes a matrix. If the case is strided, the matrix is columns of a wider one, and all columns are compared.
 	rows := func(name string, make func(shape ...int) *tensor.Tensor, rows, columns int) *tensor.Tensor {
 		if !has(strided) {
 			t := make(rows, columns)
@@ -197,7 +197,7 @@ func (c matMulCase) job(m *Maker) (backend.Plan, error) {
 		m.InOut(name, t)
 		return t
 	}
-	// mixed are normal numbers, but where other gives one for the i-th.
+	// mixed makes a matrix of normally distributed numbers. If other returns true for element i, its number is used instead.
 	mixed := func(name string, dtype tensor.DType, r, columns int, other func(i int) (float64, bool)) *tensor.Tensor {
 		return rows(name, func(shape ...int) *tensor.Tensor {
 			n, _ := tensor.NumElements(shape...)
@@ -238,7 +238,7 @@ func (c matMulCase) job(m *Maker) (backend.Plan, error) {
 	}
 	if has(ties) {
 		whole := func() float64 { return math.Round(m.Rand().NormFloat64() * 10) }
-		// Every seventh row has but one product, below 0, which tensor cores cut to a zero above it.
+		// In every seventh row only the first product is not 0. It is a tiny negative number, which tensor cores round to +0.
 		j.A = mixed("A", 0, c.m, c.k, func(i int) (float64, bool) {
 			if i/c.k%7 == 6 {
 				return map[bool]float64{true: -0x1p-75}[i%c.k == 0], true
@@ -262,7 +262,7 @@ func (c matMulCase) job(m *Maker) (backend.Plan, error) {
 		j.Bias = of("Bias", func(i int) float64 { return sign() * []float64{0x1p-20, 0x1p-20, 0}[i%3] })
 	case has(withBias) && has(middles):
 		j.Bias = of("Bias", func(i int) float64 { return middleOf(c.rate(2, matMulSite), i) })
-	case has(withBias) && has(withGELU): // some of which are far from 0
+	case has(withBias) && has(withGELU): // a third of the numbers is far from 0
 		j.Bias = of("Bias", func(i int) float64 { return m.Rand().NormFloat64() * []float64{1, 1, 12}[i%3] })
 	case has(withBias):
 		j.Bias = list("Bias", 1, c.n)
@@ -308,7 +308,8 @@ func (c matMulCase) job(m *Maker) (backend.Plan, error) {
 			Beta: of("Beta", func(int) float64 { return 0 })}
 	} else if has(withNorm) {
 		j.Norm = &backend.NormStats{Mean: m.Out("Mean", tensor.F32, c.m), Rstd: m.Out("Rstd", tensor.F32, c.m), Gamma: of("Gamma", func(i int) float64 { return m.Rand().NormFloat64() * []float64{1, 1, 0x1p-30}[i%3] })}
-		// A third of the columns is the middle of two numbers of bfloat16, and far less: what rounds it otherwise before that shows.
+		// A third of the columns is the midpoint of two bfloat16 numbers plus far smaller terms, so that an earlier rounding changes
+		// the result.
 		j.Norm.Beta = of("Beta", func(i int) float64 {
 			return []float64{m.Rand().NormFloat64(), m.Rand().NormFloat64(), sign() * 0x1.03p0}[i%3]
 		})

@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/ops/backend"
 )
 
-// matrix is where the elements of one lie in what a device wrote.
+// matrix locates a matrix in an output's elements: rows are pitch elements apart and begin at from.
 type matrix struct {
 	values      []float64
 	pitch, from int
@@ -20,7 +20,7 @@ type matrix struct {
 
 func (m matrix) row(r int) []float64 { return m.values[r*m.pitch+m.from:][:m.columns] }
 
-// check compares what was written with the same in float64, and wants nothing written beside it.
+// check compares the outputs with float64 results. Elements outside the outputs must be unchanged.
 func (c matMulCase) check(t *testing.T, d *Bench, got map[string][]float64) {
 	has := func(p part) bool { return c.with&p != 0 }
 	of := func(values []float64, columns int) matrix {
@@ -43,7 +43,7 @@ func (c matMulCase) check(t *testing.T, d *Bench, got map[string][]float64) {
 		}
 	}
 	in := func(name string, m int) []float64 { return of(got[name], c.n).row(m) }
-	sizes := make([]float64, c.m*c.n) // of the product's terms
+	sizes := make([]float64, c.m*c.n) // sums of the absolute values of each product's terms
 	dgamma, dbeta := make([]float64, len(got["DGamma"])), make([]float64, len(got["DGamma"]))
 	mean, rstd := make([]float64, c.m), make([]float64, c.m)
 	row, size := make([]float64, c.n), 0.0
@@ -147,7 +147,7 @@ func (c matMulCase) check(t *testing.T, d *Bench, got map[string][]float64) {
 		same("Out", func(i int) float64 { return product(i) + eps*math.Abs(want["Out"][i]) })
 		return
 	}
-	wide := math.Ldexp(float64(c.k), -24)*size*64 + 1e-4 // norms divide by small numbers, and multiply by large ones
+	wide := math.Ldexp(float64(c.k), -24)*size*64 + 1e-4 // the norm divides by small numbers and multiplies by large ones
 	for _, name := range []string{"Sum", "Out", "Pre"} {
 		same(name, func(i int) float64 { return wide + max(eps, 1e-4)*math.Abs(want[name][i]) })
 	}
@@ -161,7 +161,7 @@ func (c matMulCase) check(t *testing.T, d *Bench, got map[string][]float64) {
 	}
 }
 
-// product adds a row of the product, and the sizes of its terms.
+// product adds a row of the product to row, and the absolute values of its terms to sizes.
 func (c matMulCase) product(row, sizes, a []float64, b matrix) {
 	if c.with&plain != 0 {
 		for k, x := range a {
@@ -180,7 +180,8 @@ func (c matMulCase) product(row, sizes, a []float64, b matrix) {
 	}
 }
 
-// back is the gradient of a norm, in float64.
+// back replaces row, the gradient after the norm of row m, by the gradient before it, in float64. It adds the gradients of gamma and
+// beta to dgamma and dbeta.
 func (c matMulCase) back(got map[string][]float64, row []float64, m int, z, dgamma, dbeta []float64) {
 	meanH, meanHX := 0.0, 0.0
 	mean, rstd, gamma := got["Mean"][m], got["Rstd"][m], got["Gamma"]
@@ -197,12 +198,12 @@ func (c matMulCase) back(got map[string][]float64, row []float64, m int, z, dgam
 	}
 }
 
-// rate is a dropout's of the case.
+// rate returns a dropout rate for the case between 2^-(n+1) and 2^-n.
 func (c matMulCase) rate(n int, site uint32) float32 {
 	return rateOf(matMulSeed, matMulStep, site, c.m*c.n, c.m+c.n/16, n)
 }
 
-// drop is dropout of elements from number first on.
+// drop applies dropout to the elements of a row. first is the index of its first element.
 func drop(row []float64, rate float32, site uint32, first int) {
 	for i := range row {
 		row[i] /= 1 - float64(rate)

@@ -6,7 +6,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// toZero is x rounded to float32 toward zero.
+// toZero returns x rounded to float32 toward zero.
 func toZero(x float64) float32 {
 	near := float32(x)
 	if math.Abs(float64(near)) > math.Abs(x) {
@@ -15,14 +15,15 @@ func toZero(x float64) float32 {
 	return near
 }
 
-// turns reports whether a product is another number of bfloat16 if it is rounded to float32 toward zero before.
+// turns reports whether x*y, rounded to bfloat16, differs if it is first rounded to float32 toward zero instead of to nearest.
 func turns(x, y float32) bool {
 	product := float64(x) * float64(y)
 	return tensor.BF16FromF32(float32(product)) != tensor.BF16FromF32(toZero(product))
 }
 
-// toMiddle is a number whose product with by is, rounded to float32, the middle of two numbers of bfloat16, the greater of which is even; and less before.
-// It has to be fit besides, if there is such a one. Numbers differ from one i to the next.
+// toMiddle returns a number x for which x*by, rounded to float32, is the midpoint of two bfloat16 numbers, where the larger one is
+// even and the exact product is below the midpoint. It prefers an x for which fit returns true. It returns different numbers for
+// different i, and 0 if there is no such number.
 func toMiddle(by float32, i int, fit func(x float32) bool) float32 {
 	found := float32(0)
 	for k := range 64 {
@@ -42,8 +43,9 @@ func toMiddle(by float32, i int, fit func(x float32) bool) float32 {
 	return found
 }
 
-// middleRow is a row whose norm is middles: of n numbers and their opposites, whose mean is 0 and whose squares' sum is a float32, and gamma. A third of gamma's
-// products would be less even if those by rstd were rounded toward zero.
+// middleRow returns a row of n numbers, and gamma for which the row's norm has values as in toMiddle. The row has pairs x, -x, so
+// that its mean is 0, and its sum of squares is a float32 number. For a third of the columns the result also changes if the product
+// with rstd is rounded toward zero.
 func middleRow(n int, eps float32) (row, gamma []float64) {
 	row, gamma = make([]float64, n), make([]float64, n)
 	sum := 0.0
@@ -62,7 +64,7 @@ func middleRow(n int, eps float32) (row, gamma []float64) {
 	return row, gamma
 }
 
-// middleOf is what dropout's factor of a rate makes such a middle.
+// middleOf returns a number for which the product with the dropout factor 1/(1-rate) is as in toMiddle.
 func middleOf(rate float32, i int) float64 {
 	return float64(toMiddle(1/(1-rate), i, func(float32) bool { return true }))
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// The fast way has all cases. The exact way has every eighth, because the suite of a simulated device has its bits for all of them.
+// TestTheCPUsWays runs all cases on the fast CPU device. The exact CPU device gets every eighth case, because the suite for a
+// simulated device compares its bits in all cases.
 func TestTheCPUsWays(t *testing.T) {
 	for name, every := range map[string]int{"cpu:exact": thorough.Of(8, 1), "cpu": 1} {
 		t.Run(name, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 
 func init() { groups = append(groups, group{"norm", norms}) }
 
-// normal draws n normal numbers that float32 holds, times scale and then shifted.
+// normal draws n normally distributed numbers times scale plus shift, rounded to float32.
 func (m *Maker) normal(n int, scale, shift float64) []float64 {
 	list := make([]float64, n)
 	for i := range list {
@@ -23,7 +23,7 @@ func (m *Maker) normal(n int, scale, shift float64) []float64 {
 	return list
 }
 
-// rounding is how far a result of the Working dtype may be from one of float32.
+// rounding returns the largest relative error of rounding a float32 result to the Working dtype.
 func (b *Bench) rounding() float64 {
 	if b.NN.Working() == tensor.BF16 {
 		return 0x1p-8
@@ -31,7 +31,7 @@ func (b *Bench) rounding() float64 {
 	return 0
 }
 
-// state is the state of a step.
+// state returns the state tensor of a training step, with the given first words.
 func (m *Maker) state(words ...float64) *tensor.Tensor {
 	return m.Of(tensor.I64, append(words, make([]float64, backend.StateWords-len(words))...), backend.StateWords)
 }
@@ -64,7 +64,7 @@ func repeated(x float64, n int) []float64 {
 	return list
 }
 
-// moments are a row's mean and 1/sqrt(variance+eps).
+// moments returns a row's mean and 1/sqrt(variance+eps).
 func moments(z []float64, eps float64) (mean, rstd float64) {
 	for _, x := range z {
 		mean += x / float64(len(z))

@@ -14,19 +14,19 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// stepCase is a GradientNorm or an AdamW.
+// stepCase is a case for GradientNorm or AdamW. The step updates elements from..to-1 of p.
 type stepCase struct {
 	name        string
 	ranks       int
 	p, from, to int
-	squares     bool    // there are some, whose sum is known
-	maxNorm     float64 // in norms
+	squares     bool    // the job has sums of squares, so it computes a norm
+	maxNorm     float64 // the limit, as a multiple of the gradient's norm
 	state       [2]int64
-	bad         float64 // is element from+3 of the gradient, if it is not 0
+	bad         float64 // value of element from+3 of the gradient, if not 0
 	copies      bool
-	largest     bool                    // the gradient begins with the largest numbers, and is not scaled
-	elements    func(chunk, i int) bool // of each chunk only these are not 0, unless nil: threeOf, oneOf
-	few         uint64                  // a seed: few squares are not 0, see fewSquares
+	largest     bool                    // the gradient begins with the largest float32 numbers and is not scaled
+	elements    func(chunk, i int) bool // reports whether an element of a chunk is not 0: threeOf or oneOf; nil means all
+	few         uint64                  // if not 0, a seed for fewSquares
 }
 
 var normCases = []stepCase{
@@ -80,7 +80,7 @@ func (c stepCase) of(m *Maker) (list []*tensor.Tensor) {
 			if !c.near(i) || c.elements != nil && !c.elements(i/backend.NormChunk, i%backend.NormChunk) {
 				continue
 			}
-			for i%16 < 13 { // the others are padding
+			for i%16 < 13 { // the last 3 of 16 columns are padding
 				all[i] = float64(float32(m.Rand().NormFloat64() * 0.01))
 				if c.elements == nil || squareRoundsUp(float32(all[i])*c.scale()) {
 					break
@@ -100,7 +100,8 @@ func (c stepCase) of(m *Maker) (list []*tensor.Tensor) {
 	return list
 }
 
-// near reports whether an element is of the step's own or within a chunk of them: the others are 0, since to make a million takes time.
+// near reports whether element i is in the step's range, or at most a chunk away from it. The other elements are 0, because a million
+// random numbers take too long.
 func (c stepCase) near(i int) bool {
 	return i >= c.from-backend.NormChunk && i < c.to+backend.NormChunk
 }
@@ -112,20 +113,20 @@ func (c stepCase) scale() float32 {
 	return testScale
 }
 
-// squareRoundsUp reports whether the square of x is less than its float32: to cut it would be to have another.
+// squareRoundsUp reports whether rounding x² to float32 gives a larger number. Truncation would then give another one.
 func squareRoundsUp(x float32) bool {
-	exact := float64(x) * float64(x) // which has 48 bits
+	exact := float64(x) * float64(x) // exact, because the product has 48 bits
 	return float64(float32(exact)) > exact
 }
 
-// oneOf reports whether an element is the one of its chunk whose square is the chunk's sum: another of a thread's 16 from chunk to chunk.
+// oneOf reports whether element i is the only one in its chunk that is not 0. The chunks take the 16 elements of one thread in turn.
 func oneOf(chunk, i int) bool {
 	part, thread, c := i/1024, i%1024/4, i%4
 	return part == chunk%4 && c == chunk/4%4 && thread == 0
 }
 
-// threeOf reports whether an element of a chunk is one of three: two that a thread adds one after the other, and one of a thread whose sum its own meets, at
-// another distance from chunk to chunk.
+// threeOf reports whether element i is one of three in its chunk that are not 0: two that one thread adds, and one of another thread.
+// The distance between the two threads changes from chunk to chunk.
 func threeOf(chunk, i int) bool {
 	part, thread, c := i/1024, i%1024/4, i%4
 	own := chunk / 8 * 36
@@ -143,7 +144,7 @@ func (c stepCase) norm(m *Maker) (backend.Plan, error) {
 
 func chunks(p int) int { return (p + backend.NormChunk - 1) / backend.NormChunk }
 
-// gradients are the sums that are wanted.
+// gradients returns the expected sums over the ranks, and the sums of the absolute values.
 func (c stepCase) gradients(got map[string][]float64, scale float64) (g, size []float64) {
 	g, size = make([]float64, c.p), make([]float64, c.p)
 	for r := range c.ranks {
@@ -172,7 +173,7 @@ func (c stepCase) check(t *testing.T, got map[string][]float64) {
 		}
 	}
 	for r := 1; r < c.ranks; r++ {
-		assert.Equal(t, fmt.Sprint(got["squares0"]), fmt.Sprint(got[fmt.Sprint("squares", r)]), "those of rank %d", r) // of which some are no numbers
+		assert.Equal(t, fmt.Sprint(got["squares0"]), fmt.Sprint(got[fmt.Sprint("squares", r)]), "those of rank %d", r) // some are NaN
 	}
 	for i, s := range got["squares0"] {
 		lo, hi := i*backend.NormChunk, min((i+1)*backend.NormChunk, c.p)
@@ -192,7 +193,7 @@ func (c stepCase) check(t *testing.T, got map[string][]float64) {
 	}
 }
 
-// The schedule of the cases: step s has the learning rate s/1000, and weight decay 0.1.
+// The optimiser's settings. Step s of the schedule has the learning rate s/1000 and the weight decay 0.1.
 const (
 	testBeta1, testBeta2 = 0.9, 0.99
 	testEps              = 1e-6
@@ -252,8 +253,9 @@ func (c stepCase) adamW(m *Maker) (backend.Plan, error) {
 	return m.NN().AdamW(job)
 }
 
-// fewSquares are not 0 where threads that are folded meet, each addition one that rounds the sum up: if one were cut, the norm would be another, which the
-// square root hides of most sums. The seeds were looked for; the seed's last bits say which of four groups of threads meets at the first fold.
+// fewSquares returns sums of squares that are 0 except for a few, which the threads of a reduction add to each other. Each addition
+// rounds up. If one truncated, the norm would differ; for most sums the square root would hide that. The seeds were found by a
+// search. The seed modulo 4 selects the group of 32 threads for the first addition.
 func (c stepCase) fewSquares() []float64 {
 	r := rand.New(rand.NewPCG(c.few, 1))
 	list := make([]float64, chunks(c.p))
@@ -266,7 +268,8 @@ func (c stepCase) fewSquares() []float64 {
 	return list
 }
 
-// squaresOf are made up: of each chunk others, or few, or what is bad.
+// squaresOf returns the sums of squares for the job: fewSquares, or a different number for each chunk, with the bad value's square in
+// the middle one.
 func (c stepCase) squaresOf() []float64 {
 	if c.few > 0 {
 		return c.fewSquares()
@@ -289,7 +292,7 @@ func (c stepCase) wantNorm() float64 {
 	return math.Sqrt(sum)
 }
 
-// checkStep compares with a step in float64.
+// checkStep compares the outputs with a float64 step.
 func (c stepCase) checkStep(t *testing.T, got map[string][]float64) {
 	badNorm := c.squares && c.bad != 0
 	state := got["state"]
@@ -326,7 +329,7 @@ func (c stepCase) checkStep(t *testing.T, got map[string][]float64) {
 		}
 		lr := s / 1000
 		m[i] = testBeta1*m[i] + (1-testBeta1)*g[i]
-		v[i] = float64(float32(testBeta2*v[i] + (1-testBeta2)*g[i]*g[i])) // which may be infinite
+		v[i] = float64(float32(testBeta2*v[i] + (1-testBeta2)*g[i]*g[i])) // may be infinite
 		p[i] = p[i]*(1-lr*0.1) - lr*(m[i]/(1-math.Pow(testBeta1, s)))/(math.Sqrt(v[i]/(1-math.Pow(testBeta2, s)))+testEps)
 	}
 	near := func(name string, want []float64, size float64) {

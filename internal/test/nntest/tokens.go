@@ -15,14 +15,14 @@ import (
 
 func init() { groups = append(groups, group{"tokens", tokens}) }
 
-// stream is a source of a batch with its values on the host: those of ticks that do not count are NaN, which nobody is to look at.
+// stream is a source of a batch, with its values on the host. Ticks that do not count have NaN, because the job must not read them.
 type stream struct {
 	backend.TokenSource
 	values []float64
 	counts []bool
 }
 
-// stream makes a source. A tick in five is not valid, and one in seven is padded.
+// stream makes a source. With valid set, about one tick in five is not valid; with pad set, about one in seven is padding.
 func (m *Maker) stream(s backend.TokenSource, dtype tensor.DType, batch int, valid, pad bool) stream {
 	out := stream{TokenSource: s, values: m.normal(batch*s.Ticks*s.D, 2, 1), counts: make([]bool, batch*s.Ticks)}
 	if dtype == tensor.BF16 {
@@ -54,7 +54,8 @@ func (m *Maker) stream(s backend.TokenSource, dtype tensor.DType, batch int, val
 	return out
 }
 
-// tokensCase is a Tokens of some sources, the second of which is also the target, and the reference if relative is set; or a further stream of targetD columns.
+// tokensCase is a case for Tokens. The target is the second source, or a further stream if targetD > 0, which is its number of
+// columns. If relative is set, the target is also the reference.
 type tokensCase struct {
 	b, t, width int
 	sources     []backend.TokenSource
@@ -84,7 +85,7 @@ func tokens(t *testing.T, b *Bench) {
 	for _, d := range []int{4, 8} {
 		b.Case(t, fmt.Sprintf("far from 0 in %d", d), func(t *testing.T) { farTokens(t, b, d) })
 	}
-	for _, d := range []int{4, 8} { // of which the second is whole chunks
+	for _, d := range []int{4, 8} { // the second width is whole chunks
 		b.Case(t, fmt.Sprintf("not finite in %d", d), func(t *testing.T) { badTokens(t, b, d) })
 	}
 }
@@ -140,7 +141,7 @@ func (c tokensCase) run(t *testing.T, b *Bench, seed uint64) {
 	})
 	y := &s[target]
 	reference := func(row, column int) float64 { return y.values[(row*y.Ticks+y.Ticks/2)*y.D+column] }
-	known := func(row int) bool { // whether the row's reference is
+	known := func(row int) bool { // reports whether the row's reference counts
 		return !c.relative || !math.IsNaN(reference(row, 0))
 	}
 	r := func(row int, column float64) float64 {
@@ -175,7 +176,8 @@ func (c tokensCase) run(t *testing.T, b *Bench, seed uint64) {
 	assert.Equal(t, []float64{42, 0, float64(count), 0, 0, 0, 0, 0}, got["state"])
 }
 
-// farTokens normalises columns of small spread far from 0: Shift is subtracted before the factor, so that no digit of a value is lost.
+// farTokens normalises columns with values far from 0 and a small spread. Shift is subtracted before the multiplication by the scale,
+// so no digits are lost.
 func farTokens(t *testing.T, b *Bench, d int) {
 	const batch, ticks = 3, 2
 	var values []float64
@@ -199,7 +201,7 @@ func farTokens(t *testing.T, b *Bench, d int) {
 	Within(t, "input", got["input"], input, func(i int) float64 { return b.rounding() * math.Abs(input[i]) })
 }
 
-// badTokens looks for a value that is not finite in each place where one can be, in sources of d columns.
+// badTokens puts a value that is not finite into each place that can have one, in sources with d columns, and checks the error.
 func badTokens(t *testing.T, b *Bench, d int) {
 	const batch, ticks = 30, 5
 	nan, inf := math.NaN(), math.Inf(-1)
@@ -220,7 +222,7 @@ func badTokens(t *testing.T, b *Bench, d int) {
 		{[]place{{2, 27, 0, 0, inf}}, "Target.Values"},
 		{[]place{{3, 22, 2, 1, inf}}, "Reference.Values"},
 		{[]place{{3, 1, 2, 1, nan}}, "Reference.Values"},
-		{[]place{{3, 1, 2, 0, nan}, {3, 1, 1, 1, nan}}, ""}, // which nobody uses
+		{[]place{{3, 1, 2, 0, nan}, {3, 1, 1, 1, nan}}, ""}, // the job does not use these values
 	} {
 		for _, before := range []float64{0, 6} {
 			got, err := b.Do(t, 1, func(m *Maker) (backend.Plan, error) {

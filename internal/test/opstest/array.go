@@ -7,8 +7,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// array is a strided view of bit patterns, from which tensors are made on any device. Element [i,j,..] is at
-// offset + i*strides[0] + j*strides[1] + ..
+// array is a strided view of bit patterns. Tests make tensors from it on any device. Element [i,j,..] is raw[offset + i*strides[0] +
+// j*strides[1] + ..].
 type array struct {
 	dtype   tensor.DType
 	raw     []uint64
@@ -17,7 +17,7 @@ type array struct {
 	offset  int
 }
 
-// arr returns a contiguous array of data.
+// arr returns a contiguous array with the elements of data.
 func arr[T tensor.Element](data []T, shape ...int) *array {
 	t := tensor.Must(tensor.Of(data, shape...))
 	return &array{dtype: t.DType(), raw: bitsOf(t), shape: shape, strides: t.Strides()}
@@ -50,7 +50,7 @@ func (a *array) len() int {
 	return n
 }
 
-// at returns the place in raw of an element.
+// at returns the index in raw of an element.
 func (a *array) at(index ...int) int {
 	p := a.offset
 	for i, x := range index {
@@ -59,7 +59,7 @@ func (a *array) at(index ...int) int {
 	return p
 }
 
-// each calls f for every element in row-major order with its number and its place in raw.
+// each calls f for every element in row-major order, with its number in that order and its index in raw.
 func (a *array) each(f func(n, at int)) {
 	index, at := make([]int, len(a.shape)), a.offset
 	for n := range a.len() {
@@ -75,7 +75,7 @@ func (a *array) each(f func(n, at int)) {
 	}
 }
 
-// float returns an element as float64; every dtype of values is exact in it.
+// float returns the element at an index in raw as float64, which is exact for every dtype of values.
 func (a *array) float(at int) float64 { return decode(a.dtype, a.raw[at]) }
 
 // floats returns the elements in row-major order as float64.
@@ -85,18 +85,18 @@ func (a *array) floats() []float64 {
 	return out
 }
 
-// int returns an element of an integer array.
+// int returns the element at an index in raw of an int64 array.
 func (a *array) int(at int) int64 { return int64(a.raw[at]) }
 
-// dense returns the elements in row-major order.
+// dense returns the bit patterns of the elements in row-major order.
 func (a *array) dense() []uint64 {
 	out := make([]uint64, a.len())
 	a.each(func(n, at int) { out[n] = a.raw[at] })
 	return out
 }
 
-// restride lays the elements out anew, with the bit pattern hole everywhere else and pad more elements at the end. It
-// is for strides that keep the elements apart.
+// restride returns a copy with other strides and another offset. Places in raw between the elements get the bit pattern hole, and pad
+// more follow at the end. Two elements must not share a place.
 func (a *array) restride(strides []int, offset, pad int, hole uint64) *array {
 	out := &array{dtype: a.dtype, shape: a.shape, strides: strides, offset: offset}
 	last := offset + pad
@@ -112,12 +112,12 @@ func (a *array) restride(strides []int, offset, pad int, hole uint64) *array {
 	return out
 }
 
-// broadcast returns the array with a leading dimension of stride 0.
+// broadcast returns the array with another first dimension of length n and stride 0.
 func (a *array) broadcast(n int) *array {
 	return &array{a.dtype, a.raw, append([]int{n}, a.shape...), append([]int{0}, a.strides...), a.offset}
 }
 
-// host returns a host tensor of the array, strided as it is.
+// host returns a host tensor with the array's elements and strides.
 func (a *array) host() *tensor.Tensor {
 	if a == nil {
 		return nil
@@ -187,7 +187,7 @@ func rawOf[T tensor.Element](t *tensor.Tensor, f func(T) uint64) []uint64 {
 	return raw
 }
 
-// encode rounds a number once to a dtype and returns its bits.
+// encode rounds a number once to a dtype and returns its bit pattern.
 func encode(dtype tensor.DType, x float64) uint64 {
 	switch dtype {
 	case tensor.F32:
@@ -202,7 +202,7 @@ func encode(dtype tensor.DType, x float64) uint64 {
 	return uint64(int64(x))
 }
 
-// decode returns the number that a bit pattern stands for.
+// decode returns the number with a bit pattern.
 func decode(dtype tensor.DType, b uint64) float64 {
 	switch dtype {
 	case tensor.F32:
@@ -217,12 +217,12 @@ func decode(dtype tensor.DType, b uint64) float64 {
 	return float64(int64(b))
 }
 
-// poison is the bit pattern of memory that nothing should have written.
+// poison returns the bit pattern that buffers have outside the outputs. No operation should write there.
 func poison(dtype tensor.DType) uint64 {
 	return 0xa5a5a5a5a5a5a5a5 >> (64 - 8*dtype.Size())
 }
 
-// show writes a bit pattern for a failure's message.
+// show formats a bit pattern for a failure message, as a number and as bits.
 func show(dtype tensor.DType, b uint64) string {
 	return fmt.Sprintf("%v (%#x)", decode(dtype, b), b)
 }

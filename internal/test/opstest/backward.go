@@ -9,22 +9,22 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// backward is a FuseBackward with its inputs, or a ResampleBackward. Of the fusion's sources the shapes and dtypes count, which are those of
-// their gradients, and Out is that of Grad.
+// backward is a case for FuseBackward or ResampleBackward. It has the inputs of the forward operation, but only the shapes and dtypes
+// of the sources are used, for their gradients. Out is the dtype of Grad.
 type backward struct {
 	*fusing
-	Grad  *array // [.., sum D]
-	Alone bool   // of a Resample: of its one stream
+	Grad  *array // [.., sum of D]
+	Alone bool   // the operation is ResampleBackward, for the only stream
 }
 
-// of is stream m as the resampling whose gradient is taken.
+// of returns stream m as the resampling that the gradient belongs to.
 func (b *backward) of(m int) *resampling {
 	c := b.alone(m)
 	c.Lacking = !b.Alone
 	return c
 }
 
-// gradient makes a case of a fusion, whose targets it sorts, with a gradient drawn for it: moderate numbers, and with wild above 0 at times extremes.
+// gradient returns a case for a fusion with sorted targets. The gradient's numbers are moderate; if wild > 0, some are extreme.
 func gradient(seed uint64, f *fusing, alone bool, wild int) *backward {
 	g := &generator{Rand: rng(seed), c: &resampling{}}
 	sorted := *f
@@ -43,7 +43,7 @@ func gradient(seed uint64, f *fusing, alone bool, wild int) *backward {
 	return &backward{fusing: &sorted, Grad: packed(f.Out, raw, shape...), Alone: alone}
 }
 
-// args are the case's tensors; src gives those for the gradients of streams that are not missing.
+// args returns the case's arguments. put makes the input tensors; src makes the gradient of stream m, which must not be missing.
 func (b *backward) args(put func(*array) *tensor.Tensor, src func(m int) *tensor.Tensor) ops.FuseBackwardArgs {
 	a := ops.FuseBackwardArgs{DstGrad: put(b.Grad), Targets: b.Clock, DstLengths: put(b.DstLengths), DstOffsets: put(b.DstOffsets)}
 	if b.Targets != nil {
@@ -59,7 +59,7 @@ func (b *backward) args(put func(*array) *tensor.Tensor, src func(m int) *tensor
 	return a
 }
 
-// resampleArgs are the arguments of the only stream.
+// resampleArgs returns the arguments of the first stream for ResampleBackward.
 func resampleArgs(a ops.FuseBackwardArgs) ops.ResampleBackwardArgs {
 	s := a.Streams[0]
 	return ops.ResampleBackwardArgs{SrcGrad: s.SrcGrad, DstGrad: a.DstGrad, SrcTimes: s.SrcTimes, Targets: a.Targets, SrcLengths: s.SrcLengths, SrcOffsets: s.SrcOffsets,
@@ -82,7 +82,7 @@ func (b *backward) plan(p *placed, l layout, mode ops.LaunchMode) (*ops.Plan, er
 	return p.dev.PlanFuseBackward(args, ops.FuseOptions{TrustTimes: b.Trust, Launch: mode})
 }
 
-// gradName names a stream's gradient.
+// gradName returns the name of the gradient of stream m, as errors have it.
 func gradName(m int) string { return fmt.Sprintf("Streams[%d].SrcGrad", m) }
 
 func (b *backward) call(dev *ops.Device) (*result, error) {
@@ -123,7 +123,7 @@ func (b *backward) describe() string {
 	return fmt.Sprintf("alone=%v gradient=%s %s", b.Alone, b.Grad.spacing(), b.fusing.describe())
 }
 
-// solve has the oracle, which works out every bit.
+// solve returns the expected error, or a comparison with the oracle, which computes every bit.
 func (b *backward) solve(*suite) (*ops.ValueError, func(*result) string) {
 	if fault := b.fault(); fault != nil {
 		return fault, nil
@@ -137,7 +137,7 @@ func (b *backward) solve(*suite) (*ops.ValueError, func(*result) string) {
 	return nil, func(got *result) string { return got.differAny(want) }
 }
 
-// backwardParts test ResampleBackward and FuseBackward.
+// backwardParts returns the tests for ResampleBackward and FuseBackward.
 func backwardParts() parts {
 	return parts{
 		"literal":     (*suite).gradientLiterals,
@@ -155,12 +155,12 @@ func backwardParts() parts {
 	}
 }
 
-// plannedFusion returns a fusion of one stream that is planned only.
+// plannedFusion returns a fusion of one stream that runs only as a plan.
 func plannedFusion(c *resampling, out tensor.DType) *fusing {
 	return &fusing{Name: c.Name, Out: out, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}
 }
 
-// single is the gradient of a resampling.
+// single returns the gradient case for one resampling.
 func single(c *resampling, grad *array) *backward {
 	f := &fusing{Name: c.Name, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Clock: c.Clock, DstLengths: c.DstLengths, DstOffsets: c.DstOffsets, Packed: c.Packed,
 		Out: c.out(), Trust: c.Opts.TrustTimes, Launch: c.Opts.Launch, Planned: c.Planned, Wrong: c.Wrong}
@@ -171,7 +171,7 @@ func single(c *resampling, grad *array) *backward {
 	return &backward{fusing: f, Grad: grad, Alone: true}
 }
 
-// bits of the gradients that a call gives, as numbers.
+// gradientOf returns the gradients that a call computes, as numbers, in the order of the streams.
 func (s *suite) gradientOf(t *testing.T, b *backward) [][]float64 {
 	t.Helper()
 	got := s.called(t, b)

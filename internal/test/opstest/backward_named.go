@@ -12,7 +12,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// gradientLiterals are small cases with the gradient that is right, on every clock and for every dtype: the numbers are exact in all.
+// gradientLiterals tests small cases with gradients written down, on every clock and for every dtype. All numbers are exact in each
+// dtype.
 func (s *suite) gradientLiterals(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	gap := ops.ResampleOptions{MaxGap: ops.Within(2 * time.Second), FillGaps: true}
@@ -21,7 +22,7 @@ func (s *suite) gradientLiterals(t *testing.T) {
 		name              string
 		times, x, g, want []float64
 		opts              ops.ResampleOptions
-		floats            bool // no clock of int64 has such targets
+		floats            bool // the targets are not representable on an int64 clock
 	}{
 		{"weights", []float64{0, 1, 3}, []float64{0, .5, .5, 1.5, 3}, []float64{1, 2, 4, 16, 32}, []float64{4, 15, 36}, ops.ResampleOptions{}, false},
 		{"clamped", []float64{0, 1, 3}, []float64{-5, -1, 4, 9}, []float64{1, 2, 4, 8}, []float64{3, 0, 12}, ops.ResampleOptions{}, false},
@@ -73,11 +74,11 @@ func (s *suite) gradientLiterals(t *testing.T) {
 	}
 }
 
-// gradientEdges: targets on every side of samples some of which have one time, at both ends too, for every kind and edge, with and without Snap. There are
-// more samples than a block takes at a time.
+// gradientEdges tests targets on both sides of samples with duplicate timestamps, also at both ends, for every kind and edge mode,
+// with and without Snap. There are more samples than a block handles at a time.
 func (s *suite) gradientEdges(t *testing.T) {
 	r := rng(90)
-	for _, ends := range []int{1, 2, 3} { // samples of one time at both
+	for _, ends := range []int{1, 2, 3} { // duplicate timestamps at both ends
 		for _, d := range []int{1, 8, 130} {
 			var timestamps []float64
 			for k := range 70 {
@@ -106,18 +107,19 @@ func (s *suite) gradientEdges(t *testing.T) {
 	}
 }
 
-// gradientTiles: wherever a block's samples, or a thread's, begin and end, among samples of one time too, at both ends and between.
+// gradientTiles moves the borders between the samples of blocks, and of threads, over every place, also between samples with one
+// timestamp at both ends and in the middle.
 func (s *suite) gradientTiles(t *testing.T) {
 	d := 40
 	if s.isCPU() {
-		d = 5500 // of which it makes two samples at a time
+		d = 5500 // a block computes two samples at a time
 	}
 	timestamps, x := []float64{0, 0, 3, 6, 6, 6, 9, 12, 12, 15, 18, 18}, []float64(nil)
 	for i := range 30 {
 		x = append(x, float64(i)*.75-2)
 	}
 	g := vals(tensor.F32, uniformValues(rng(95), len(x)*d), len(x), d)
-	for skip := range 3 { // samples of one time at an end, and not
+	for skip := range 3 { // with and without duplicate timestamps at an end
 		for _, edge := range []ops.Edge{ops.EdgeClamp, ops.EdgeExtrapolate} {
 			for _, snap := range []ops.Limit{{}, ops.Within(time.Second)} {
 				n := len(timestamps) - skip
@@ -129,7 +131,7 @@ func (s *suite) gradientTiles(t *testing.T) {
 	}
 }
 
-// gradientNamed are the cases that others have for the places of targets, as gradients.
+// gradientNamed runs the cases of other operations for the positions of targets as gradients.
 func (s *suite) gradientNamed(t *testing.T) {
 	number := 0
 	for _, cases := range []func(visit){weights, searches, snaps, some(3, tolerances), heldParts, emptyRows, longLengths, noTargets, some(5, manyEmpty), goodTimestamps, badTimestamps, ticks} {
@@ -147,7 +149,7 @@ func (s *suite) gradientNamed(t *testing.T) {
 	}
 }
 
-// linearKinds reports that there are only kinds with a gradient.
+// linearKinds reports whether all kinds in the options have a gradient.
 func linearKinds(o *ops.ResampleOptions) bool {
 	for _, c := range o.Channels {
 		if c.Interp > ops.InterpNearest {
@@ -157,7 +159,7 @@ func linearKinds(o *ops.ResampleOptions) bool {
 	return o.Interp <= ops.InterpNearest
 }
 
-// tabled gives a stream a table of kinds, one of which may be that of the rest.
+// tabled returns a random table of kinds for d features. One kind may be the default.
 func tabled(g *generator, d int) []ops.Channel {
 	var list []ops.Channel
 	for lo := g.IntN(3); lo < d && len(list) < 9; lo += g.IntN(9) {
@@ -168,7 +170,7 @@ func tabled(g *generator, d int) []ops.Channel {
 	return list
 }
 
-// gradientTables: features of several kinds, whose borders lie anywhere.
+// gradientTables tests features of several kinds, with borders anywhere.
 func (s *suite) gradientTables(t *testing.T) {
 	g := &generator{Rand: rng(91)}
 	for _, dtype := range valueDTypes {
@@ -184,7 +186,7 @@ func (s *suite) gradientTables(t *testing.T) {
 	}
 }
 
-// uniformTimes are n times at random, from a little before 0 up to end and a little on.
+// uniformTimes returns n random times, from a little before 0 to a little after end.
 func uniformTimes(g *generator, n int, end float64) []float64 {
 	out := make([]float64, n)
 	for i := range out {
@@ -193,7 +195,7 @@ func uniformTimes(g *generator, n int, end float64) []float64 {
 	return out
 }
 
-// gradientDTypes: every pair of dtypes, in vectors of every length, and streams of both widths of sums in one fusion.
+// gradientDTypes tests every pair of dtypes, with vectors of every length, and fusions of streams with float32 and float64 sums.
 func (s *suite) gradientDTypes(t *testing.T) {
 	g := &generator{Rand: rng(92)}
 	for _, out := range valueDTypes {
@@ -209,7 +211,7 @@ func (s *suite) gradientDTypes(t *testing.T) {
 		s.check(t, gradient(2, f, false, 0), layouts...)
 		f.Streams = []*part{{Width: 3}, f.Streams[1]}
 		s.check(t, gradient(3, f, false, 0), layouts...)
-		// Where there is one multiprocessor a thread has several samples of these, and a target gives to two of them.
+		// With one multiprocessor, a thread has several of these samples, and two of them share a target.
 		for _, in := range valueDTypes {
 			c := resampling{Src: vals(in, make([]float64, 120*64), 1, 120, 64), Times: arr(ascending(g.Rand, 120, 0), 120), Planned: true}
 			one := &fusing{Name: fmt.Sprint("runs ", in, out), Out: out, Targets: vals(tensor.I64, uniformTimes(g, 160, 12e8), 1, 160), Streams: []*part{{resampling: c}}, Planned: true}
@@ -218,7 +220,7 @@ func (s *suite) gradientDTypes(t *testing.T) {
 	}
 }
 
-// gradientScales: a gradient is rounded to float32, scaled, and rounded again, before it is summed.
+// gradientScales tests that a gradient is rounded to float32, scaled, and rounded again before it is added.
 func (s *suite) gradientScales(t *testing.T) {
 	g := &generator{Rand: rng(93)}
 	for _, in := range valueDTypes {
@@ -241,8 +243,8 @@ func (s *suite) gradientScales(t *testing.T) {
 	assert.Equal(t, []float64{2, 5}, got[0])
 }
 
-// gradientShapes: widths up to more than a block's threads, lengths around a block's samples and the targets that it keeps, many targets for a sample
-// and none, gradients that all rows or all targets share, and outputs that lie anywhere.
+// gradientShapes tests widths up to more than a block has threads, lengths around the samples and targets of a block, many or no
+// targets for a sample, gradients that all rows or targets share, and outputs with gaps.
 func (s *suite) gradientShapes(t *testing.T) {
 	r := rng(94)
 	try := func(b, n, m, d int, dtype tensor.DType, edit func(*backward)) {

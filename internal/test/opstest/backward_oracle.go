@@ -9,7 +9,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// sortedTargets are a fusion's targets in order, row by row, NaN last. What lies beyond a row's length is sorted with it.
+// sortedTargets returns a fusion's targets in ascending order for each row, with NaN last. The elements after a row's length are
+// sorted too.
 func sortedTargets(f *fusing) *array {
 	a := *f.Targets
 	a.raw = slices.Clone(a.raw)
@@ -44,7 +45,7 @@ func sortedTargets(f *fusing) *array {
 	return &a
 }
 
-// before reports whether one time is before another; NaN is after all others.
+// before reports whether a time is before another. NaN is after all other times.
 func (a *array) before(x, y uint64) bool {
 	u, v := decode(a.dtype, x), decode(a.dtype, y)
 	return a.dtype == tensor.I64 && int64(x) < int64(y) || a.dtype != tensor.I64 && (u < v || u == u && v != v)
@@ -57,7 +58,7 @@ func b2i(b bool) int {
 	return 0
 }
 
-// fault is the error that the case must give: that of the fusion, whose targets may besides be out of order.
+// fault returns the expected error, or nil: the fusion's own, or that of the first target out of order.
 func (b *backward) fault() *ops.ValueError {
 	var least *ops.ValueError
 	best := 0
@@ -86,7 +87,8 @@ func (b *backward) fault() *ops.ValueError {
 	return least
 }
 
-// unsorted is the first target that is before the one ahead of it, among those of rows that have samples of stream m.
+// unsorted returns the error for the first target that is before its predecessor, in rows that have samples of stream m. It is nil if
+// there is none.
 func (b *backward) unsorted(m int) *ops.ValueError {
 	c := b.of(m)
 	rows, s, t, d := c.dims()
@@ -102,7 +104,7 @@ func (b *backward) unsorted(m int) *ops.ValueError {
 	for row := range rows {
 		first, targets := span(row, t, c.DstLengths, c.DstOffsets)
 		_, n := span(row, s, c.SrcLengths, c.SrcOffsets)
-		if n <= 0 || first < 0 || first > t || targets > t-first { // offsets may be anything
+		if n <= 0 || first < 0 || first > t || targets > t-first { // offsets may be any numbers
 			continue
 		}
 		for i := 1; i < targets; i++ {
@@ -114,7 +116,8 @@ func (b *backward) unsorted(m int) *ops.ValueError {
 	return nil
 }
 
-// wanted is stream m's gradient, worked out from the matrix that its resampling is: a row of weights for each target, whose places a search through every timestamp finds.
+// wanted returns the bits of stream m's gradient. The resampling is a matrix with a row of weights for each target; the oracle finds
+// each target's samples by a search through all timestamps.
 func (b *backward) wanted(m int) []uint64 {
 	switch b.clock() {
 	case tensor.I64:
@@ -125,11 +128,11 @@ func (b *backward) wanted(m int) []uint64 {
 	return wantedIn(b, m, func(x uint64) float32 { return math.Float32frombits(uint32(x)) })
 }
 
-// entry is a weight in the matrix: of a target's row, and of a feature.
+// entry is one weight in the matrix, for a sample, a target and a feature.
 type entry struct {
-	target, grad int // its number in the row, and where its gradients begin
+	target, grad int // the target's number in its row, and the index of its gradient's first element
 	a            float64
-	whole        bool // it takes the sample as it is
+	whole        bool // the target copies the sample, so the weight is 1
 }
 
 func wantedIn[C clockType](b *backward, m int, from func(uint64) C) []uint64 {
@@ -180,7 +183,7 @@ func wantedIn[C clockType](b *backward, m int, from func(uint64) C) []uint64 {
 	return out
 }
 
-// sum adds a sample's weights times their targets' gradients, in order.
+// sum returns the bits of the sum of a sample's weights times the gradients of their targets, in the order of the list.
 func (b *backward) sum(list []entry, dtype tensor.DType, scale func(float64) float64) uint64 {
 	var wide float64
 	var narrow float32
@@ -205,7 +208,7 @@ func (b *backward) sum(list []entry, dtype tensor.DType, scale func(float64) flo
 	return encode(dtype, float64(narrow))
 }
 
-// weights gives those of a target's samples for a feature.
+// weights calls give for each sample k that target t uses for feature d.
 func (t *target[C]) weights(d int, give func(k int, w entry)) {
 	edge := t.c.Opts.Edge
 	outside := t.below || t.above

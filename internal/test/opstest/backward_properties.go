@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// smoothFusing is a fusion in float64 of the kinds that have a gradient, without values that are not finite.
+// smoothFusing returns a float64 fusion with only finite values and kinds that have a gradient.
 func smoothFusing(seed uint64) *fusing {
 	g := &generator{Rand: rng(seed)}
 	f := &fusing{Name: fmt.Sprint("seed ", seed), Out: tensor.F64, Targets: vals(tensor.I64, uniformTimes(g, 2*40, 3e8), 2, 40)}
@@ -25,7 +25,7 @@ func smoothFusing(seed uint64) *fusing {
 	return f
 }
 
-// gradientAdjoint: the sum of what a fusion gives, each number times its gradient, is that of the samples, each times its own.
+// gradientAdjoint tests that the sum of the outputs times their gradients equals the sum of the samples times theirs.
 func (s *suite) gradientAdjoint(t *testing.T) {
 	for seed := range uint64(8) {
 		f := smoothFusing(seed)
@@ -42,11 +42,12 @@ func (s *suite) gradientAdjoint(t *testing.T) {
 				right, size = right+x, size+math.Abs(x)
 			}
 		}
-		assert.InDelta(t, left, right, 1e-13*size, "%s", f.Name) // a few roundings of each term, and of the sums
+		assert.InDelta(t, left, right, 1e-13*size, "%s", f.Name) // a few roundings for each term and for the sums
 	}
 }
 
-// gradientDifferences: moving one sample moves what Resample gives by the gradient, as far as two of its results tell.
+// gradientDifferences tests that Resample's output changes by the gradient if one sample changes, as far as a difference of two
+// outputs can show.
 func (s *suite) gradientDifferences(t *testing.T) {
 	const step = 1.0 / 64
 	for seed := range uint64(4) {
@@ -68,17 +69,18 @@ func (s *suite) gradientDifferences(t *testing.T) {
 			src.raw[i] = encode(tensor.F64, x-step)
 			down := loss()
 			src.raw[i] = encode(tensor.F64, x)
-			assert.InDelta(t, (up-down)/(2*step), grads[0][i], 1e-9, "%s, element %d", f.Name, i) // sums of some thousands, by 1/64
+			// The sums reach thousands, and their rounding errors are divided by 1/64.
+			assert.InDelta(t, (up-down)/(2*step), grads[0][i], 1e-9, "%s, element %d", f.Name, i)
 		}
 	}
 }
 
-// drawBackward draws a number's case.
+// drawBackward returns the generated cases with a number.
 func drawBackward(i int) []trial {
 	return []trial{{drawGradient(uint64(11_000+i), clockDTypes[i%3], valueDTypes[i/3%4], i/3%4, i), layouts[i%2]}}
 }
 
-// drawGradient draws a gradient, of a resampling every third time; more than half of the numbers also spoil something.
+// drawGradient draws a gradient; every third is of a resampling. More than half of the numbers also make an input wrong.
 func drawGradient(seed uint64, clock, out tensor.DType, form, number int) *backward {
 	f := generateFusing(seed, clock, out, form, true)
 	g := &generator{Rand: rng(seed + 1)}
@@ -89,7 +91,7 @@ func drawGradient(seed uint64, clock, out tensor.DType, form, number int) *backw
 		if p.Src == nil {
 			continue
 		}
-		// The gradient is written: no two of its elements are one.
+		// The operation writes the gradient, so no two elements may share a place.
 		p.Src = packed(p.Src.dtype, make([]uint64, p.Src.len()), p.Src.shape...)
 		if g.one(3) {
 			p.Opts.Channels = tabled(g, p.width())
@@ -120,7 +122,7 @@ func drawGradient(seed uint64, clock, out tensor.DType, form, number int) *backw
 	return b
 }
 
-// FuzzGradients gives gradients drawn from any seed to the devices, of which the first is the CPU.
+// FuzzGradients runs gradient cases from any seed on the devices and compares the results. The first device is the CPU.
 func FuzzGradients(f *testing.F, devs ...*ops.Device) {
 	for i := range uint8(24) {
 		f.Add(uint64(i), i, i/3, i, i)

@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// The sample of gradients is drawn, so that it must be checked to hold what it is there for.
+// TestGradientsHoldWhatTheyAreThereFor checks that the random gradient cases cover the properties that they are meant for.
 func TestGradientsHoldWhatTheyAreThereFor(t *testing.T) {
 	seen := map[string]int{}
 	for number := range 96 {

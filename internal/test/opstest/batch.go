@@ -12,8 +12,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// requests makes n rigs with small jobs, each with its own shape and kind: a Resample, or every fourth a Fuse. In those in bad the timestamps go backwards at
-// index 1; those in idle have no targets.
+// requests makes n rigs (plans with guarded outputs) for small jobs, each with its own shape and kind. Every fourth is a Fuse, the
+// others are Resamples. A job in bad has a timestamp at index 1 that is before its predecessor; a job in idle has no targets.
 func (s *suite) requests(t *testing.T, n int, bad, idle map[int]bool) (list []*rig) {
 	t.Helper()
 	for i := range n {
@@ -54,8 +54,8 @@ func (s *suite) planBatch(t *testing.T, plans []*ops.Plan, atOnce int) *rig {
 	return &rig{s: s, plan: m}
 }
 
-// batches: a batch gives the results of its plans alone, however many may run at once, on a queue and in a graph, again with changed inputs. Each operation has
-// plans among them.
+// batches tests that a batch gives the same results as its plans alone, for any limit of concurrent plans, on a queue and in a graph,
+// and again with changed inputs. The batch has plans of every operation.
 func (s *suite) batches(t *testing.T) {
 	requests := max(s.times(37), 12)
 	list, st := s.requests(t, requests, nil, map[int]bool{5: true}), s.stream(t)
@@ -100,7 +100,7 @@ func (s *suite) batches(t *testing.T) {
 	assert.NoError(t, st.Synchronize(background))
 }
 
-// batchFaults: errors in values come with the index of their plan, and leave the other plans' results alone.
+// batchFaults tests that an error in values names the plan's index, and that the other plans' results are complete.
 func (s *suite) batchFaults(t *testing.T) {
 	bad := map[int]bool{3: true, 9: true}
 	list, st := s.requests(t, 12, bad, nil), s.stream(t)
@@ -132,7 +132,7 @@ func (s *suite) batchFaults(t *testing.T) {
 	}
 }
 
-// batchMisuse: what cannot be a batch is refused, and what was closed is found, with the plan's index.
+// batchMisuse tests the errors for plans that cannot be in a batch and for closed plans, which name the plan's index.
 func (s *suite) batchMisuse(t *testing.T) {
 	list := s.requests(t, 6, nil, nil)
 	plans := plansOf(list)

@@ -9,9 +9,10 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// wholeChunks runs jobs that a device may take a shorter way with: rows of one length and of whole 16 bytes, ends held, no
-// limits, outputs without gaps. Every dtype that keeps itself, clock and kind; widths of 1 chunk to more than a block moves;
-// targets around the tiles that these make; timestamps that begin at 16 bytes and that do not.
+// wholeChunks tests jobs for which a device may have a faster path: rows of one length and of whole chunks of 16 bytes, the default
+// edge mode, no limits, and outputs without gaps. The cases cover each dtype (with the same output dtype), clock and kind, widths
+// from one chunk to more than a block moves, numbers of targets around the tile sizes, and timestamps that are aligned to 16 bytes or
+// not.
 func (s *suite) wholeChunks(t *testing.T) {
 	chunks := []int{1, 2, 3, 4, 5, 32, 33, 127, 200, 512, 513}
 	targets := []int{1, 2, 31, 33, 127, 129, 513}
@@ -47,7 +48,7 @@ func (s *suite) wholeChunks(t *testing.T) {
 	t.Run("bad timestamps", s.badChunks)
 }
 
-// badChunks puts one bad timestamp into every place of a small job of whole chunks, and two into a larger one.
+// badChunks puts one bad timestamp into each place of a small job of whole chunks, and two into a larger job.
 func (s *suite) badChunks(t *testing.T) {
 	bad := func(clock tensor.DType, before float64) []float64 {
 		if clock == tensor.I64 {

@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// endedCalls: every call that blocks looks at its context before it begins.
+// endedCalls tests that every blocking call returns the error of a context that has ended before the call.
 func (s *suite) endedCalls(t *testing.T) {
 	ctx, cancel := context.WithCancel(background)
 	cancel()
@@ -62,8 +62,8 @@ func (s *suite) endedCalls(t *testing.T) {
 	}
 }
 
-// endingCalls: whenever the context ends, the call either has its result or gives the context's error, and what it allocated is closed. A leak would
-// be seen where the device counts its memory.
+// endingCalls tests that a call returns its result or the context's error, whenever the context ends, and closes its allocations
+// after an error. A leak is found on devices that count their memory.
 func (s *suite) endingCalls(t *testing.T) {
 	n := s.times(400_000)
 	src, times := tensor.Must(tensor.New(tensor.F32, n, 4)), make([]int64, n)

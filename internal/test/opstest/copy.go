@@ -14,7 +14,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// pinned makes a tensor of AllocHost that the test closes.
+// pinned returns a tensor in pinned host memory (AllocHost), which is closed at the end of the test.
 func (s *suite) pinned(t *testing.T, dtype tensor.DType, shape ...int) *tensor.Tensor {
 	t.Helper()
 	x, err := s.dev.AllocHost(dtype, shape...)
@@ -23,7 +23,7 @@ func (s *suite) pinned(t *testing.T, dtype tensor.DType, shape ...int) *tensor.T
 	return x
 }
 
-// room is alloc of a tensor that the test closes.
+// room returns a device tensor, which is closed at the end of the test.
 func (s *suite) room(t *testing.T, dtype tensor.DType, shape ...int) *tensor.Tensor {
 	t.Helper()
 	x := s.alloc(t, dtype, shape...)
@@ -39,7 +39,7 @@ func (s *suite) mark(t *testing.T) *ops.Mark {
 	return m
 }
 
-// fill writes the values of an array to a host tensor of its shape.
+// fill writes the elements of an array to a host tensor with the same shape.
 func fill(t *testing.T, host *tensor.Tensor, a *array) {
 	t.Helper()
 	cpu, err := ops.Open("cpu")
@@ -48,7 +48,7 @@ func fill(t *testing.T, host *tensor.Tensor, a *array) {
 	require.NoError(t, cpu.Copy(background, host, a.host()))
 }
 
-// queueCopies: from pinned memory to the device, within it and back, whole tensors and views of them.
+// queueCopies tests copies of whole tensors and views from pinned memory to the device, inside the device, and back.
 func (s *suite) queueCopies(t *testing.T) {
 	st := s.stream(t)
 	for _, dtype := range []tensor.DType{tensor.F32, tensor.F64, tensor.F16, tensor.BF16, tensor.I32, tensor.I64, tensor.U8} {
@@ -82,7 +82,7 @@ func (s *suite) queueCopies(t *testing.T) {
 	assert.Equal(t, []uint64{encode(tensor.F32, 7)}, s.read(t, x))
 }
 
-// heavy is work that keeps a queue busy for a while.
+// heavy returns a plan that keeps a queue busy for a while.
 func (s *suite) heavy(t *testing.T) *ops.Plan {
 	t.Helper()
 	n := 4_000_000
@@ -101,8 +101,8 @@ func (s *suite) heavy(t *testing.T) *ops.Plan {
 	return plan
 }
 
-// queuesWait: a plan on one queue sees what a copy behind long work on another queue brought, and no later copy overtakes the plan, whether the queues
-// wait for each other or for marks.
+// queuesWait tests that a plan on one queue uses the data of an earlier copy that waits for long work on another queue, and that no
+// later copy changes its input first. The queues wait for each other or for marks.
 func (s *suite) queuesWait(t *testing.T) {
 	r, slow := s.rig(t, steps()), s.heavy(t)
 	src := flat(r.tensor("Src"), 5, 2)
@@ -119,14 +119,14 @@ func (s *suite) queuesWait(t *testing.T) {
 			require.NoError(t, load.Copy(src, in))
 			require.NoError(t, load.Mark(loaded))
 			require.NoError(t, work.After(points[0]))
-			require.NoError(t, slow.Run(load)) // behind the mark, and not waited for
+			require.NoError(t, slow.Run(load)) // after the mark, so no queue waits for it
 			require.NoError(t, slow.Run(work))
 			require.NoError(t, r.plan.Run(work))
 			require.NoError(t, work.Mark(worked))
 			require.NoError(t, loaded.Wait(background))
-			fill(t, in, vals(tensor.F32, make([]float64, 10), 5, 2)) // free again
+			fill(t, in, vals(tensor.F32, make([]float64, 10), 5, 2)) // the host may change this buffer again
 			require.NoError(t, load.After(points[1]))
-			require.NoError(t, load.Copy(src, in)) // not before the plan has read
+			require.NoError(t, load.Copy(src, in)) // not before the plan has read its input
 			require.NoError(t, worked.Wait(background))
 			r.check(t, 1, fmt.Sprintf("%T, round %d", points[0], round))
 			require.NoError(t, load.Synchronize(background))
@@ -138,8 +138,8 @@ func (s *suite) queuesWait(t *testing.T) {
 	require.NoError(t, work.Synchronize(background))
 }
 
-// pipeline: a host that fills two buffers in turn for a queue that copies them to two places on the device, from where another queue works and copies the
-// answers back; nobody waits for more than the buffer that it needs.
+// pipeline tests three stages: the host fills two buffers in turn; a queue copies them to two places on the device; another queue
+// computes from there and copies the results back. Each stage waits only for the buffer that it needs.
 func (s *suite) pipeline(t *testing.T) {
 	const places = 2
 	load, work := s.stream(t), s.stream(t)
@@ -183,7 +183,7 @@ func (s *suite) pipeline(t *testing.T) {
 	}
 }
 
-// copyGraphs: a graph copies what the buffers hold when it is launched.
+// copyGraphs tests that a graph copies the content that the buffers have when the graph is launched.
 func (s *suite) copyGraphs(t *testing.T) {
 	r, st := s.rig(t, steps()), s.stream(t)
 	src, dst := flat(r.tensor("Src"), 5, 2), r.tensor("Dst")
@@ -219,7 +219,7 @@ func (s *suite) copyGraphs(t *testing.T) {
 	require.NoError(t, g.Close())
 }
 
-// copyMisuse: what cannot be copied or waited for is refused, by a typed error that names the argument, before anything is written.
+// copyMisuse tests that a wrong copy or wait returns a typed error that names the argument, and writes nothing.
 func (s *suite) copyMisuse(t *testing.T) {
 	st, other := s.stream(t), s.stream(t)
 	host, dev := s.pinned(t, tensor.F32, 4, 2), s.room(t, tensor.F32, 4, 2)
@@ -311,14 +311,15 @@ func (s *suite) copyMisuse(t *testing.T) {
 	assert.Equal(t, before, bitsOf(host))
 }
 
-// flat is a base as a tensor with a shape.
+// flat returns a contiguous tensor with a shape in the memory of base.
 func flat(base *tensor.Tensor, shape ...int) *tensor.Tensor {
 	return packed(base.DType(), nil, shape...).view(base)
 }
 
 func second[T any](_ T, err error) error { return err }
 
-// copyAllocations: a pipeline allocates nothing. The simulated driver does for what it records, and devices made for tests may for copies.
+// copyAllocations tests that a pipeline makes no allocations on the host. The simulated driver allocates for its recordings, and
+// devices made for tests may allocate for copies.
 func (s *suite) copyAllocations(t *testing.T) {
 	if !slices.Contains([]string{"cpu", "cuda", "sim"}, s.dev.Info().Backend) {
 		return

@@ -8,22 +8,22 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// drawing is a case of Draw: a store, and the batches that are drawn from it one after the other.
+// drawing is a case for Draw: the tables of a store, and the number of batches that are drawn one after the other.
 type drawing struct {
 	Name    string
-	Counts  []int64   // windows of each episode
-	Begins  []int64   // of each episode
-	Samples [][]int64 // of each episode, by stream
+	Counts  []int64   // windows in each episode
+	Begins  []int64   // first anchor of each episode
+	Samples [][]int64 // samples in each episode, by stream
 	Opts    ops.DrawOptions
 	From    ops.Cursor
-	Batches int  // that are drawn
-	Bare    bool // without Episodes and Ticks
+	Batches int  // number of batches
+	Bare    bool // without the outputs Episodes and Ticks
 
-	Windows *array   // in place of Counts' sums
-	Offsets []*array // in place of the sums of Samples
+	Windows *array   // if set, used in place of the sums of Counts
+	Offsets []*array // if set, used in place of the sums of Samples
 }
 
-// drawParts test Draw.
+// drawParts returns the tests for Draw.
 func drawParts() parts {
 	return parts{
 		"named":     (*suite).drawNamed,
@@ -34,7 +34,7 @@ func drawParts() parts {
 	}
 }
 
-// sums are offsets: the sum of what is before each, and the whole.
+// sums returns offsets for counts: the sum of the counts before each, and the total at the end.
 func sums(counts []int64) []int64 {
 	out := make([]int64, len(counts)+1)
 	for i, n := range counts {
@@ -43,7 +43,7 @@ func sums(counts []int64) []int64 {
 	return out
 }
 
-// ready fills in what the case leaves to be counted.
+// ready fills in the fields that can be computed from others.
 func (c *drawing) ready() *drawing {
 	n := sums(c.Counts)
 	if c.Opts.Count == 0 {
@@ -67,7 +67,7 @@ func (c *drawing) ready() *drawing {
 	return c
 }
 
-// batch is a run's outputs, as far as tests look at them.
+// batch has the outputs of one call that tests compare.
 type batch struct {
 	Cursor                   [2]int64
 	Episodes, Ticks, Anchors []int64
@@ -82,7 +82,7 @@ func int64s(raw []uint64) []int64 {
 	return out
 }
 
-// args puts the inputs somewhere.
+// args returns the inputs of Draw as tensors made by put.
 func (c *drawing) args(put func(*array) *tensor.Tensor) ops.DrawArgs {
 	a := ops.DrawArgs{Windows: put(c.Windows), Begins: put(arr(c.Begins, len(c.Begins)))}
 	for _, o := range c.Offsets {
@@ -91,13 +91,13 @@ func (c *drawing) args(put func(*array) *tensor.Tensor) ops.DrawArgs {
 	return a
 }
 
-// place is where an operation takes a tensor.
+// place is a named field for a tensor in an operation's arguments.
 type place struct {
 	name string
 	at   **tensor.Tensor
 }
 
-// outputs are the places for the outputs, the cursor first.
+// outputs returns the places of the outputs; the first is the cursor.
 func (c *drawing) outputs(a *ops.DrawArgs) []place {
 	out := []place{{"Cursor", &a.Cursor}, {"Anchors", &a.Anchors}}
 	for m := range a.Streams {
@@ -123,7 +123,7 @@ func (c *drawing) plan(p *placed, l layout, mode ops.LaunchMode) (*ops.Plan, err
 	return p.dev.PlanDraw(args, opts)
 }
 
-// call draws the batches one after the other, each into memory that the call makes, and returns the last.
+// call draws the batches one after the other, each into new memory, and returns the last.
 func (c *drawing) call(dev *ops.Device) (r *result, err error) {
 	args := c.args((*array).host)
 	args.Cursor = arr([]int64{c.From.Epoch, c.From.Taken}, 2).host()
@@ -164,7 +164,7 @@ func (c *drawing) solve(*suite) (*ops.ValueError, func(*result) string) {
 	}
 }
 
-// bits are a batch by output.
+// bits returns the outputs of a batch by name.
 func (c *drawing) bits(b *batch) map[string][]uint64 {
 	all := map[string][]int64{"Cursor": b.Cursor[:], "Anchors": b.Anchors}
 	if !c.Bare {

@@ -6,7 +6,7 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// drawDraw draws from a store with a random shape, from any place in the order.
+// drawDraw returns the generated cases with a number: stores of random shape, and random positions in the order.
 func drawDraw(i int) []trial {
 	return []trial{{generateDrawing(numbered("draw", i), uint64(i)).ready(), layouts[i%2]}}
 }
@@ -58,7 +58,7 @@ func generateDrawing(name string, seed uint64) *drawing {
 	return c
 }
 
-// mixture cuts a case's windows into sources.
+// mixture divides n windows of a case into sources.
 func (g *generator) mixture(c *drawing, n int64) {
 	o := &c.Opts
 	sources := 1 + g.IntN(min(ops.MaxSources, int(n)))
@@ -81,7 +81,7 @@ func (g *generator) mixture(c *drawing, n int64) {
 	}
 }
 
-// FuzzDraw draws from stores and cursors of any seed on the devices.
+// FuzzDraw draws from stores and cursors of any seed on the devices and compares the results.
 func FuzzDraw(f *testing.F, devs ...*ops.Device) {
 	for i := range uint64(20) {
 		f.Add(i, int64(i), int64(3*i))
@@ -90,7 +90,7 @@ func FuzzDraw(f *testing.F, devs ...*ops.Device) {
 	f.Fuzz(func(t *testing.T, seed uint64, epoch, taken int64) {
 		c := generateDrawing("fuzz", seed)
 		if c.From = (ops.Cursor{Epoch: epoch, Taken: taken}); c.Opts.TrustTables && (epoch < 0 || taken < 0) {
-			c.Opts.TrustTables = false // what a wrong cursor draws is unspecified
+			c.Opts.TrustTables = false // with trusted tables the result for a wrong cursor is unspecified
 		}
 		for _, s := range all {
 			s.check(t, c.ready(), layouts[1])

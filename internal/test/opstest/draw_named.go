@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// evenly are n windows of each of e episodes.
+// evenly returns e counts of n windows.
 func evenly(e int, n int64) []int64 {
 	out := make([]int64, e)
 	for i := range out {
@@ -20,8 +20,8 @@ func evenly(e int, n int64) []int64 {
 	return out
 }
 
-// drawNamed runs the small inputs whose answers can be worked out by hand, and those at the ends of what the kernel goes by: a step of
-// its search looks at 64 places, a block draws 4 windows.
+// drawNamed tests small inputs with batches written down, and sizes around the kernel's limits: a search step compares 64 places, and
+// a block draws 4 windows.
 func (s *suite) drawNamed(t *testing.T) {
 	cases := []*drawing{
 		{Name: "three-episodes", Counts: []int64{2, 0, 3}, Begins: []int64{1000, 2000, -3000}, Samples: [][]int64{{5, 1, 7}, {0, 9, 2}}, Opts: ops.DrawOptions{Batch: 2}, Batches: 5},
@@ -52,7 +52,7 @@ func (s *suite) drawNamed(t *testing.T) {
 	}
 	cases = append(cases, all)
 	for _, e := range []int{1, 2, 31, 32, 33, 63, 64, 65, 66, 127, 128, 129, 1000, 4095, 4096, 4097, 8192, 64*64*64 + 1} {
-		// Of many episodes the first, the last and some between.
+		// If there are many episodes, use the first, the last and some between.
 		ranks := max(e/40, 1)
 		c := &drawing{Name: fmt.Sprint("episodes ", e), Counts: evenly(e, 1), Samples: [][]int64{evenly(e, 3)}}
 		c.Opts = ops.DrawOptions{Batch: (e + ranks - 1) / ranks, Ranks: ranks, Rank: (e - 1) % ranks, Last: ops.LastShort, TrustTables: e > 5000 && s.simulated}
@@ -62,7 +62,7 @@ func (s *suite) drawNamed(t *testing.T) {
 		c := &drawing{Name: fmt.Sprint("rows ", b), Counts: []int64{int64(b), 700, int64(b)}, Samples: [][]int64{{3, 1, 2}}, Opts: ops.DrawOptions{Batch: b, Shuffle: true, Seed: uint64(b)}, Batches: 3}
 		cases = append(cases, c)
 	}
-	// The permutation's numbers have two bits more from one to the next, and fewer rounds beyond 4096.
+	// The permutation's numbers gain two bits at each power of 4. It has fewer rounds above 4096.
 	for _, n := range []int64{2, 3, 4, 5, 15, 16, 17, 64, 65, 1024, 1025, 4095, 4096, 4097, 1<<31 - 1, 1 << 31} {
 		c := &drawing{Name: fmt.Sprint("windows ", n), Counts: []int64{n / 2, n - n/2}, Opts: ops.DrawOptions{Batch: int(min(n, 12)), Shuffle: true, Seed: 3}, Batches: 2}
 		cases = append(cases, c)
@@ -72,8 +72,8 @@ func (s *suite) drawNamed(t *testing.T) {
 	}
 }
 
-// shardDrawings draw from shards: windows, those of a shard and shards at a time around each other's ends, across the groups' borders and in
-// the last one.
+// shardDrawings returns cases with shards: the numbers of windows, of windows in a shard, and of shards in a group are near each
+// other's multiples, so that batches cross the borders of groups and reach the last group.
 func shardDrawings() (cases []*drawing) {
 	for _, x := range [][3]int{
 		{1, 1, 1}, {1, 2, 2}, {30, 1, 1}, {30, 1, 30}, {30, 5, 2}, {30, 7, 2}, {30, 29, 1}, {30, 30, 1}, {30, 31, 1}, {31, 30, 9}, {31, 5, 6}, {31, 5, 7}, {30, math.MaxInt, math.MaxInt}, {9001, 4096, 1},
@@ -95,8 +95,8 @@ func shardDrawings() (cases []*drawing) {
 	return append(cases, far, ranks)
 }
 
-// mixedDrawings draw from mixtures: of a source and of as many as there can be, one that a batch goes through several times and one that it
-// never draws from, epochs in which a source's own begin and end.
+// mixedDrawings returns cases with mixtures: of one source and of the maximum number, with a source that one batch uses several
+// times, a source that is never drawn, and sources with epochs that begin and end inside the mixture's epoch.
 func mixedDrawings() (cases []*drawing) {
 	add := func(name string, shuffle bool, positions int, sources ...ops.DrawSource) {
 		c := &drawing{Name: fmt.Sprintf("%s, shuffled %t", name, shuffle), Batches: 7}
@@ -129,7 +129,8 @@ func mixedDrawings() (cases []*drawing) {
 	return append(cases, &far)
 }
 
-// drawValues: wrong values in the tables are found where the work is done. Of several the first by class, stream and episode is reported.
+// drawValues tests that wrong values in the tables are found when the work runs. If there are several, the error is for the first by
+// class, stream and episode.
 func (s *suite) drawValues(t *testing.T) {
 	far := int64(1<<62 + 1<<20)
 	c := func(name string, edit func(*drawing)) *drawing {

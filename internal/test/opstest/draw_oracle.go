@@ -8,7 +8,8 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// solveDrawing draws the case's batches from the rules as they are written down, one row at a time; or it says which value is wrong.
+// solveDrawing draws the case's batches by the documented rules, one row at a time. If a value is wrong, it returns the expected
+// error instead.
 func solveDrawing(c *drawing) (all []*batch, wrong *ops.ValueError) {
 	if !c.Opts.TrustTables {
 		if wrong = c.fault(); wrong != nil {
@@ -70,14 +71,14 @@ func solveDrawing(c *drawing) (all []*batch, wrong *ops.ValueError) {
 	return all, nil
 }
 
-// shuffled is the window at a position, shard by shard.
+// shuffled returns the window at a position of an epoch, with the windows shuffled in groups of shards.
 func shuffled(o *ops.DrawOptions, epoch, position int64) int64 {
 	n, w, k := int64(o.Count), int64(o.ShardWindows), int64(o.MixShards)
 	if w == 0 {
 		return feistel(o.Seed, epoch, 0, n, position)
 	}
 	slot, begin, m := int64(0), int64(0), n
-	if whole := n / w; k <= whole { // there is more than a group, or a whole one
+	if whole := n / w; k <= whole { // more than one group, or one complete group
 		group := position / (k * w)
 		slot, begin = group*k, group*k*w
 		m = min(k*w, n-begin)
@@ -93,7 +94,7 @@ func shuffled(o *ops.DrawOptions, epoch, position int64) int64 {
 	return (feistel(o.Seed, epoch, 0, n, 0) + shard*w + y) % n
 }
 
-// mixed is the window at a position of an epoch of a mixture whose weights are multiples of 1/1024.
+// mixed returns the window at a position of an epoch of a mixture with weights that are multiples of 1/1024.
 func mixed(o *ops.DrawOptions, epoch, n, position int64) int64 {
 	all := uint64(0)
 	for _, s := range o.Sources {
@@ -134,7 +135,7 @@ func mixed(o *ops.DrawOptions, epoch, n, position int64) int64 {
 	panic("no source has the number")
 }
 
-// feistel is a number of n permuted, by arithmetic on numbers without a width.
+// feistel returns the number at a position in a permutation of 0..n-1, with arithmetic on unbounded integers.
 func feistel(seed uint64, epoch int64, lane uint64, n, position int64) int64 {
 	const word = 1 << 32
 	mix := func(x uint64) uint64 {
@@ -171,7 +172,7 @@ func feistel(seed uint64, epoch int64, lane uint64, n, position int64) int64 {
 	return int64(x)
 }
 
-// fault is the first wrong value by class, stream and episode.
+// fault returns the error for the first wrong value by class, stream and episode, or nil.
 func (c *drawing) fault() *ops.ValueError {
 	wrong := func(arg string, row, index int, kind error) *ops.ValueError {
 		return &ops.ValueError{Op: "Draw", Arg: arg, Row: row, Index: index, Kind: kind}
@@ -195,7 +196,8 @@ func (c *drawing) fault() *ops.ValueError {
 		return e
 	}
 	for e, begin := range c.Begins {
-		// In float64 a sum beyond 2^62 by less than 512 is not seen; the cases are further from it, or on it.
+		// In float64, a sum that exceeds 2^62 by less than 512 rounds to 2^62, so it is no error. The cases exceed it by more, or
+		// equal it.
 		ends := []float64{float64(begin)}
 		if n := c.Windows.int(e+1) - c.Windows.int(e); n > 0 {
 			ends = append(ends, float64(begin)+math.Min(math.Floor(float64(n-1)*1e9/c.Opts.Rate+0.5), 1<<62))

@@ -19,7 +19,7 @@ import (
 //go:embed testdata/draw_golden.json
 var drawGoldenJSON []byte
 
-// drawGolden: the order is that of another program, on the host and where windows are drawn.
+// drawGolden tests that Go's order of windows, on the host and on the device, equals the order computed by a Python script.
 func (s *suite) drawGolden(t *testing.T) {
 	var file struct {
 		Cases []struct {
@@ -42,7 +42,7 @@ func (s *suite) drawGolden(t *testing.T) {
 			assert.Equal(t, want, o.Window(g.Epoch, g.First+int64(i)*g.Step), what)
 		}
 		if g.Step > math.MaxInt32 || g.Count > math.MaxInt32 {
-			continue // no store that fits into memory has episodes of so many, or a rank for each step
+			continue // a store with so many windows per episode, or a rank for each step, does not fit into memory
 		}
 		o.Ranks = int(g.Step)
 		c := (&drawing{Counts: []int64{g.Count}, From: ops.Cursor{Epoch: g.Epoch, Taken: g.First}, Opts: o}).ready()
@@ -51,7 +51,7 @@ func (s *suite) drawGolden(t *testing.T) {
 	}
 }
 
-// numbers are the windows that a batch drew, without the rows that have none.
+// numbers returns the windows that a batch drew, without the rows that have no window.
 func (c *drawing) numbers(b *batch) (list []int64) {
 	first := sums(c.Counts)
 	for i, e := range b.Episodes {
@@ -62,7 +62,7 @@ func (c *drawing) numbers(b *batch) (list []int64) {
 	return list
 }
 
-// drawAll draws so many batches, by each of the ranks in turn, and returns the windows of each, in the order of their positions.
+// drawAll draws batches on each of the ranks in turn. It returns the windows in the order of their positions, and the last cursor.
 func (s *suite) drawAll(t *testing.T, c drawing, batches int) (list []int64, at ops.Cursor) {
 	t.Helper()
 	c.Batches = batches
@@ -91,8 +91,9 @@ func (s *suite) drawAll(t *testing.T, c drawing, batches int) (list []int64, at 
 	return list, ops.Cursor{Epoch: last[0], Taken: last[1]}
 }
 
-// drawOrder: every rank has as many batches, together they draw each window of an epoch once but for those that are counted as dropped,
-// and whoever goes on from a cursor, with other ranks and batches, goes on in the same order.
+// drawOrder tests that every rank has the same number of batches, that the ranks together draw each window of an epoch once, except
+// for those counted as dropped, and that a run from a saved cursor with another number of ranks or another batch size continues in
+// the same order.
 func (s *suite) drawOrder(t *testing.T) {
 	t.Run("all windows", func(t *testing.T) { s.drawOrderOf(t, ops.DrawOptions{Shuffle: true}) })
 	t.Run("a mixture", func(t *testing.T) {

@@ -34,7 +34,8 @@ func TestDrawingsComparisonCatchesAWrongElement(t *testing.T) {
 	}
 }
 
-// The generated cases have what can go together: short and whole batches, several ranks, the next epoch, large and small stores.
+// TestDrawingsHoldWhatTheyAreThereFor checks that the generated cases cover combinations: short and whole batches, several ranks, the
+// next epoch, large and small stores.
 func TestDrawingsHoldWhatTheyAreThereFor(t *testing.T) {
 	seen := map[string]bool{}
 	for i := range uint64(400) {

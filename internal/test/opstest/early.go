@@ -14,22 +14,22 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// early makes operations of many kinds on device tensors that live until the test ends.
+// early makes plans of many kinds for device tensors, which live until the test ends.
 type early struct {
 	s           *suite
 	t           *testing.T
-	links       int // how many operations follow each other
-	b, n        int // rows, samples and targets of each
+	links       int // number of consecutive operations
+	b, n        int // rows, and the samples and targets in each
 	p           *placed
 	times       *tensor.Tensor
-	back, ahead ops.Clock // targets a little before the samples, and after
+	back, ahead ops.Clock // targets a little before, and a little after, the samples
 }
 
 const earlyWidth = 8
 
 func (s *suite) early(t *testing.T) *early {
 	e := &early{s: s, t: t, links: 11, b: 2, n: 128, p: &placed{dev: s.dev}} // each plan once, and the first again
-	if s.dev.Info().Backend == "cuda" {                                      // elsewhere work waits for all before it, whatever the mode
+	if s.dev.Info().Backend == "cuda" {                                      // on other backends, work always waits for all earlier work
 		e.links, e.b, e.n = 50, 16, 1024
 	}
 	times := ascending(rng(1), e.n, 0)
@@ -45,12 +45,12 @@ func (s *suite) early(t *testing.T) *early {
 	return e
 }
 
-// values are random ones for every row.
+// values returns random values for b rows.
 func (e *early) values(seed uint64, b int) *array {
 	return vals(tensor.F32, uniformValues(rng(seed), b*e.n*earlyWidth), b, e.n, earlyWidth)
 }
 
-// plan makes [b,n,8] of [b,n,8], with each kernel of Resample and Fuse in turn.
+// plan returns a plan that reads src [b,n,8] and writes dst [b,n,8]. k selects one of the kernels of Resample and Fuse.
 func (e *early) plan(k int, dst, valid, src *tensor.Tensor, mode ops.LaunchMode) *ops.Plan {
 	e.t.Helper()
 	targets := []ops.Clock{e.back, e.ahead}[k/5%2]
@@ -79,7 +79,7 @@ func (e *early) plan(k int, dst, valid, src *tensor.Tensor, mode ops.LaunchMode)
 	return plan
 }
 
-// both runs plans on a stream, and as a graph, and calls check after each; reset comes before.
+// both runs plans on a stream and in a graph. It calls reset before each run and check after it.
 func (e *early) both(what string, plans []*ops.Plan, reset func(), check func(what string)) {
 	e.t.Helper()
 	st := e.s.stream(e.t)
@@ -104,7 +104,7 @@ func (e *early) both(what string, plans []*ops.Plan, reset func(), check func(wh
 	require.NoError(e.t, g.Close())
 }
 
-// alike checks that what was written is what was wanted, and returns it: the first that is written is what is wanted of the others.
+// alike fails the test unless each written tensor has the bits in want. A tensor without an element in want sets it. alike returns want.
 func (e *early) alike(what string, want [][]uint64, written ...*tensor.Tensor) [][]uint64 {
 	e.t.Helper()
 	for i, x := range written {
@@ -117,8 +117,8 @@ func (e *early) alike(what string, want [][]uint64, written ...*tensor.Tensor) [
 	return want
 }
 
-// dependentChain: each operation reads what the one before it wrote, and writes what that one read. Small ones with inputs of their own,
-// begun early between them, do not make the chain run ahead.
+// dependentChain tests a chain in which each operation reads the output of its predecessor and overwrites its predecessor's input.
+// Small operations with inputs of their own between them may start early, but the chain must not.
 func (s *suite) dependentChain(t *testing.T) {
 	e := s.early(t)
 	start, aside := e.values(2, e.b).host(), e.p.put(e.values(3, 1))
@@ -137,7 +137,7 @@ func (s *suite) dependentChain(t *testing.T) {
 		links, small ops.LaunchMode
 		alternate    bool
 	}{
-		{ops.LaunchDefault, ops.LaunchDefault, false}, // the others must give the bits of this one
+		{ops.LaunchDefault, ops.LaunchDefault, false}, // the reference for the other modes
 		{ops.LaunchDependent, ops.LaunchDependent, false},
 		{ops.LaunchDependent, ops.LaunchInputsReady, false},
 		{ops.LaunchDefault, ops.LaunchInputsReady, false},
@@ -164,8 +164,8 @@ func (s *suite) dependentChain(t *testing.T) {
 	}
 }
 
-// readyBehind: each link of a chain is followed by an operation that reads what the link before wrote, as the link does: it is ready, as the link waits for
-// that. Links write in turns over what was read two before.
+// readyBehind tests a chain in which each link is followed by another operation that reads the same input as the link. That operation
+// has ready inputs, because the link waits for them. The links write two buffers in turn, each after its last reader.
 func (s *suite) readyBehind(t *testing.T) {
 	e := s.early(t)
 	start := e.values(2, e.b).host()
@@ -197,7 +197,7 @@ func (s *suite) readyBehind(t *testing.T) {
 	}
 }
 
-// readyInputs: operations that share their inputs, each with outputs of its own, begin one over the other.
+// readyInputs tests that operations with shared inputs and separate outputs may overlap.
 func (s *suite) readyInputs(t *testing.T) {
 	e := s.early(t)
 	src := e.p.put(e.values(7, e.b))
@@ -224,7 +224,7 @@ func (s *suite) readyInputs(t *testing.T) {
 	}
 }
 
-// earlyFaults: operations that overlap keep their faults apart.
+// earlyFaults tests that operations that overlap report only their own errors in values.
 func (s *suite) earlyFaults(t *testing.T) {
 	for _, mode := range []ops.LaunchMode{ops.LaunchDependent, ops.LaunchInputsReady} {
 		st := s.stream(t)

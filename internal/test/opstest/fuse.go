@@ -9,26 +9,26 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// fusing is a Fuse with its inputs. Dst, Valid and Age are made by whoever runs it.
+// fusing is a case for Fuse. The code that runs it makes Dst, Valid and Age.
 type fusing struct {
 	Name                   string
 	Streams                []*part
 	Targets                *array
-	Clock                  ops.Clock // where Targets is nil
+	Clock                  ops.Clock // used if Targets is nil
 	DstLengths, DstOffsets *array
 	Anchors, Deltas        *array
 	Pad                    bool
-	Packed                 int // targets of all rows, with DstOffsets and a uniform clock
+	Packed                 int // total targets of all rows, with DstOffsets and a uniform clock
 	Out                    tensor.DType
 	Trust                  bool
-	Launch                 ops.LaunchMode // of its plans
+	Launch                 ops.LaunchMode // launch mode of the plans
 	Planned, Wrong         bool           // as in resampling
 }
 
-// part is a stream. Of the resampling in it only the source's side and the options count.
+// part is a stream of a fusion. Only the source fields and the options of its resampling are used.
 type part struct {
 	resampling
-	Width        int // of a stream whose Src is nil
+	Width        int // width of a missing stream (Src is nil)
 	Offset       time.Duration
 	Shift, Scale []float32
 	Least, Most  []float32 // ClipMin and ClipMax
@@ -45,7 +45,7 @@ func (p *part) affine() bool {
 	return p.Shift != nil || p.Scale != nil || p.Least != nil || p.Most != nil
 }
 
-// lead is the first stream that is not missing.
+// lead returns the first stream that is not missing, or nil.
 func (f *fusing) lead() *part {
 	for _, p := range f.Streams {
 		if p.Src != nil {
@@ -57,7 +57,7 @@ func (f *fusing) lead() *part {
 
 func (f *fusing) clock() tensor.DType { return f.lead().Times.dtype }
 
-// alone is stream m as a resampling of its own: what Fuse must give for it, before Shift and Scale.
+// alone returns stream m as a resampling. Before Shift and Scale, Fuse must give its output.
 func (f *fusing) alone(m int) *resampling {
 	p, lead := f.Streams[m], f.lead()
 	c := p.resampling
@@ -85,8 +85,8 @@ func (f *fusing) alone(m int) *resampling {
 	return &c
 }
 
-// shift takes an offset from the targets in the clock's own type. Those of a uniform clock, which are not packed then, are written
-// out for it.
+// shift subtracts a stream's offset from the targets of c, in the clock's type. Targets on a uniform clock, which are never packed in
+// this case, become a tensor.
 func (f *fusing) shift(c *resampling, offset time.Duration) {
 	clock := f.clock()
 	less := func(b uint64) uint64 {
@@ -183,7 +183,8 @@ func (f *fusing) call(dev *ops.Device) (*result, error) {
 	return resultOf(map[string]*tensor.Tensor{"Dst": got.Values, "Valid": got.Valid, "Age": got.Age, "Pad": args.Pad}), nil
 }
 
-// fault is the error that the case must give: of the streams' own the first class, and in it the first stream.
+// fault returns the expected error, or nil. If several streams have errors, it is the first by class, and in a class the first by
+// stream.
 func (f *fusing) fault() *ops.ValueError {
 	var least *ops.ValueError
 	best := 0
@@ -209,8 +210,8 @@ func (f *fusing) fault() *ops.ValueError {
 	return least
 }
 
-// wanted puts the answer together from a device's resamplings: side by side, each after its Shift and Scale. kept marks
-// the elements that keep a NaN's bits.
+// wanted combines the streams' resamplings on a device into the expected result: columns side by side, each after its Shift and
+// Scale. kept marks the elements that keep the bits of a NaN.
 func (f *fusing) wanted(dev *ops.Device) (want *result, kept []bool, err error) {
 	n, width, m := 1, f.width(), len(f.Streams)
 	for _, d := range f.alone(0).outShape() {
@@ -227,7 +228,7 @@ func (f *fusing) wanted(dev *ops.Device) (want *result, kept []bool, err error) 
 		a := solve(c)
 		got := &result{valid: a.valid, age: a.age, pad: a.pad}
 		if _, s, _, _ := c.dims(); s > 0 {
-			c.Opts.TrustTimes = true // rows may be without samples
+			c.Opts.TrustTimes = true // rows may have no samples
 			if got, err = c.call(dev); err != nil {
 				return nil, nil, fmt.Errorf("%s: %w", c.Name, err)
 			}
@@ -255,8 +256,8 @@ func (f *fusing) wanted(dev *ops.Device) (want *result, kept []bool, err error) 
 	return want, kept, nil
 }
 
-// normal is feature d after Shift and Scale, from its bits in f32. Sums and products of float32 numbers are exact in float64, or
-// rounded there so finely that rounding them again changes nothing (Figueroa, 1995).
+// normal returns the bits of feature d after Shift, Scale and the bounds, from its bits as f32. Sums and products of float32 numbers
+// are exact in float64, or a second rounding to float32 gives the same as one (Figueroa, 1995).
 func (p *part) normal(out tensor.DType, d int, bits uint64) uint64 {
 	x := decode(tensor.F32, bits)
 	if p.Shift != nil {
@@ -290,7 +291,8 @@ func (f *fusing) describe() string {
 	return s
 }
 
-// solve compares with the streams' resamplings. A simulated device leaves them to the CPU: the cases for Resample compare each bit.
+// solve returns the expected error, or a comparison with the streams' resamplings on the same device. A simulated device uses the CPU
+// for them, because the cases for Resample compare each bit.
 func (f *fusing) solve(s *suite) (*ops.ValueError, func(*result) string) {
 	if fault := f.fault(); fault != nil {
 		return fault, nil
@@ -308,7 +310,7 @@ func (f *fusing) solve(s *suite) (*ops.ValueError, func(*result) string) {
 	}
 }
 
-// differ returns where a result differs from the streams' resamplings, or "".
+// differ returns a description of the first difference to the streams' resamplings, or "".
 func (f *fusing) differ(want, got *result, kept []bool) string {
 	if msg := got.differ("Dst", want.dst, kept); msg != "" {
 		return msg

@@ -11,8 +11,8 @@ import (
 
 var narrowDTypes = []tensor.DType{tensor.F32, tensor.F16, tensor.BF16}
 
-// fuseCounts: from one stream to as many as there may be, for each kernel that shares out blocks among streams: of those that keep
-// their dtype, whole words or not, of those that change it, and of those with a curve among them.
+// fuseCounts tests from one stream to the maximum number, for each kernel that divides blocks among the streams: streams that keep
+// their dtype (in whole words or not), streams that change it, and fusions with a curve.
 func (s *suite) fuseCounts(t *testing.T) {
 	for n := range ops.MaxStreams {
 		for form, dtypes := range [][2]tensor.DType{{tensor.F32, tensor.F32}, {tensor.F16, tensor.F16}, {tensor.F32, tensor.BF16}, {tensor.F32, tensor.F16}} {
@@ -31,7 +31,7 @@ func (s *suite) fuseCounts(t *testing.T) {
 			s.check(t, f, layouts[0])
 		}
 	}
-	// Rows of whole words and enough samples that a device may guess which of them a target needs.
+	// Rows of whole words, with enough samples that a device may guess the samples of a target.
 	for number, dtype := range narrowDTypes {
 		for _, n := range []int{4, 5, 16} {
 			f := &fusing{Name: fmt.Sprint(n, " streams of ", dtype, ", small"), Out: dtype, Targets: vals(tensor.F64, []float64{.25, 1.5, 2.75, 9}, 4), Planned: true}
@@ -48,14 +48,14 @@ func (s *suite) fuseCounts(t *testing.T) {
 	}
 }
 
-// fuseChunks has streams of every dtype that is narrow, some of which keep it and some of which are normalised, of which as many elements
-// as one to eight are read at once, and as many bytes as 16 to an element written; targets are blended, taken, filled and
-// none. So each of a kernel's ways to move a chunk is gone, beside a stream that is made item by item and without.
+// fuseChunks tests every way in which a kernel moves a chunk. The streams have every narrow dtype; some keep it, some are normalised;
+// one to eight elements are read at once, and up to 16 bytes per element written. Targets are blended, copied, filled or absent, with
+// and without a stream that is computed by elements.
 func (s *suite) fuseChunks(t *testing.T) {
 	const b, n, m, d = 2, 9, 20, 24
 	number := 0
 	for _, out := range narrowDTypes {
-		for step := range 5 { // elements from one target's features to the next, which place them
+		for step := range 5 { // the distance in elements between the targets' rows, which decides their alignment
 			if step == 3 || step*out.Size() > 8 {
 				continue
 			}

@@ -13,7 +13,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// drawFuse draws a number's cases: every clock with every form of target clock in turn, the rest drawn; some also with other rows, or snapping.
+// drawFuse returns the generated cases with a number. The clocks and forms of target clock take turns, the rest is random. Some
+// numbers also have a case with a selection of rows, or with Snap.
 func drawFuse(i int) []trial {
 	c := generateFusing(uint64(7000+i), clockDTypes[i%3], valueDTypes[i/3%4], i/3%4, i >= 96 && i/12%2 == 0)
 	if dtype := valueDTypes[i/3%4]; i >= 96 && i%4 == 2 && dtype != tensor.F64 {
@@ -34,8 +35,8 @@ func drawFuse(i int) []trial {
 	return all
 }
 
-// generateFusing draws a fusion. The streams' clocks run beside each other, some at a distance that their offset takes back. Streams
-// are flat as generate's cases.
+// generateFusing draws a fusion. The streams' clocks overlap; some are shifted, and the offset shifts them back. If flat is set, the
+// streams are as in generate.
 func generateFusing(seed uint64, clock, out tensor.DType, form int, flat bool) *fusing {
 	r := rng(seed)
 	f := &fusing{Out: out}
@@ -58,7 +59,7 @@ func generateFusing(seed uint64, clock, out tensor.DType, form int, flat bool) *
 			continue
 		}
 		p := &part{}
-		// Targets on a uniform clock that are packed are not written out, as an offset asks for.
+		// An offset needs the targets written out, but packed targets on a uniform clock are not.
 		if unit := first.tick; m > 0 && form < 2 && g.one(2) {
 			if clock != tensor.I64 {
 				unit *= 1e9
@@ -89,7 +90,7 @@ func generateFusing(seed uint64, clock, out tensor.DType, form int, flat bool) *
 	return f
 }
 
-// vary is as for a resampling; what is wrong is a stream.
+// vary makes a stream of the case wrong or trusted, as for a resampling.
 func (f *fusing) vary(r *rand.Rand, number int) {
 	f.Planned = true
 	p := f.Streams[r.IntN(len(f.Streams))]
@@ -103,7 +104,7 @@ func (f *fusing) vary(r *rand.Rand, number int) {
 	f.Trust = c.Opts.TrustTimes
 }
 
-// unitsOf is a length of time in a clock's unit.
+// unitsOf returns a duration in a clock's unit: nanoseconds or seconds.
 func unitsOf(clock tensor.DType, d time.Duration) float64 {
 	if clock == tensor.I64 {
 		return float64(d)
@@ -119,7 +120,7 @@ func numbers(g *generator, n int) []float32 {
 	return out
 }
 
-// fuseGolden has a quaternion that scipy's Slerp worked out between two other streams.
+// fuseGolden tests a quaternion stream between two others. The expected values are from scipy's Slerp.
 func (s *suite) fuseGolden(t *testing.T) {
 	var file struct{ Cases []golden }
 	require.NoError(t, json.Unmarshal(goldenJSON, &file))
@@ -154,7 +155,7 @@ func (s *suite) fuseGolden(t *testing.T) {
 	require.NotZero(t, cases)
 }
 
-// FuzzFuse gives fusions drawn from any seed to the devices, of which the first is the CPU.
+// FuzzFuse runs fusions from any seed on the devices and compares the results. The first device is the CPU.
 func FuzzFuse(f *testing.F, devs ...*ops.Device) {
 	for i := range uint8(24) {
 		f.Add(uint64(i), i, i/3, i)
@@ -169,7 +170,7 @@ func FuzzFuse(f *testing.F, devs ...*ops.Device) {
 	})
 }
 
-// snapping has streams whose targets snap.
+// snapping returns the case with Snap set for its streams.
 func (f *fusing) snapping(seed uint64) *fusing {
 	out := *f
 	out.Name += ", snapping"

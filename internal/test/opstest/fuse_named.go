@@ -122,7 +122,7 @@ func (s *suite) fuseThreeClocks(t *testing.T) {
 				}
 				t0, t1 := clocks[m][k], clocks[m][k+1]
 				v0, v1 := curve(m, d, t0), curve(m, d, t1)
-				// The samples, the weight and two operations are rounded to float32; the values reach 1.
+				// Five float32 roundings of values up to 1: two samples, the weight and two operations.
 				assert.InDelta(t, v0+(at-t0)/(t1-t0)*(v1-v0), decode(tensor.F32, got.dst[i*9+c]), 8*0x1p-24, "%v, target %v, stream %d, feature %d", clock, at, m, d)
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// The sample of fusions is drawn, so that it must be checked to hold what it is there for.
+// TestFusionsHoldWhatTheyAreThereFor checks that the random fusions cover the properties that they are meant for.
 func TestFusionsHoldWhatTheyAreThereFor(t *testing.T) {
 	seen := map[string]int{}
 	valid, all, faults := 0, 0, 0

@@ -14,7 +14,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// suites pairs each device with the CPU to compare bits with. The first device is the CPU.
+// suites returns a suite for each device, which compares its bits with the CPU. The first device is the CPU.
 func suites(devs []*ops.Device) (out []*suite) {
 	for i, d := range devs {
 		s := &suite{dev: d, long: true}
@@ -26,7 +26,7 @@ func suites(devs []*ops.Device) (out []*suite) {
 	return out
 }
 
-// words cuts bytes into bit patterns of a dtype.
+// words splits bytes into at most `most` bit patterns of a dtype.
 func words(dtype tensor.DType, b []byte, most int) (out []uint64) {
 	size := dtype.Size()
 	for len(b) >= size && len(out) < most {
@@ -47,8 +47,8 @@ func bytesOf(dtype tensor.DType, numbers ...float64) (out []byte) {
 	return out
 }
 
-// FuzzTimes gives timestamps and targets of any bit patterns to the devices, of which the first is the CPU. Bad ones must
-// give the error that the oracle gives, others its values.
+// FuzzTimes runs timestamps and targets with any bit patterns on the devices. The first device is the CPU. Bad times must give the
+// oracle's error, others its values.
 func FuzzTimes(f *testing.F, devs ...*ops.Device) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for clock, dtype := range clockDTypes {
@@ -79,7 +79,7 @@ func FuzzTimes(f *testing.F, devs ...*ops.Device) {
 		}
 		v := make([]float64, len(timestamps)*12)
 		for i := range v {
-			v[i] = math.Sin(float64(i * i)) // of moderate size, no two alike
+			v[i] = math.Sin(float64(i * i)) // moderate and all different
 		}
 		c := &resampling{Name: "fuzz", Src: vals(tensor.F32, v, len(timestamps), 12), Times: packed(dtype, timestamps, len(timestamps)), Targets: packed(dtype, x, len(x)),
 			Opts: ops.ResampleOptions{Interp: ops.Interps()[int(kind)%len(ops.Interps())], Window: ops.Within(1 << (edge / 4 % 63)), Edge: ops.Edge(edge % 5), MaxGap: ops.Within(time.Duration(edge) * time.Second), FillGaps: edge%2 == 0}}
@@ -99,8 +99,8 @@ func cmp[T int64 | float64](a, b T) int {
 	return 0
 }
 
-// FuzzShapes gives tensors of any shapes and strides to the devices, of which the first is the CPU. All must give the
-// same error, or take the call and give the oracle's values.
+// FuzzShapes runs tensors with any shapes and strides on the devices. The first device is the CPU. All devices must return the same
+// error, or the oracle's values.
 func FuzzShapes(f *testing.F, devs ...*ops.Device) {
 	f.Add(uint8(2), uint8(3), uint8(4), uint8(2), []byte{})
 	f.Add(uint8(1), uint8(0), uint8(1), uint8(1), []byte{})
@@ -119,7 +119,7 @@ func FuzzShapes(f *testing.F, devs ...*ops.Device) {
 			edits = edits[1:]
 			return int(e)
 		}
-		// shape changes a right shape: most edits leave it alone.
+		// shape changes a correct shape. Most edits leave it as it is.
 		shape := func(right ...int) []int {
 			switch e := next(); e % 8 {
 			case 1:
@@ -198,7 +198,7 @@ func FuzzShapes(f *testing.F, devs ...*ops.Device) {
 	})
 }
 
-// sameArgError fails if an error is not an *ArgError or another device's is not the same.
+// sameArgError fails the test unless an error is an *ArgError and equals the other device's error.
 func sameArgError(t *testing.T, want, got error) {
 	t.Helper()
 	if got == nil && want == nil {
@@ -210,8 +210,8 @@ func sameArgError(t *testing.T, want, got error) {
 	require.Equal(t, [2]any{a.Arg, a.Kind}, [2]any{b.Arg, b.Kind}, "got %v; the CPU gave %v", got, want)
 }
 
-// FuzzOptions gives any options to the devices, of which the first is the CPU. All must give the same error, or take the
-// call and give the oracle's values.
+// FuzzOptions runs any options on the devices. The first device is the CPU. All devices must return the same error, or the oracle's
+// values.
 func FuzzOptions(f *testing.F, devs ...*ops.Device) {
 	for kind := range uint8(len(ops.Interps()) + 1) {
 		for edge := range uint8(5) {
@@ -226,7 +226,7 @@ func FuzzOptions(f *testing.F, devs ...*ops.Device) {
 		c := sample(r, ops.InterpLinear, 1+r.IntN(3), 1+r.IntN(40), r.IntN(70))
 		c.Out = valueDTypes[r.IntN(4)]
 		if math.Abs(period) < 1e-3 || math.Abs(period) > 1e6 {
-			// Wrapping around a period far from the values' size loses all of their digits: nothing to compare.
+			// Wrapping by a period of a very different size than the values loses all their digits, so this kind is left out.
 			kind %= uint8(ops.InterpAngle)
 		}
 		c.Opts = ops.ResampleOptions{Interp: ops.Interp(kind), Edge: ops.Edge(edge), Quat: ops.QuatOrder(quat), Period: period, Fill: ops.FillWith(fill), FillGaps: seed%2 == 0}

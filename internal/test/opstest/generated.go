@@ -14,16 +14,18 @@ import (
 var (
 	valueDTypes = []tensor.DType{tensor.F32, tensor.F64, tensor.F16, tensor.BF16}
 	clockDTypes = []tensor.DType{tensor.I64, tensor.F64, tensor.F32}
-	// Lengths around the warp, the block and the tile, and one well above.
+	// Lengths around the sizes of a warp, a block and a tile, and one far above.
 	lengths = []int{1, 2, 3, 31, 32, 33, 63, 64, 65, 127, 128, 129, 1000}
 	widths  = []int{1, 3, 7, 12, 14, 30, 32, 44, 256, 512}
 )
 
-// round is how many numbers have one case for each pair of dtypes and each clock, and two plain ones and two with poses for each dtype and clock.
+// round is the count of numbers that cover each pair of dtypes on each clock once, and each dtype and clock twice with plain cases
+// and twice with poses.
 const round = 4*4*3 + 2*2*3*3
 
-// drawResample draws a number's cases: every pair of dtypes with every clock and form of target clock in turn, the rest drawn; some also with other rows, or snapping.
-// From the twelfth round on they are planned only, and some have wrong values.
+// drawResample returns the generated cases with a number. The pairs of dtypes, the clocks and the forms of target clock take turns,
+// the rest is random. Some numbers also have a case with a selection of rows, or with Snap. From the twelfth round on, the cases run
+// only as plans, and some have wrong values.
 func drawResample(number int) []trial {
 	i, k := number/round, number%round
 	var c *resampling
@@ -61,8 +63,9 @@ func drawResample(number int) []trial {
 	return all
 }
 
-// generate draws a case. The number picks the form of the target clock: a tensor for each row, a shared one, a uniform one,
-// packed targets. A flat one has one kind for all features, which takes or blends two samples: those have kernels of their own.
+// generate draws a case. form selects the targets: a tensor with a row for each row of the batch, a shared one, a uniform clock, or
+// packed targets. A flat case has one kind for all features, which copies or blends two samples, because such cases have their own
+// kernels.
 func generate(r *rand.Rand, in, out, clock tensor.DType, form int, flat bool) *resampling {
 	g := &generator{Rand: r, c: &resampling{Out: out}, clock: clock, flat: flat}
 	b, samples, targets, d := 1+r.IntN(4), lengths[r.IntN(len(lengths))], lengths[r.IntN(len(lengths))], widths[r.IntN(len(widths))]
@@ -87,11 +90,11 @@ type generator struct {
 	*rand.Rand
 	c     *resampling
 	clock tensor.DType
-	rows  [][]float64 // each row's timestamps, in the clock's unit
+	rows  [][]float64 // timestamps of each row, in the clock's unit
 	start float64     // where the clock begins
-	tick  float64     // the distance that timestamps are apart, about
+	tick  float64     // approximate distance of the timestamps
 	flat  bool        // see generate
-	batch bool        // Src has a batch dimension or is packed, always
+	batch bool        // Src must have a batch dimension or be packed
 }
 
 func (g *generator) one(in int) bool { return g.IntN(in) == 0 }
@@ -122,7 +125,7 @@ func (g *generator) options(d int) {
 	if g.flat || d < 4 || !g.one(3) {
 		return
 	}
-	// A table: ranges of features with kinds of their own, with holes that the default kind covers.
+	// A table gives some ranges of features their own kinds. The default kind covers the others.
 	if o.Interp.Width() > 1 {
 		o.Interp = ops.InterpLinear
 	}
@@ -141,13 +144,13 @@ func (g *generator) options(d int) {
 	}
 }
 
-// smooth reports whether a kind is used whose tolerance supposes values of moderate size.
+// smooth reports whether the case has a kind with a tolerance that assumes moderate values.
 func (g *generator) smooth() bool {
 	is := func(k ops.Interp) bool { return k >= ops.InterpSlerp && !k.Windowed() }
 	return is(g.c.Opts.Interp) || slices.ContainsFunc(g.c.Opts.Channels, func(c ops.Channel) bool { return is(c.Interp) })
 }
 
-// bits draws a value: mostly moderate, at times an extreme, a NaN with a payload, an infinity, a zero of either sign.
+// bits draws a value: most are moderate; some are extreme, infinite, 0, -0, or NaN with a payload.
 func (g *generator) bits(dtype tensor.DType, wild int) uint64 {
 	if wild > 0 && g.one(wild) {
 		if !g.smooth() && g.one(2) {
@@ -158,7 +161,7 @@ func (g *generator) bits(dtype tensor.DType, wild int) uint64 {
 	return encode(dtype, g.NormFloat64())
 }
 
-// nearTie draws a value in the middle of two 16-bit ones, or just beside it: so shows whether a result is rounded once.
+// nearTie draws a value at the midpoint of two 16-bit numbers, or close to it, so that a second rounding would change the result.
 func (g *generator) nearTie(dtype tensor.DType) uint64 {
 	to := []tensor.DType{tensor.F16, tensor.BF16}[g.IntN(2)]
 	low := encode(to, g.NormFloat64())
@@ -166,7 +169,7 @@ func (g *generator) nearTie(dtype tensor.DType) uint64 {
 	return encode(dtype, mid*(1+float64(g.IntN(3)-1)*math.Ldexp(1, -25-g.IntN(28))))
 }
 
-// timestamps draws n times of the clock, in its unit, with duplicates and long gaps.
+// timestamps draws n times in the clock's unit, with duplicates and long gaps.
 func (g *generator) timestamps(n int) []float64 {
 	out := make([]float64, n)
 	x := g.start
@@ -184,7 +187,7 @@ func (g *generator) timestamps(n int) []float64 {
 	return out
 }
 
-// pace draws where the clock begins and how far timestamps are apart, for rows of n samples.
+// pace draws the start of the clock and the distance of the timestamps, for rows of n samples.
 func (g *generator) pace(n int) {
 	g.tick = []float64{.01, 1e-6, 3}[g.IntN(3)]
 	g.start = []float64{0, -5, 100}[g.IntN(3)]
@@ -223,7 +226,7 @@ func (g *generator) source(dtype tensor.DType, b, n, d int) {
 		}
 	}
 	wild := []int{0, 6, 50}[g.IntN(3)]
-	steady := g.one(8) // most samples are as the one before
+	steady := g.one(8) // most samples equal their predecessor
 	draw := func(n int) []uint64 {
 		out := make([]uint64, n)
 		for i := range out {
@@ -247,12 +250,12 @@ func (g *generator) source(dtype tensor.DType, b, n, d int) {
 		return
 	}
 	switch form {
-	case 0, 5: // a clock a row
+	case 0, 5: // a clock for each row
 		c.Src, c.Times = packed(dtype, draw(b*n*d), b, n, d), g.times(b, n)
-		if g.one(4) { // rows apart
+		if g.one(4) { // rows with gaps
 			c.Times = c.Times.restride([]int{n + 1 + g.IntN(3), 1}, g.IntN(3), 0, encode(g.clock, math.NaN()))
 		}
-	case 1: // a shared clock; rows and samples apart
+	case 1: // a shared clock; gaps between rows and samples
 		c.Src = packed(dtype, draw(b*n*d), b, n, d).restride([]int{n*(d+3) + 5, d + 3, 1}, g.IntN(4), 3, hole)
 		c.Times = g.times(1, n)
 		c.Times.shape, c.Times.strides = c.Times.shape[1:], c.Times.strides[1:]
@@ -299,7 +302,7 @@ func (g *generator) times(b, n int) *array {
 	return packed(g.clock, raw, b, n)
 }
 
-// target draws a time for row b: between timestamps, on one, half way, outside, far outside.
+// target draws a target for row b: between timestamps, on one, half way, and a little or far outside.
 func (g *generator) target(b int) uint64 {
 	row := g.rows[b]
 	lo, hi := row[0], row[len(row)-1]
@@ -333,7 +336,7 @@ func (g *generator) targets(b, n, form int) {
 		for range n {
 			out = append(out, g.target(row))
 		}
-		if g.one(2) { // in order, as most are
+		if g.one(2) { // in ascending order, as in most recordings
 			slices.SortFunc(out, func(a, b uint64) int {
 				x, y := decode(g.clock, a), decode(g.clock, b)
 				if x < y {

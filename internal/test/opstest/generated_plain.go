@@ -8,8 +8,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// plain draws a case as most are: rows of one length and of whole chunks of 16 bytes, ends held, no limits, one of the kinds that
-// take or blend two samples, the dtype kept.
+// plain draws a common case: rows of one length and of whole chunks of 16 bytes, the default edge mode, no limits, the same dtype for
+// the output, and a kind that copies or blends two samples.
 func plain(r *rand.Rand, dtype, clock tensor.DType, form int) *resampling {
 	g := &generator{Rand: r, c: &resampling{}, clock: clock, batch: true}
 	whole := 16 / dtype.Size()
@@ -31,7 +31,7 @@ func plain(r *rand.Rand, dtype, clock tensor.DType, form int) *resampling {
 	return g.c
 }
 
-// plainSource draws such a case's kind, values and timestamps; whole is what rows are multiples of.
+// plainSource draws the kind, the values and the timestamps of a plain case. The rows are multiples of `whole` elements.
 func (g *generator) plainSource(dtype tensor.DType, whole, b, samples, d int) {
 	if g.one(3) {
 		g.c.Opts.Interp = []ops.Interp{ops.InterpPrevious, ops.InterpNext, ops.InterpNearest}[g.IntN(3)]
@@ -46,7 +46,7 @@ func (g *generator) plainSource(dtype tensor.DType, whole, b, samples, d int) {
 	}
 	g.c.Src, g.c.Times = packed(dtype, draw(b*samples*d), b, samples, d), g.times(b, samples)
 	switch g.IntN(6) {
-	case 0: // whole chunks apart
+	case 0: // chunks with gaps between them
 		step := d + whole*g.IntN(3)
 		g.c.Src = g.c.Src.restride([]int{samples*step + whole*g.IntN(3), step, 1}, whole*g.IntN(2), 0, encode(dtype, math.NaN()))
 	case 1: // a clock that all rows share
@@ -58,7 +58,7 @@ func (g *generator) plainSource(dtype tensor.DType, whole, b, samples, d int) {
 	}
 }
 
-// plainFusing draws a fusion of such streams, some of unaligned widths.
+// plainFusing draws a fusion of plain streams, some with unaligned widths.
 func plainFusing(r *rand.Rand, dtype, clock tensor.DType, form int) *fusing {
 	f := &fusing{Out: dtype}
 	b, targets := 1+r.IntN(4), lengths[r.IntN(len(lengths)-1)]
@@ -83,15 +83,14 @@ func plainFusing(r *rand.Rand, dtype, clock tensor.DType, form int) *fusing {
 	return f
 }
 
-// vary is for a case beyond the usual number. It runs as a plan only, and some are something else, by their number: one whose
-// values are wrong, one that is trusted, or both.
+// vary makes a case run only as a plan. By its number, some cases get wrong values, are trusted, or both.
 func vary(r *rand.Rand, c *resampling, number int) {
 	c.Planned = true
 	switch number % 14 {
 	case 3, 10:
 		spoil(r, c)
 	case 5:
-		c.Wrong = solve(c).err != nil // a large part of the range may be too large
+		c.Wrong = solve(c).err != nil // a large part of the range may exceed it
 		c.Opts.TrustTimes = true
 	case 12:
 		spoil(r, c)
@@ -99,7 +98,7 @@ func vary(r *rand.Rand, c *resampling, number int) {
 	}
 }
 
-// spoil gives a case timestamps, targets, lengths or offsets that are wrong: not finite, out of range, before what they must follow.
+// spoil makes timestamps, targets, lengths or offsets wrong: not finite, out of range, or less than their predecessor.
 func spoil(r *rand.Rand, c *resampling) {
 	const beyond = int64(1<<62 + 1)
 	for range 1 + r.IntN(3) {

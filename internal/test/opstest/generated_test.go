@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// The sample is drawn, so that it must be checked to hold what it is there for.
+// TestSampleHoldsEveryCombinationOfTwo checks that the random cases cover every combination of two properties.
 func TestSampleHoldsEveryCombinationOfTwo(t *testing.T) {
 	seen := map[string]int{}
 	note := func(format string, args ...any) { seen[fmt.Sprintf(format, args...)]++ }

@@ -25,13 +25,13 @@ var goldenJSON []byte
 //go:embed testdata/golden_kinds.json
 var goldenKindsJSON []byte
 
-// golden is one case that another library worked out. Values are bit patterns.
+// golden is a case with the results of another library, as bit patterns.
 type golden struct {
 	Oracle, Kind, Rule, DType  string
 	Samples, Targets, Features int
 	Times, At                  []int64
 	Values, Want               []int64
-	Tolerance                  *int64 // nanoseconds; below 0 or missing: none
+	Tolerance                  *int64 // nanoseconds; negative or missing means none
 	Window                     int64  // nanoseconds
 }
 
@@ -81,7 +81,7 @@ func (s *suite) goldenCase(t *testing.T, g *golden) {
 		case "bits":
 			assert.Equal(t, want[i:][:d], got.dst[i:][:d], what)
 		case "line":
-			// numpy makes a slope first: five roundings beside our four, of numbers up to twice the samples.
+			// numpy computes a slope first: its five roundings and our four, with numbers up to twice the samples.
 			closeTo(t, dtype, want[i:][:d], got.dst[i:][:d], 1, 18*0x1p-53*size, what)
 		case "near":
 			closeTo(t, dtype, want[i:][:d], got.dst[i:][:d], 1, 1e-14*size, what)
@@ -93,20 +93,19 @@ func (s *suite) goldenCase(t *testing.T, g *golden) {
 			assert.Equal(t, want[i], got.dst[i], what)
 			assert.Equal(t, uint64(1), got.valid[i], what)
 		case "rotation":
-			// scipy goes through a rotation vector: a dozen roundings, a sine and an arc tangent.
+			// scipy uses a rotation vector: a dozen roundings, a sine and an arc tangent.
 			sameRotation(t, want[i:][:4], got.dst[i:][:4], 64*0x1p-53, what)
 		case "small-rotation":
-			// Above a dot product of 0.9999 the half angle is at most 0.01414, and the normalised lerp off by up to
-			// angle^3/60.
+			// For a dot product above 0.9999 the half angle is at most 0.01414, and the normalised lerp is off by up to angle^3/60.
 			sameRotation(t, want[i:][:4], got.dst[i:][:4], 5e-8, what)
 		case "cubic":
-			// scipy has powers of the time in a bracket: each of some ten roundings is of a slope times a bracket's length at most.
+			// scipy uses powers of the time in a bracket: about ten roundings, each of at most a slope times a bracket's length.
 			closeTo(t, dtype, want[i:][:d], got.dst[i:][:d], 1, 16*0x1p-53*g.steepest(c), what)
 		case "turn":
-			// As for quaternions; whole turns in the samples add their own roundings.
+			// As for quaternions. Whole turns in the samples add their own roundings.
 			closeTo(t, dtype, want[i:][:d], got.dst[i:][:d], 1, 256*0x1p-53*math.Max(1, size), what)
 		case "small-turn":
-			// As for quaternions; twice that, for the whole angle.
+			// As for quaternions, doubled for the whole angle.
 			closeTo(t, dtype, want[i:][:d], got.dst[i:][:d], 1, 1e-7, what)
 		default:
 			t.Fatalf("unknown rule %q", g.Rule)
@@ -114,7 +113,7 @@ func (s *suite) goldenCase(t *testing.T, g *golden) {
 	}
 }
 
-// steepest is the greatest slope between two samples times the longest bracket, and for velocities that slope itself.
+// steepest returns the greatest slope between two samples times the longest bracket. For velocities it returns the greatest slope.
 func (g *golden) steepest(c *resampling) float64 {
 	slope, longest := 0.0, 0.0
 	for k := 1; k < g.Samples; k++ {
@@ -137,7 +136,7 @@ func closeTo(t *testing.T, dtype tensor.DType, want, got []uint64, sign, toleran
 	}
 }
 
-// sameRotation compares quaternions up to sign, which scipy chooses by another rule.
+// sameRotation compares quaternions up to their sign, because scipy chooses the sign by another rule.
 func sameRotation(t *testing.T, want, got []uint64, tolerance float64, what string) {
 	t.Helper()
 	dot := 0.0

@@ -15,34 +15,35 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// operation is a case: an operation's arguments, and the results that they must give.
+// operation is a case: an operation's arguments and the expected results.
 type operation interface {
 	name() string
 	// describe lists the case's properties, such as its dtypes and sizes, separated by spaces. See suite.fresh.
 	describe() string
 	traits() traits
-	// plan makes a plan: p puts the inputs onto its device and guards the outputs.
+	// plan returns a plan for the case on p's device. p uploads the inputs and guards the outputs with poison.
 	plan(p *placed, l layout, mode ops.LaunchMode) (*ops.Plan, error)
-	// call computes the outputs by the convenient form, on host tensors.
+	// call runs the convenient form on host tensors and returns the outputs.
 	call(dev *ops.Device) (*result, error)
-	// solve works out the error that the case must give, or how to find a mistake in its results. A comparison returns "" if there is none.
+	// solve returns the expected error, or a function that compares a result with the expected one. That function returns a
+	// description of the first mistake, or "".
 	solve(s *suite) (fault *ops.ValueError, compare func(got *result) string)
 }
 
-// traits are how a case runs.
+// traits describe how a case runs.
 type traits struct {
-	planned bool // never by a call
-	wrong   bool // inputs are wrong and trusted: any values will do, but nothing else is read or written
-	exact   bool // the reference has every bit, so that a comparison with the CPU shows nothing more
-	again   bool // a plan runs twice, the second time over its own outputs. A simulated device has that in its long set alone
-	runs    int  // how often a plan runs, its outputs compared after each run; 0 is once
+	planned bool // only as a plan
+	wrong   bool // inputs are wrong but trusted: any values may come out, but no other memory may be read or written
+	exact   bool // the oracle computes every bit, so a comparison with the CPU adds nothing
+	again   bool // a plan runs twice, the second time over its own outputs; on a simulated device only in the long set
+	runs    int  // number of a plan's runs, with a comparison after each; 0 means 1
 	modes   []ops.LaunchMode
 }
 
-// plainAndReady are the launch modes where a case chooses none: a backend may have kernels for either.
+// plainAndReady has the default launch modes of a case. A backend may have a kernel for each.
 var plainAndReady = []ops.LaunchMode{ops.LaunchDefault, ops.LaunchInputsReady}
 
-// modesOf returns a case's launch modes: its own, or the default ones.
+// modesOf returns a case's own launch mode, or plainAndReady if it has none.
 func modesOf(own ops.LaunchMode) []ops.LaunchMode {
 	if own != ops.LaunchDefault {
 		return []ops.LaunchMode{own}
@@ -53,19 +54,19 @@ func modesOf(own ops.LaunchMode) []ops.LaunchMode {
 // suite runs cases on one device.
 type suite struct {
 	dev *ops.Device
-	cpu *ops.Device // the CPU, to compare bits with; nil if dev is the CPU
+	cpu *ops.Device // the CPU, for comparisons of bits; nil if dev is the CPU
 	cfg Config
 
 	simulated bool            // each launch takes milliseconds
 	long      bool            // every case runs, in every form
 	all       bool            // every case of the part runs
-	seen      map[string]bool // the properties that the part's cases had
-	turns     uint32          // cases that a simulated device ran in one form of several
+	seen      map[string]bool // properties of the part's earlier cases
+	turns     uint32          // number of cases that a simulated device ran in only one of several forms
 }
 
 func (s *suite) isCPU() bool { return s.dev.Info().Backend == "cpu" }
 
-// home is where the device's tensors say they are.
+// home returns the device name of its tensors.
 func (s *suite) home() string {
 	if s.isCPU() {
 		return "host"
@@ -73,16 +74,16 @@ func (s *suite) home() string {
 	return s.dev.Name()
 }
 
-// result is a run's outputs, densely.
+// result has the dense outputs of a run.
 type result struct {
 	out                  map[string]*array
-	dst, valid, age, pad []uint64 // the outputs with these names, as bits
+	dst, valid, age, pad []uint64 // bit patterns of the outputs
 	found                ops.VoxelCounts
-	round                int      // how many times the plan ran before
-	kernels              []string // that a CUDA plan launched
+	round                int      // number of earlier runs of the plan
+	kernels              []string // the kernels that a CUDA plan launched
 }
 
-// resultOf returns the result with these host tensors, without those that are nil.
+// resultOf returns a result with the host tensors that are not nil.
 func resultOf(outputs map[string]*tensor.Tensor) *result {
 	r := &result{out: map[string]*array{}}
 	for name, t := range outputs {
@@ -100,7 +101,7 @@ func (r *result) add(name string, a *array) {
 	}
 }
 
-// by names the kernels that made a result, for whoever looks for the fault in one.
+// by lists the kernels that computed a result, for failure messages. It is "" if they are unknown.
 func (r *result) by() string {
 	if r == nil || len(r.kernels) == 0 {
 		return ""
@@ -108,7 +109,8 @@ func (r *result) by() string {
 	return "\nlaunched: " + strings.Join(r.kernels, ", ")
 }
 
-// differ returns where an output is not as wanted, or "". NaNs are equal, except where kept is true: a copy keeps their bits.
+// differ returns a description of the first difference of an output, or "". NaNs count as equal, except where kept is true, because a
+// copy keeps their bits.
 func (r *result) differ(name string, want []uint64, kept []bool) string {
 	got := r.out[name]
 	if got == nil || len(got.raw) != len(want) {
@@ -132,7 +134,7 @@ func (r *result) differAny(want map[string][]uint64) string {
 	return ""
 }
 
-// same returns where two results differ in more than a NaN's bits, or "".
+// same returns a description of the first difference of two results, or "". NaNs count as equal.
 func (r *result) same(want *result) string {
 	if r.found != want.found {
 		return fmt.Sprintf("counters: got %+v, want %+v", r.found, want.found)
@@ -144,7 +146,7 @@ func (r *result) same(want *result) string {
 	return r.differAny(bits)
 }
 
-// kernelsOf are the kernels that a plan launches, if its backend tells.
+// kernelsOf returns the names of a plan's kernels, or nil if its backend does not list them.
 func kernelsOf(p *ops.Plan) []string {
 	if k, ok := p.Backend().(interface{ Kernels() []string }); ok {
 		return k.Kernels()
@@ -152,20 +154,20 @@ func kernelsOf(p *ops.Plan) []string {
 	return nil
 }
 
-// guarded is an output: a view inside a buffer of poison.
+// guarded is an output tensor inside a buffer of poison.
 type guarded struct {
 	name string
 	*array
 	base, view *tensor.Tensor
-	begun      []uint64 // the buffer before the first run
+	begun      []uint64 // the buffer's content before the first run
 }
 
-// layout says how outputs lie in their buffers.
+// layout describes the gaps in an output's buffer.
 type layout struct {
 	name       string
-	front      int // elements of poison before
-	step, row  int // elements of poison between the targets and between the rows
-	end        int // elements of poison after
+	front      int // elements of poison before the output
+	step, row  int // elements of poison between targets, and between rows
+	end        int // elements of poison after the output
 	sideRow    int // as row, for Valid and Age
 	sideOffset int
 }
@@ -175,7 +177,7 @@ var layouts = []layout{
 	{name: "holes", front: 3, step: 5, row: 7, end: 33, sideRow: 3, sideOffset: 1},
 }
 
-// spaced returns a shape with step more elements between one last dimension and the next, and row more between the last two.
+// spaced returns an array with gaps: step elements after each last dimension, and row elements after the last two.
 func spaced(dtype tensor.DType, shape []int, step, row, offset int) *array {
 	a := packed(dtype, nil, shape...)
 	a.offset = offset
@@ -188,7 +190,7 @@ func spaced(dtype tensor.DType, shape []int, step, row, offset int) *array {
 	return a
 }
 
-// guard makes a poisoned output on a device, with end more elements behind it.
+// guard returns an output on a device inside poison, with end more elements after it.
 func guard(dev *ops.Device, a *array, end int) (*guarded, error) {
 	g := &guarded{array: a}
 	n := a.offset + end + 1
@@ -204,7 +206,7 @@ func guard(dev *ops.Device, a *array, end int) (*guarded, error) {
 	return g, err
 }
 
-// read downloads the output and fails if anything outside it was written.
+// read downloads the output. It returns an error if an element outside the output has changed.
 func (g *guarded) read(dev *ops.Device) ([]uint64, error) {
 	host := tensor.Must(tensor.New(g.dtype, len(g.raw)))
 	if err := dev.Copy(context.Background(), host, g.base); err != nil {
@@ -223,13 +225,13 @@ func (g *guarded) read(dev *ops.Device) ([]uint64, error) {
 	return g.dense(), nil
 }
 
-// placed keeps device tensors until they are closed together, a case's outputs among them.
+// placed holds a case's device tensors, including its outputs, until close.
 type placed struct {
 	dev     *ops.Device
 	open    []*tensor.Tensor
-	bases   map[*array]*tensor.Tensor // for the inputs
+	bases   map[*array]*tensor.Tensor // the memory of each input
 	outputs []*guarded
-	counts  func() (ops.VoxelCounts, error) // of the plan, if it counts
+	counts  func() (ops.VoxelCounts, error) // reads the plan's counters, if it has some
 	err     error
 }
 
@@ -249,7 +251,7 @@ func (p *placed) put(a *array) *tensor.Tensor {
 	return a.view(base)
 }
 
-// out makes a guarded output. It begins with the elements in begin, if there are any.
+// out returns a guarded output. begin has its initial elements; without them it is poison.
 func (p *placed) out(name string, a *array, end int, begin ...uint64) *tensor.Tensor {
 	if p.err != nil {
 		return nil
@@ -268,7 +270,7 @@ func (p *placed) out(name string, a *array, end int, begin ...uint64) *tensor.Te
 	return g.view
 }
 
-// read downloads the outputs.
+// read downloads all outputs. It returns an error if an element outside them has changed.
 func (p *placed) read() (*result, error) {
 	r := &result{out: map[string]*array{}}
 	for _, g := range p.outputs {
@@ -289,7 +291,8 @@ func (p *placed) close() error {
 	return err
 }
 
-// planned makes a case's plan on device tensors, with guards around its outputs, and returns each run's result. An error in values ends it.
+// planned makes a case's plan with guarded outputs, runs it, and returns the result of each run. It stops at the first error, which
+// may be an error in values, and returns only the error.
 func planned(dev *ops.Device, c operation, l layout, mode ops.LaunchMode, runs int) (all []*result, err error) {
 	p := &placed{dev: dev}
 	defer func() { err = errors.Join(err, p.close()) }()
@@ -325,7 +328,7 @@ func planned(dev *ops.Device, c operation, l layout, mode ops.LaunchMode, runs i
 	return all, nil
 }
 
-// once runs a case's plan.
+// once runs a case's plan once and returns the result.
 func (s *suite) once(t *testing.T, dev *ops.Device, c operation, l layout) *result {
 	t.Helper()
 	all, err := planned(dev, c, l, ops.LaunchDefault, 1)
@@ -333,7 +336,8 @@ func (s *suite) once(t *testing.T, dev *ops.Device, c operation, l layout) *resu
 	return all[0]
 }
 
-// check runs a case by a call and as plans in each layout and launch mode, against its reference and the CPU's bits, unless only the long set has it.
+// check runs a case by a call, and as a plan in each layout and launch mode. It compares the results with the expected ones and with
+// the CPU's bits. It skips a case that only the long set has.
 func (s *suite) check(t *testing.T, c operation, ls ...layout) {
 	if s.fresh(c) {
 		t.Helper()
@@ -341,7 +345,7 @@ func (s *suite) check(t *testing.T, c operation, ls ...layout) {
 	}
 }
 
-// fresh reports whether a case is in the set that runs: in the default set are those with a property that none before it in its group had.
+// fresh reports whether a case should run. The default set has the cases with a property that no earlier case of their part had.
 func (s *suite) fresh(c operation) bool {
 	if s.long || s.all {
 		return true
@@ -409,7 +413,7 @@ func (s *suite) run(t *testing.T, c operation, ls ...layout) {
 	}
 }
 
-// mistake returns the difference between a result or an error and the right one, or "".
+// mistake returns a description of the difference to the expected error or result, or "".
 func mistake(fault *ops.ValueError, compare func(*result) string, got *result, err error) string {
 	var e *ops.ValueError
 	switch {
@@ -423,9 +427,9 @@ func mistake(fault *ops.ValueError, compare func(*result) string, got *result, e
 	return compare(got)
 }
 
-// forms are whether a case runs by a call, which launches its work plainly, and its plans' layouts and launch modes. In the default set for a
-// simulated device a case takes the call or its plan in the first layout by turns, or one launch mode if it is only planned, in no step with the loops
-// that cases come from.
+// forms selects how a case runs: by a call or not, and the layouts and launch modes of its plans. In the default set for a simulated
+// device, a case takes only the call or only its plan in the first layout, in turn, or one launch mode if it is only planned. The
+// turns do not follow the loops that make the cases.
 func (s *suite) forms(tr *traits, ls []layout) (call bool, plans []layout, modes []ops.LaunchMode) {
 	modes = tr.modes
 	if s.cpu == nil {
@@ -445,7 +449,7 @@ func (s *suite) forms(tr *traits, ls []layout) (call bool, plans []layout, modes
 	return turn == 0, ls[1-turn:], modes
 }
 
-// called returns the result of a call.
+// called runs a case by a call and returns the result.
 func (s *suite) called(t *testing.T, c operation) *result {
 	t.Helper()
 	got, err := c.call(s.dev)

@@ -15,7 +15,7 @@ func TestGuardsCatchEveryStrayWrite(t *testing.T) {
 	dev, err := ops.Open("cpu")
 	require.NoError(t, err)
 	defer dev.Close()
-	// [2,2,3] with 2 elements between the targets, 1 more between the rows, 3 before and 4 after.
+	// [2,2,3] with gaps: 2 elements between targets, 1 more between rows, 3 before and 4 after.
 	g, err := guard(dev, spaced(tensor.F32, []int{2, 2, 3}, 2, 1, 3), 4)
 	require.NoError(t, err)
 	data, err := tensor.Data[float32](g.base)

@@ -11,8 +11,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// huge writes more than 2^31 elements. The source is one row of features, repeated by stride 0 and scaled by the time: a
-// small source keeps the upload small.
+// huge tests an output with more than 2^31 elements. The source is one row of features, repeated by stride 0 and scaled by the time,
+// so that the upload is small.
 func (s *suite) huge(t *testing.T) {
 	if s.isCPU() {
 		t.Skip("needs a GPU with 6 GB of free memory")

@@ -6,8 +6,9 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// lengthened is a case of quaternions or angles in rows of at least four samples and two targets, with the last of each once more as often as that takes, which
-// changes no result: a backend may have a way for short rows of features that it does not take where samples or targets are fewer. It is nil of other cases.
+// lengthened returns a copy of a case with quaternions or angles that has at least four samples and two targets in each row. It
+// repeats the last sample and target, which changes no result. A backend may have a faster path only for rows of that size. It
+// returns nil for other cases, and if the rows are long enough.
 func (c *resampling) lengthened() *resampling {
 	turns := func(k ops.Channel) bool { return k.Interp == ops.InterpSlerp || k.Interp == ops.InterpAngle }
 	if c.Opts.Interp != ops.InterpSlerp && c.Opts.Interp != ops.InterpAngle && !slices.ContainsFunc(c.Opts.Channels, turns) || c.Targets == nil ||
@@ -24,7 +25,8 @@ func (c *resampling) lengthened() *resampling {
 	return &out
 }
 
-// lengthened has at least n along the dimension that is `from` the last, with what is last there once more.
+// lengthened returns a copy with at least n elements along one dimension, made by repeating the last. from counts dimensions from the
+// end: 1 is the last.
 func (a *array) lengthened(from, n int) *array {
 	if !slices.Equal(a.strides, packed(a.dtype, nil, a.shape...).strides) || a.offset != 0 {
 		panic("opstest: not an array without gaps")

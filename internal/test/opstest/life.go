@@ -17,7 +17,7 @@ import (
 
 var background = context.Background()
 
-// lifeParts are about queues, plans, graphs, batches and their ends.
+// lifeParts returns the tests for the lifetime of queues, plans, graphs and batches.
 func lifeParts() parts {
 	return parts{
 		"a wrong call is refused":                                       (*suite).refuses,
@@ -51,7 +51,7 @@ func lifeParts() parts {
 	}
 }
 
-// ofEach tests each operation's subject.
+// ofEach returns a test that runs once for each operation's subject.
 func ofEach(run func(s *suite, t *testing.T, subject func() *subject)) func(*suite, *testing.T) {
 	return func(s *suite, t *testing.T) {
 		for _, subject := range subjects() {
@@ -61,10 +61,11 @@ func ofEach(run func(s *suite, t *testing.T, subject func() *subject)) func(*sui
 	}
 }
 
-// reuse: a plan runs many times, on its queue and in graphs on any queue, with the inputs that there are then, and allocates nothing.
+// reuse tests that a plan runs many times, on its queue and in graphs on any queue, uses the current inputs each time, and allocates
+// no memory.
 func (s *suite) reuse(t *testing.T, subject func() *subject) {
 	r, st, other := s.rig(t, subject()), s.stream(t), s.stream(t)
-	r.runs(t, st, 1, "first", r.on(st)) // not in a graph: kernels are loaded
+	r.runs(t, st, 1, "first", r.on(st)) // not in a graph, because the first run loads kernels
 	before := r.bits(t)
 	g, twice := capture(t, st, r.on(st)), capture(t, st, func() error { return errors.Join(r.plan.Run(st), r.plan.Run(st)) })
 	require.NoError(t, st.Synchronize(background))
@@ -89,7 +90,8 @@ func (s *suite) reuse(t *testing.T, subject func() *subject) {
 	assert.ErrorIs(t, g.Launch(st), ops.ErrClosed)
 }
 
-// errorsOnce: an error in values comes at its queue's next Synchronize, and once, and the plan works again with right values.
+// errorsOnce tests that an error in values is returned once, by the queue's next Synchronize, and that the plan works again with
+// correct values.
 func (s *suite) errorsOnce(t *testing.T, subject func() *subject) {
 	r, good, st, other := s.rig(t, subject()), s.rig(t, subject()), s.stream(t), s.stream(t)
 	if r.bad == nil {
@@ -110,7 +112,7 @@ func (s *suite) errorsOnce(t *testing.T, subject func() *subject) {
 	r.runs(t, st, 1, "after the errors, in a graph", func() error { return g.Launch(st) })
 }
 
-// closedArguments: a plan names the argument that is closed.
+// closedArguments tests that running a plan with a closed tensor returns an error with the argument's name.
 func (s *suite) closedArguments(t *testing.T, subject func() *subject) {
 	st := s.stream(t)
 	for name := range subject().inputs {
@@ -133,7 +135,8 @@ func (s *suite) closedArguments(t *testing.T, subject func() *subject) {
 	assert.ErrorIs(t, r.plan.Run(st), ops.ErrClosed, "a closed plan")
 }
 
-// calls: good and bad calls in any order, from four goroutines, or two for a simulated device, give what they should, and leave nothing behind.
+// calls runs valid and invalid calls in random order on four goroutines (two on a simulated device). Each must give its own result or
+// error, and none may leave memory allocated.
 func (s *suite) calls(t *testing.T, fresh func() *subject) {
 	good, bad := fresh(), fresh()
 	if bad.bad != nil {
@@ -215,7 +218,7 @@ func (s *suite) contexts(t *testing.T) {
 	ctx, cancel := context.WithCancel(background)
 	cancel()
 	require.NoError(t, r.plan.Run(st))
-	// Work that is done already may be reported as done.
+	// The context may end after the work is done, so success is also correct.
 	if err := st.Synchronize(ctx); err != nil {
 		assert.ErrorIs(t, err, context.Canceled)
 	}
@@ -258,7 +261,8 @@ func (s *suite) closed(t *testing.T) {
 	}
 }
 
-// fewestAllocations counts what ten calls allocate each, at the best of a few times: the runtime itself may allocate at any time.
+// fewestAllocations returns the allocations per call over ten calls. It takes the lowest of several measurements, because the Go
+// runtime may allocate at any time.
 func fewestAllocations(t *testing.T, st *ops.Queue, run func() error) float64 {
 	t.Helper()
 	var least float64 = 1 << 20
@@ -274,7 +278,8 @@ func fewestAllocations(t *testing.T, st *ops.Queue, run func() error) float64 {
 	return least
 }
 
-// allocations has a plan for every kind, with every dtype and clock in turn; the long set has all combinations.
+// allocations tests that a run allocates nothing, with a plan for every kind. The dtypes and clocks take turns; the long set has all
+// combinations.
 func (s *suite) allocations(t *testing.T) {
 	st, r := s.stream(t), rng(7)
 	for k, kind := range ops.Interps() {
@@ -337,7 +342,7 @@ func (s *suite) manyGoroutines(t *testing.T) {
 	all.Wait()
 }
 
-// drawTurns: two plans with one cursor draw one batch after the other.
+// drawTurns tests two plans that share a cursor: they draw consecutive batches in turn.
 func (s *suite) drawTurns(t *testing.T) {
 	one, two, st := s.rig(t, drawn(31)), s.rig(t, drawn(31)), s.stream(t)
 	require.NoError(t, two.plan.Close())
@@ -376,11 +381,11 @@ func (s *suite) noGrowth(t *testing.T) {
 	calls(200)
 	hostBefore, deviceBefore, goroutines := heap(), s.memoryInUse(), runtime.NumGoroutine()
 	if tool != "" {
-		calls(500) // each takes milliseconds, and the tool looks for other faults
+		calls(500) // each call takes milliseconds, and the memory checker looks for other faults
 		return
 	}
 	calls(s.times(10_000))
-	// 40 bytes a call would be 400 kB: a leak of anything shows, the runtime's own noise does not.
+	// A leak of 40 bytes per call would be 400 kB. The noise of the Go runtime is less.
 	assert.Less(t, heap()-hostBefore, int64(400<<10), "bytes of host memory grown")
 	assert.LessOrEqual(t, s.memoryInUse(), deviceBefore, "bytes of device memory in use")
 	assert.LessOrEqual(t, runtime.NumGoroutine(), goroutines+2, "goroutines")

@@ -9,7 +9,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// The rows are there for what a search does with them: so it is followed, in float64.
+// TestLimitsHaveEveryEndOfASearch follows the kernels' search in float64, and checks that the rows cover each way in which a search
+// can end.
 func TestLimitsHaveEveryEndOfASearch(t *testing.T) {
 	ends := map[string]int{}
 	number := 0
@@ -39,7 +40,7 @@ func TestLimitsHaveEveryEndOfASearch(t *testing.T) {
 	}
 }
 
-// A step that comes to just the target is one too many upward, and is not downward.
+// TestSearchesStepToTheTargetItself: a step that lands exactly on the target is one too many upward, but not downward.
 func TestSearchesStepToTheTargetItself(t *testing.T) {
 	searches(func(c *resampling, _ *fusing, _ layout) {
 		ways := map[string]int{}
@@ -58,8 +59,10 @@ func TestSearchesStepToTheTargetItself(t *testing.T) {
 	})
 }
 
-// searchEnd tells how the kernels' search comes to an end for a target that a row holds, from a first guess: in the first window, at one of
-// its turns, or by steps that double, by what ends those, and whether a step came to the target's own time. The window reaches two timestamps up, so that the first step up is never too far.
+// searchEnd follows the kernels' search in a row for a target time x, from a first guess, and returns how it ends: "at once" in the
+// first window, "turn N" in a later one, or with the direction of doubling steps and their end, for example "up broken off" (the
+// first step passed the target), "up and on" (a later one did) or "up to the end" of the row. on reports whether a step landed on a
+// timestamp equal to x. A window covers two timestamps above the guess, so the first step up is never too far.
 func searchEnd(row []float64, x float64, guess int) (end string, on bool) {
 	n := len(row)
 	at := func(g int) int { return max(0, min(g, n-2)) }

@@ -12,8 +12,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// memory: outputs that no machine has the memory for, and shapes that no tensor has, are typed errors, which say how much was asked
-// for. The inputs are small, and on the host and on the device in turn; so are the outputs then.
+// memory tests the typed errors for outputs that are too large for any memory, which have the size in bytes, and for shapes that no
+// tensor can have. The inputs are small, on the host and on the device in turn, and so are the outputs.
 func (s *suite) memory(t *testing.T) {
 	const most, wide = 1<<31 - 1, 1 << 20
 	for form, put := range map[string]func(t *testing.T, a *array) *tensor.Tensor{
@@ -44,7 +44,7 @@ func (s *suite) memory(t *testing.T) {
 		dense := ops.VoxelizeOptions{Reduce: ops.ReduceMean}
 		for name, c := range map[string]struct {
 			err   error
-			bytes int64 // 0 of a shape that no tensor has
+			bytes int64 // 0 for a shape that no tensor can have
 			arg   string
 		}{
 			"Resample":       {resample(row), 4 * most * wide, ""},

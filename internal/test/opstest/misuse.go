@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// elsewhere is memory of a device that is not the one under test.
+// elsewhere is memory on another device than the one under test.
 type elsewhere struct{ size int64 }
 
 func (e elsewhere) Addr() uint64   { return 1 << 40 }
@@ -21,7 +21,7 @@ func (e elsewhere) Size() int64    { return e.size }
 func (e elsewhere) Device() string { return "elsewhere:0" }
 func (e elsewhere) Close() error   { return nil }
 
-// maker makes tensors for calls, on a device or the host.
+// maker makes tensors for calls, on a device or on the host.
 type maker struct {
 	put func(*array) *tensor.Tensor
 }
@@ -36,7 +36,7 @@ func (m maker) new(dtype tensor.DType, shape ...int) *tensor.Tensor {
 
 func (m maker) scalar(dtype tensor.DType) *tensor.Tensor { return m.put(packed(dtype, []uint64{0})) }
 
-// apart returns a tensor whose last dimension is not contiguous.
+// apart returns a tensor with gaps in its last dimension.
 func (m maker) apart(dtype tensor.DType, shape ...int) *tensor.Tensor {
 	last := len(shape) - 1
 	wide := slices.Clone(shape)
@@ -59,17 +59,17 @@ func (m maker) foreign(dtype tensor.DType, shape ...int) *tensor.Tensor {
 
 func (m maker) ints(data ...int64) *tensor.Tensor { return m.put(arr(data, len(data))) }
 
-// wrong is a way to spoil a call, and the error that names it.
+// wrong is one way to make a call wrong, and the name of the argument in the error.
 type wrong[C any] struct {
 	name, arg string
 	kind      error
 	spoil     func(c *C)
-	only      form // the form that is refused, if it is not both
-	place     int  // the tensor that make replaces, in place of spoil
+	only      form // the form that must fail; the default is both
+	place     int  // index of the tensor that make replaces, if spoil is nil
 	make      func(m maker) *tensor.Tensor
 }
 
-// form is how an operation is called: as a plan, or by a call on host tensors.
+// form is a way to run an operation: as a plan, or by a call on host tensors.
 type form int
 
 const (
@@ -78,19 +78,19 @@ const (
 	byCall
 )
 
-// misuses are an operation's wrong calls. C has its arguments and options.
+// misuses has an operation's wrong calls. C holds the arguments and options.
 type misuses[C any] struct {
 	op         string
-	good       func(m maker, c *C) // makes a call that works, with m in it
-	places     func(c *C) []place  // its tensors
-	free       []string            // those whose first dimension nothing else decides
-	needed     []string            // those without which a call is refused
-	made       []string            // those without which a plan is refused, and which a call makes
-	wrong      []wrong[C]          // the ways that not every tensor has
+	good       func(m maker, c *C) // fills c with a valid call
+	places     func(c *C) []place  // the tensors of the call
+	free       []string            // tensors with a first dimension that may have any length
+	needed     []string            // tensors that both forms require
+	made       []string            // tensors that a plan requires and a call allocates
+	wrong      []wrong[C]          // mistakes other than those that every tensor can have
 	plan, call func(dev *ops.Device, c *C) error
 }
 
-// all adds to the table the ways to spoil each tensor.
+// all returns the table of wrong calls, with the mistakes that every tensor can have.
 func (x *misuses[C]) all() []wrong[C] {
 	var list []wrong[C]
 	var whole C
@@ -124,7 +124,7 @@ func (x *misuses[C]) all() []wrong[C] {
 	return append(list, x.wrong...)
 }
 
-// run spoils plans and calls on a device. Each is refused by an error that names the argument, before anything is written.
+// run makes each wrong call on a device. It must return an error that names the argument, and write nothing.
 func (x *misuses[C]) run(t *testing.T, s *suite, list []wrong[C]) {
 	p := &placed{dev: s.dev}
 	defer func() { assert.NoError(t, p.close()) }()
@@ -175,7 +175,8 @@ func (s *suite) refused(t *testing.T, form, op, arg string, kind error, run func
 	}
 }
 
-// Misuse tests that every wrong call on a device is refused. What it looks at is package ops, whatever the backend.
+// Misuse tests that every wrong call on a device returns an error. The checks are in package ops, so they do not depend on the
+// backend.
 func Misuse(t *testing.T, dev *ops.Device) {
 	s := newSuite(t, dev, Config{})
 	t.Run("Resample", func(t *testing.T) { x := resampleMisuses(); x.run(t, s, x.all()) })
@@ -199,13 +200,13 @@ func Misuse(t *testing.T, dev *ops.Device) {
 	assert.ErrorIs(t, err, ops.ErrOption)
 }
 
-// refuses: a backend passes package ops's errors on.
+// refuses tests that a backend returns the errors of package ops unchanged.
 func (s *suite) refuses(t *testing.T) {
 	x := resampleMisuses()
 	x.run(t, s, x.all()[1:2])
 }
 
-// read returns the bits of a contiguous tensor, wherever it is.
+// read returns the bits of a contiguous tensor on any device.
 func (s *suite) read(t *testing.T, x *tensor.Tensor) []uint64 {
 	t.Helper()
 	host := tensor.Must(tensor.New(x.DType(), x.Shape()...))

@@ -8,14 +8,14 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// gradientCall is a FuseBackward with two streams: B 2, T 4, widths 8 and 3, times f64.
+// gradientCall is a FuseBackward with two streams: B=2, T=4, widths 8 and 3, f64 times.
 type gradientCall struct {
 	maker
 	args ops.FuseBackwardArgs
 	opts ops.FuseOptions
 }
 
-// fuseBackwardMisuses spoil FuseBackward.
+// fuseBackwardMisuses returns the wrong calls of FuseBackward.
 func fuseBackwardMisuses() *misuses[gradientCall] {
 	x := &misuses[gradientCall]{
 		op: "FuseBackward",
@@ -102,7 +102,7 @@ type backwardCall struct {
 	opts ops.ResampleOptions
 }
 
-// resampleBackwardMisuses spoil what ResampleBackward has for itself.
+// resampleBackwardMisuses returns the wrong calls that only ResampleBackward can have.
 func resampleBackwardMisuses() *misuses[backwardCall] {
 	x := &misuses[backwardCall]{
 		op: "ResampleBackward",

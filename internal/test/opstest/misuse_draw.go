@@ -8,14 +8,14 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// drawCall is a Draw with 3 episodes, 5 windows, two streams and two rows a batch.
+// drawCall is a Draw with 3 episodes, 5 windows, two streams and a batch of two rows.
 type drawCall struct {
 	maker
 	args ops.DrawArgs
 	opts ops.DrawOptions
 }
 
-// drawMisuses spoil Draw.
+// drawMisuses returns the wrong calls of Draw.
 func drawMisuses() *misuses[drawCall] {
 	x := &misuses[drawCall]{
 		op: "Draw",

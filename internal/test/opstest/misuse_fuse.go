@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// fuseCall is a Fuse with two streams: B 2, T 4, widths 8 and 3, times f64.
+// fuseCall is a Fuse with two streams: B=2, T=4, widths 8 and 3, f64 times.
 type fuseCall struct {
 	maker
 	args ops.FuseArgs
@@ -26,7 +26,7 @@ func newFuseCall(m maker, c *fuseCall) {
 	c.args.Dst, c.args.Valid, c.args.Age = c.new(tensor.F32, 2, 4, 11), c.new(tensor.U8, 2, 4, 2), c.new(tensor.F64, 2, 4, 2)
 }
 
-// fuseMisuses spoil Fuse.
+// fuseMisuses returns the wrong calls of Fuse.
 func fuseMisuses() *misuses[fuseCall] {
 	x := &misuses[fuseCall]{
 		op: "Fuse", good: newFuseCall,
@@ -110,7 +110,7 @@ func fuseMisuses() *misuses[fuseCall] {
 	return x
 }
 
-// clipMisuses spoil a fused stream's bounds, and windows.
+// clipMisuses adds wrong bounds and windows of a fused stream.
 func clipMisuses(add func(name, arg string, kind error, spoil func(*fuseCall))) {
 	stream := func(name, arg string, kind error, spoil func(s *ops.FuseStream, c *fuseCall)) {
 		add(name, "Streams[1]."+arg, kind, func(c *fuseCall) { spoil(&c.args.Streams[1], c) })

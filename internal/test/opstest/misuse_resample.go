@@ -9,14 +9,14 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// resampleCall is a Resample with B 2, S 3, T 4, D 8, values f32, times f64 and lengths for both sides.
+// resampleCall is a Resample with B=2, S=3, T=4, D=8, f32 values, f64 times, and lengths for samples and targets.
 type resampleCall struct {
 	maker
 	ops.ResampleArgs
 	opts ops.ResampleOptions
 }
 
-// resampleMisuses spoil Resample.
+// resampleMisuses returns the wrong calls of Resample.
 func resampleMisuses() *misuses[resampleCall] {
 	x := &misuses[resampleCall]{
 		op: "Resample",
@@ -129,9 +129,9 @@ func resampleMisuses() *misuses[resampleCall] {
 	return x
 }
 
-// rowMisuses spoil selections, anchored clocks and padding.
+// rowMisuses adds wrong selections, anchored clocks and padding.
 func rowMisuses(add func(name, arg string, kind error, spoil func(*resampleCall))) {
-	selected := func(c *resampleCall) { // rows of 6 packed samples, which would work
+	selected := func(c *resampleCall) { // valid rows of 6 packed samples
 		c.Src, c.SrcTimes, c.SrcStarts, c.SrcLengths = c.new(tensor.F32, 6, 8), c.new(tensor.F64, 6), c.ints(1, 0), c.ints(3, 2)
 	}
 	anchored := func(c *resampleCall) {

@@ -15,7 +15,7 @@ type tallyCall struct {
 	opts ops.TallyOptions
 }
 
-// tallyMisuses spoil Tally: the first pass and later ones.
+// tallyMisuses returns the wrong calls of Tally, for the first pass and for later passes.
 func tallyMisuses() []*misuses[tallyCall] {
 	of := func(known int) *misuses[tallyCall] {
 		return &misuses[tallyCall]{

@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// voxelCall is a Voxelize with 4 points, 2 rows, 2 features, 8 voxels.
+// voxelCall is a Voxelize with 4 points, 2 rows, 2 features and 8 voxels.
 type voxelCall struct {
 	ops.VoxelizeArgs
 	maker
@@ -34,7 +34,7 @@ func newVoxelCall(m maker, c *voxelCall, opts ops.VoxelizeOptions) {
 	}
 }
 
-// voxelMisuses spoil Voxelize: a table for each kind, with the tensors that it has.
+// voxelMisuses returns the wrong calls of Voxelize: a table for each kind of output, with its tensors.
 func voxelMisuses() (all []*misuses[voxelCall]) {
 	tables := map[ops.VoxelizeOptions]*misuses[voxelCall]{}
 	table := func(opts ops.VoxelizeOptions, names ...string) {

@@ -14,14 +14,14 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// literal is a case whose answer is written down.
+// literal is a case with the expected values written down.
 type literal struct {
 	name    string
-	v, t, x []float64 // one feature, times in seconds
+	v, t, x []float64 // values of one feature, timestamps and targets in seconds
 	want    []float64
-	valid   []uint64 // nil: not written down
+	valid   []uint64 // expected flags; nil means they are not compared
 	opts    ops.ResampleOptions
-	dtype   tensor.DType // f32 unless given
+	dtype   tensor.DType // 0 means f32
 }
 
 var literals = []literal{
@@ -78,7 +78,7 @@ var literals = []literal{
 
 var inf = math.Inf(1)
 
-// window returns options with a window of some seconds.
+// window returns options for a kind with a window of some seconds.
 func window(kind ops.Interp, seconds float64) ops.ResampleOptions {
 	return ops.ResampleOptions{Interp: kind, Window: ops.Within(time.Duration(seconds * 1e9))}
 }
@@ -88,7 +88,7 @@ func with(o ops.ResampleOptions, edit func(*ops.ResampleOptions)) ops.ResampleOp
 	return o
 }
 
-// anyWindow is a second, for cases that run every kind.
+// anyWindow is one second. Cases that run every kind use it.
 var anyWindow = ops.Within(1e9)
 
 // count returns lo, lo+1, .. hi.
@@ -116,14 +116,14 @@ func finite(x []float64) bool {
 	return true
 }
 
-// literals are the cases with answers written down.
+// literals tests the cases with values written down.
 func (s *suite) literals(t *testing.T) {
 	for _, l := range literals {
 		t.Run(l.name, func(t *testing.T) { s.literal(t, l) })
 	}
 }
 
-// literal runs on every clock that can hold the times, in f32 or the dtype given.
+// literal runs a case on every clock that can represent its times, with f32 values or the case's dtype.
 func (s *suite) literal(t *testing.T, l literal) {
 	dtype := l.dtype
 	if dtype == 0 {
@@ -142,7 +142,7 @@ func (s *suite) literal(t *testing.T, l literal) {
 		s.check(t, c, layouts...)
 		got := s.called(t, c)
 		for i, w := range l.want {
-			// A float32 clock moves a target by 2^-24 of its time, and the weight with it.
+			// A float32 clock moves a target by 2^-24 of its time, which changes the weight.
 			tol := 1e-6 * math.Max(1, math.Abs(w))
 			if g := decode(dtype, got.dst[i]); math.IsInf(w, 0) {
 				assert.Equal(t, w, g, "%s, target %d", c.Name, i)
@@ -160,7 +160,7 @@ func (s *suite) literal(t *testing.T, l literal) {
 
 func rng(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
 
-// ascending returns n sorted times in nanoseconds, about 10 ms apart, from start.
+// ascending returns n ascending timestamps in nanoseconds, about 10 ms apart, from start on.
 func ascending(r *rand.Rand, n int, start int64) []int64 {
 	out := make([]int64, n)
 	for i := range out {
@@ -178,7 +178,7 @@ func uniformValues(r *rand.Rand, n int) []float64 {
 	return out
 }
 
-// between returns n targets over the range of times, some outside, some exact.
+// between returns n targets: most lie in the range of times, some on a timestamp, some outside.
 func between(r *rand.Rand, n int, times []int64) []int64 {
 	out := make([]int64, n)
 	lo, hi := times[0], times[len(times)-1]
@@ -217,7 +217,7 @@ func (s *suite) longRow(t *testing.T) {
 	}
 }
 
-// epoch times as int64 give the bits that relative ones do; as float64 they are quantised to 2.4e-7 s.
+// epoch tests times since 1970. As int64 they must give the same bits as relative times. As float64 they are rounded to 2.4e-7 s.
 func (s *suite) epoch(t *testing.T) {
 	const start = 1_762_550_000e9
 	r := rng(2)
@@ -246,7 +246,7 @@ func (s *suite) epoch(t *testing.T) {
 	}
 	assert.Equal(t, got[0], got[1], "int64 epoch timestamps and relative ones differ")
 	for i := range got[0].dst {
-		// Each of the three times is off by at most 1.2e-7 s; values change by at most 20 in 10 ms.
+		// Each of the three times is off by at most 1.2e-7 s, and values change by at most 20 in 10 ms.
 		assert.InDelta(t, decode(tensor.F32, got[0].dst[i]), decode(tensor.F32, got[2].dst[i]), 4*1.2e-7*20/.01)
 	}
 }
@@ -256,7 +256,7 @@ func (s *suite) nanRow(t *testing.T) {
 	x := []float64{0, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 6}
 	for _, kind := range ops.Interps() {
 		if kind.Width() > 1 || kind == ops.InterpCatmullRom {
-			continue // a rotation; a cubic that looks one sample further
+			continue // skip rotations, and cubics that use one more sample
 		}
 		c := &resampling{Name: kind.String(), Src: vals(tensor.F32, v, 7, 1), Times: vals(tensor.F64, count(0, 6), 7), Targets: vals(tensor.F64, x, len(x)), Opts: ops.ResampleOptions{Interp: kind, Window: anyWindow}}
 		s.check(t, c, layouts...)

@@ -8,14 +8,14 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// farAngles: differences and results half a period away from 0, and a period and more: just where it takes a division to bring them
-// back, beyond that, and where the rounded quotient leads past half a period either way. One feature at a time is so, of as many as can be
-// made together; a warp's targets are all alike.
+// farAngles tests angles for which a difference or a result is half a period, a period or more from 0: just at the limits where the
+// kernel needs a division to bring it back, beyond them, and where the rounded quotient leads past half a period on either side. Only
+// one feature at a time has such an angle, and a warp's targets are all alike.
 func farAngles(test visit) {
 	const d, m = 9, 32
 	type job struct {
-		period, x, h float64      // targets are x of h after the first sample
-		pairs        [][2]float64 // of samples
+		period, x, h float64      // targets are x/h of the bracket after the first sample
+		pairs        [][2]float64 // the two samples of each case
 	}
 	jobs := []job{{period: 4, x: 1, h: 2}}
 	for _, pair := range [][2]float64{{0, 2}, {2, 2}, {5, 5}, {-2, 3}, {-3, 3}, {6, 6}, {-5, 5}, {8, 8}, {-3.5, 3.5}, {10, 10}} {
@@ -23,7 +23,7 @@ func farAngles(test visit) {
 	}
 	for _, above := range []bool{false, true} {
 		v, period := pastHalf(above)
-		// A difference of half a period is one either way: beside the second sample both lead to the same.
+		// A difference of half a period may go either way. Close to the second sample, both ways give the same result.
 		jobs = append(jobs, job{period, 1, 2, [][2]float64{{v, v}}}, job{period, 1<<24 - 1, 1 << 24, [][2]float64{{0, v}}})
 	}
 	for _, job := range jobs {
@@ -40,7 +40,7 @@ func farAngles(test visit) {
 		}
 		for _, dtype := range valueDTypes {
 			if dtype == tensor.F64 && job.h > 2 {
-				continue // but for float64's last places
+				continue // equal except for float64's last bits
 			}
 			for _, clock := range clockDTypes {
 				c := &resampling{Name: fmt.Sprint("far angles ", dtype, clock, job.period), Src: vals(dtype, v, n, 2, d), Times: vals(clock, []float64{0, job.h}, 2), Targets: vals(clock, x, m),
@@ -51,8 +51,8 @@ func farAngles(test visit) {
 	}
 }
 
-// pastHalf returns a number of few bits and a period of which it is two and a half or more away from 0: less the multiple that
-// their rounded quotient tells it is half a period above 0 or more, or more than half of one below.
+// pastHalf returns a number x with few bits and a period, where x is at least two and a half periods from 0. Subtracting the multiple
+// given by the rounded quotient leaves half a period or more if above is set, and less than minus half a period otherwise.
 func pastHalf(above bool) (x, period float64) {
 	for x = 1; ; x++ {
 		for turns := 2.5; turns < x; turns++ {
@@ -70,10 +70,11 @@ func pastHalf(above bool) (x, period float64) {
 	}
 }
 
-// A normalised lerp takes so many steps, of which one adds to zero.
+// lerpSteps is the number of steps in a normalised lerp. Step zeroSum adds to zero, so it never rounds.
 const lerpSteps, zeroSum = 27, 5
 
-// lerped is the normalised lerp of two quaternions as a kernel computes it, but for a step, counted from 0, that rounds toward zero.
+// lerped returns the normalised lerp of two quaternions as a kernel computes it, except that step number wrong (from 0) rounds toward
+// zero.
 func lerped(q0, q1 [4]float64, a float64, wrong int) (out [4]float64) {
 	n := -1
 	step := func(x, rest float64) float64 {
@@ -117,14 +118,14 @@ func dot(a, b [4]float64) (sum float64) {
 	return sum
 }
 
-// lerpTie is a bracket of length h, a target x after its begin, and two quaternions.
+// lerpTie is a case for a lerp: the bracket's length h, the target's distance x from the bracket's start, and two quaternions.
 type lerpTie struct {
 	h, x   float64
 	q0, q1 [4]float64
 }
 
-// lerpTies draws, for each step of a normalised lerp that is rounded, quaternions and a fraction of floats between them where an error in
-// the step's last place shows in a dtype.
+// lerpTies returns cases for each step of a normalised lerp that rounds. In each, an error in the step's last bit changes the result
+// in a dtype.
 func lerpTies(dtype tensor.DType) (list []lerpTie) {
 	r := rng(72)
 	missing := map[int]bool{}
@@ -178,7 +179,7 @@ func lerpTies(dtype tensor.DType) (list []lerpTie) {
 	return list
 }
 
-// nearTurns: each step of the lerp between quaternions that are near each other is rounded to nearest, on every clock.
+// nearTurns tests that each step of the lerp between close quaternions rounds to nearest, on every clock.
 func nearTurns(test visit) {
 	for _, dtype := range valueDTypes {
 		var v, times, targets []float64

@@ -10,14 +10,15 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// besideMiddles: what is computed in float64 of values of 16 bits is rounded once. For each feature there are rows whose targets stand just
-// before and just after where it passes the middle of two such numbers, nearer than float32 can tell, on every clock.
+// besideMiddles tests that results computed in float64 are rounded to 16 bits once. For each feature there is a target just before,
+// and one just after, the time at which the result passes the midpoint of two 16-bit numbers. Both are too close to it for float32 to
+// separate, on every clock.
 func besideMiddles(test visit) {
 	const h, d = int64(1) << 36, 12
 	for _, dtype := range []tensor.DType{tensor.F16, tensor.BF16} {
 		for k, kind := range []ops.Interp{ops.InterpSlerp, ops.InterpAngle, ops.InterpPchip, ops.InterpCatmullRom, ops.InterpHermite, ops.InterpRotVec, ops.InterpRot6D} {
 			samples := uniformValues(rng(uint64(110+k)), 2*d)
-			if kind == ops.InterpHermite { // at rest: no length of time matters
+			if kind == ops.InterpHermite { // velocities are 0, so the bracket's length has no effect
 				clear(samples[d/2 : d])
 				clear(samples[d+d/2:])
 			}
@@ -64,7 +65,7 @@ func besideMiddles(test visit) {
 	}
 }
 
-// fractions returns the nearest fractions of numbers below 2^24 that x/h lies between, or is the first of.
+// fractions returns the nearest fractions below and above x/h with terms below 2^24. lo may equal x/h.
 func fractions(x, h int64) (lo, hi [2]int64) {
 	lo, hi = [2]int64{0, 1}, [2]int64{1, 1}
 	for lo[1]+hi[1] < 1<<24 {
@@ -77,7 +78,8 @@ func fractions(x, h int64) (lo, hi [2]int64) {
 	return lo, hi
 }
 
-// halfPeriods: an angle half a period from 0 that a crossing meets is the one below, and one half a period from another is reached plainly.
+// halfPeriods tests that an angle half a period from 0 becomes -period/2 if the interpolation crosses it, and that an angle half a
+// period from another is reached without a crossing.
 func (s *suite) halfPeriods(t *testing.T) {
 	const b, d = 3, 9
 	from, to, want := []float64{170, 0, 90}, []float64{-170, 180, -90}, []float64{-180, 90, 0}
@@ -101,7 +103,7 @@ func (s *suite) halfPeriods(t *testing.T) {
 	}
 }
 
-// beyondLines: all of many features of a table go on beyond both ends of the timestamps, each along the bracket next to it.
+// beyondLines tests that all features of a table are extrapolated beyond both ends of the timestamps, along the nearest bracket.
 func beyondLines(test visit) {
 	const n, d = 4, 34
 	table := []ops.Channel{{Lo: d - 1, Hi: d, Interp: ops.InterpAngle}}
@@ -115,8 +117,8 @@ func beyondLines(test visit) {
 	}
 }
 
-// askingNothing: jobs of float32 on a clock of nanoseconds that ask for nothing beside, not even that timestamps are looked at, of two targets
-// a row, whose rows of timestamps and of outputs lie apart.
+// askingNothing tests float32 jobs on a nanosecond clock with no options and with trusted timestamps. The rows have two targets each,
+// and gaps between the rows of timestamps and of outputs.
 func (s *suite) askingNothing(t *testing.T) {
 	const b, n, m, d = 3, 4, 2, 7
 	for _, kind := range []ops.Interp{ops.InterpLinear, ops.InterpAngle, ops.InterpPchip} {
@@ -127,9 +129,9 @@ func (s *suite) askingNothing(t *testing.T) {
 	}
 }
 
-// shares has so many rows of whole chunks that on a device of one multiprocessor a thread makes as many as it can, and goes round once
-// more where rows are of three. Weights lie so near below a half that a sum cut off in float32 is rounded to another number of 16 bits; others
-// of a thread's rows are samples.
+// shares tests so many rows of whole chunks that on a device with one multiprocessor each thread has its maximum of work, and one
+// more round if rows have three chunks. The weights are so close below a half that a sum truncated to float32 gives another 16-bit
+// number. Other rows of a thread are copies.
 func (s *suite) shares(t *testing.T) {
 	const h = 2_000_000
 	for i, dtype := range []tensor.DType{tensor.F32, tensor.F16, tensor.BF16} {

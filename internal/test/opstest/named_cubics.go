@@ -8,8 +8,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// cubics: targets in one bracket have its slopes in common, whatever lies between them: targets that are held, filled, on samples, or of a
-// row with the same samples and other timestamps. Tables have from one cubic of a kind to more than a block has threads, beside other kinds.
+// cubics tests targets in one bracket, which share its slopes, with other targets between them: held, filled, on samples, or of a row
+// with other timestamps. Tables have from one cubic feature to more than a block has threads, next to other kinds.
 func cubics(test visit) {
 	wide := []ops.Channel{{Hi: 150, Interp: ops.InterpPchip}, {Lo: 150, Hi: 160, Interp: ops.InterpHermite}, {Lo: 160, Hi: 175, Interp: ops.InterpCatmullRom}}
 	tables := [][]ops.Channel{
@@ -29,7 +29,7 @@ func cubics(test visit) {
 					b, samples, targets int
 					sharing, shuffled   bool
 				}{
-					{"many", 2, 6, 90, false, false}, // targets a bracket
+					{"many", 2, 6, 90, false, false}, // targets in each bracket
 					{"few", 3, 40, 21, false, false},
 					{"sharing", 4, 5, 33, true, false},
 					{"shuffled", 2, 12, 70, false, true},
@@ -37,7 +37,7 @@ func cubics(test visit) {
 					d := table[len(table)-1].Hi
 					var timestamps, targets []float64
 					for row := range form.b {
-						at := float64(row % 2) // every other row has the same times
+						at := float64(row % 2) // alternate rows have the same times
 						first := at
 						for s := range form.samples {
 							if s > 0 {
@@ -83,7 +83,7 @@ func cubics(test visit) {
 	}
 }
 
-// steepCubics: slopes whose products or quotients are beyond what a number holds, or nearly.
+// steepCubics tests slopes with products or quotients that overflow the dtype, or nearly do.
 func steepCubics(test visit) {
 	const n = 7
 	for _, in := range []tensor.DType{tensor.F64, tensor.F32} {
@@ -92,7 +92,7 @@ func steepCubics(test visit) {
 			scales = []float64{0x1p-149, 0x1p-120, 1, 0x1p60, 0x1p120}
 		}
 		for _, kind := range []ops.Interp{ops.InterpPchip, ops.InterpCatmullRom} {
-			for _, step := range []float64{1, 0x1p30} { // between brackets beside each other
+			for _, step := range []float64{1, 0x1p30} { // the ratio of neighbouring bracket lengths
 				var v, timestamps []float64
 				b := 0
 				for _, small := range scales {

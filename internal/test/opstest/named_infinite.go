@@ -8,8 +8,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// infiniteLines: lines between samples of which many are infinite, no numbers, or so far apart that their difference overflows, in rows of all
-// widths that kernels tell apart. Every feature has every pair.
+// infiniteLines tests lines between samples that are infinite, NaN, or so far apart that their difference overflows, in rows of every
+// width for which kernels differ. Every feature has every pair of samples.
 func infiniteLines(test visit) {
 	const n = 150
 	for k, in := range valueDTypes {
@@ -19,7 +19,7 @@ func infiniteLines(test visit) {
 			r := rng(uint64(150 + i))
 			targets := uniformValues(r, 2*n)
 			for i := range targets {
-				targets[i] = (targets[i] + 1) / 2 * n // of -1 to 1
+				targets[i] = (targets[i] + 1) / 2 * n // values from -1 to 1 become times from 0 to n
 			}
 			c := &resampling{Name: fmt.Sprint("infinite lines ", in, edge), Times: vals(clockDTypes[1+(i+k)%2], count0(n), n), Opts: ops.ResampleOptions{Edge: edge}}
 			c.Targets = vals(c.Times.dtype, append(targets, -1, -.5, n+1), 2*n+3)
@@ -28,7 +28,7 @@ func infiniteLines(test visit) {
 				for i := range v {
 					v[i] = list[r.IntN(len(list))]
 					if d == 2 && i%2 == 1 && math.Abs(v[i]) > most/2 {
-						v[i] = 1 // it may be of a kind whose formula overflows elsewhere
+						v[i] = 1 // the kind may be one with a formula that overflows here
 					}
 				}
 				return vals(dtype, v, n, d)
@@ -43,8 +43,8 @@ func infiniteLines(test visit) {
 	}
 }
 
-// loneInfinities: here and there one feature of a row is infinite at two samples that follow each other, and all else is finite: whichever of the chunks that a thread makes
-// has it, what lies between them is that infinity, in every pair of dtypes and every number of elements that are moved at once.
+// loneInfinities tests a feature that is infinite at two consecutive samples while all others are finite. The targets between them
+// must be that infinity, in each chunk of a thread, for every pair of dtypes and every number of elements that are moved together.
 func loneInfinities(test visit) {
 	const n, m = 40, 320
 	targets := make([]float64, m)
@@ -56,7 +56,7 @@ func loneInfinities(test visit) {
 			r := rng(uint64(170 + 4*i + k))
 			for _, d := range []int{5, 6, 12, 24} {
 				v := uniformValues(r, n*d)
-				for k := range n / 8 { // far apart: each in another thread's work
+				for k := range n / 8 { // far apart, so that each is another thread's work
 					at := (8*k+r.IntN(6))*d + r.IntN(d)
 					v[at], v[at+d] = inf, inf
 				}

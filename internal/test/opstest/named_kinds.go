@@ -12,7 +12,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// windowNaN: a NaN in a window is its mean, least and greatest, with its bits where it is copied; the last sample may be clean.
+// windowNaN tests that a window with a NaN has the mean, minimum and maximum NaN, with its bits where it is copied. The last sample
+// may be finite.
 func (s *suite) windowNaN(t *testing.T) {
 	const payload = 0x7fc01234
 	raw := []uint64{encode(tensor.F32, 1), payload, 0xffc0abcd, encode(tensor.F32, -0x1p100), encode(tensor.F32, 2)}
@@ -41,7 +42,7 @@ func (s *suite) windowNaN(t *testing.T) {
 	}
 }
 
-// windowLengths has windows of numbers of samples around the warp and the block, in every dtype.
+// windowLengths tests windows with numbers of samples around the sizes of a warp and a block, in every dtype.
 func (s *suite) windowLengths(t *testing.T) {
 	r := rng(9)
 	const n, m, d = 1200, 60, 3
@@ -56,7 +57,7 @@ func (s *suite) windowLengths(t *testing.T) {
 	}
 }
 
-// windowBeside has windows in a table with kinds that copy the sample of a hit. The shortest window decides on Valid.
+// windowBeside tests windows in a table with kinds that copy the sample at a target's time. Valid depends on the shortest window.
 func (s *suite) windowBeside(t *testing.T) {
 	v := make([]float64, 5*7)
 	for i := range v {
@@ -69,7 +70,7 @@ func (s *suite) windowBeside(t *testing.T) {
 	got := s.called(t, c)
 	nan := math.NaN()
 	want := [][]float64{
-		{20, 21, 12, 23, 14, 25, 16}, // on a sample: linear takes it, the windows of 25 hold three
+		{20, 21, 12, 23, 14, 25, 16}, // on a sample: linear copies it, and the windows of 25 hold three samples
 		{21, 22, 12, 23, 14, 25, 16}, // 4 after a sample: the window of 5 still holds it
 		{21.5, 22.5, 17, nan, 19, 25, 21},
 		{29.75, 30.75, nan, nan, nan, nan, nan},
@@ -84,7 +85,7 @@ func (s *suite) windowBeside(t *testing.T) {
 	assert.Equal(t, []uint64{1, 1, 0, 0, 1}, got.valid)
 }
 
-// hermiteMotion is a constant acceleration: position and velocity come out exactly, in seconds on every clock.
+// hermiteMotion tests constant acceleration: position and velocity must be exact, in seconds, on every clock.
 func (s *suite) hermiteMotion(t *testing.T) {
 	at := []float64{0, .5, 2, 2.25}
 	var v []float64
@@ -108,18 +109,19 @@ func (s *suite) hermiteMotion(t *testing.T) {
 	}
 }
 
-// rotVecTurns: the shorter arc, through vectors longer than pi, and results no longer than that.
+// rotVecTurns tests rotation vectors: interpolation takes the shorter arc, also for vectors longer than pi, and results are at most
+// pi long.
 func (s *suite) rotVecTurns(t *testing.T) {
 	pi := math.Pi
-	for _, c := range []struct{ r0, r1, at1, at2 float64 }{ // about z; at 1 and 2 of 4
+	for _, c := range []struct{ r0, r1, at1, at2 float64 }{ // rotations about z, with results at 1/4 and 2/4
 		{0, 1, .25, .5},
-		{3, -3, 3 + (pi-3)/2, pi}, // through the half turn; there it has either sign
+		{3, -3, 3 + (pi-3)/2, pi}, // passes the half turn, where either sign is correct
 		{-3, 3, -3 - (pi-3)/2, pi},
-		{1, 1 + 2*pi, 1, 1},         // a whole turn is none
+		{1, 1 + 2*pi, 1, 1},         // a whole turn is no rotation
 		{.5, 20*pi - .5, .25, 0},    // ten turns
-		{0, 1e-12, .25e-12, .5e-12}, // next to none
+		{0, 1e-12, .25e-12, .5e-12}, // almost no rotation
 		{0, 3 * pi / 2, -pi / 8, -pi / 4},
-		{0, .01, .0025, .005}, // where the lerp takes over
+		{0, .01, .0025, .005}, // small enough for the lerp
 	} {
 		k := &resampling{Name: fmt.Sprint(c.r0, c.r1), Src: vals(tensor.F64, []float64{0, 0, c.r0, 0, 0, c.r1}, 2, 3), Times: arr([]int64{0, 4}, 2), Targets: arr([]int64{1, 2}, 2), Opts: ops.ResampleOptions{Interp: ops.InterpRotVec}}
 		got := s.called(t, k)
@@ -130,7 +132,7 @@ func (s *suite) rotVecTurns(t *testing.T) {
 			}
 			tolerance := 1e-14 * math.Max(1, math.Abs(c.r1))
 			if angle := math.Abs(c.r1 - c.r0); angle < .02 {
-				tolerance = math.Pow(angle, 3) / 200 // the lerp's
+				tolerance = math.Pow(angle, 3) / 200 // the bound for the lerp
 			}
 			assert.InDelta(t, w, z, tolerance, "%s at %d", k.Name, i+1)
 			assert.Equal(t, [2]float64{}, [2]float64{decode(tensor.F64, got.dst[3*i]), decode(tensor.F64, got.dst[3*i+1])}, k.Name)
@@ -138,9 +140,9 @@ func (s *suite) rotVecTurns(t *testing.T) {
 	}
 }
 
-// rot6DTurns is a quarter turn about z, given by columns of any length that are not square to each other.
+// rot6DTurns tests a quarter turn about z, given by columns with any length that are not orthogonal.
 func (s *suite) rot6DTurns(t *testing.T) {
-	v := []float64{2, 0, 0, -5, .5, 0, // no rotation
+	v := []float64{2, 0, 0, -5, .5, 0, // the identity
 		0, 3, 0, -1, 7, 0} // x to y, y to -x
 	c := &resampling{Src: vals(tensor.F64, v, 2, 6), Times: arr([]int64{0, 3}, 2), Targets: arr([]int64{0, 1, 2}, 3), Opts: ops.ResampleOptions{Interp: ops.InterpRot6D}}
 	s.check(t, c, layouts...)
@@ -154,7 +156,7 @@ func (s *suite) rot6DTurns(t *testing.T) {
 	}
 }
 
-// noRotation: what is no rotation makes its brackets NaN, and nothing else.
+// noRotation tests that columns that define no rotation give NaN in their brackets and nowhere else.
 func (s *suite) noRotation(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	bad := map[ops.Interp][][]float64{

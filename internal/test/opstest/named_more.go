@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// rowsDiffer runs rows with clocks of their own as a batch, and compares with one row at a time.
+// rowsDiffer tests that a batch of rows with separate clocks gives the same as one row at a time.
 func (s *suite) rowsDiffer(t *testing.T) {
 	r := rng(3)
 	const b, n, d = 5, 40, 7
@@ -47,7 +47,7 @@ func (s *suite) widths(t *testing.T) {
 	}
 }
 
-// strides reads broadcast and sliced inputs and compares with their contiguous copies.
+// strides tests that broadcast and sliced inputs give the same as contiguous copies.
 func (s *suite) strides(t *testing.T) {
 	r := rng(5)
 	const b, n, d, m = 3, 17, 5, 20
@@ -92,7 +92,7 @@ func repeat(in []uint64, n int) (out []uint64) {
 	return out
 }
 
-// empty: B, T or D of 0 is a no-op; S of 0 with targets is an error.
+// empty tests that B, T or D of 0 does nothing, and that S of 0 with targets is an error.
 func (s *suite) empty(t *testing.T) {
 	shapes := [][4]int{{0, 3, 2, 2}, {2, 3, 0, 2}, {2, 3, 2, 0}, {0, 0, 0, 0}, {2, 0, 0, 2}, {0, 0, 2, 2}, {2, 0, 2, 0}}
 	for _, n := range shapes {
@@ -116,7 +116,7 @@ func (s *suite) empty(t *testing.T) {
 	}
 }
 
-// unsorted: a back-step, a NaN, an infinity or a timestamp beyond 2^62 ns is an error that names its row and index.
+// unsorted tests that a timestamp before its predecessor, NaN, infinite, or beyond 2^62 ns gives an error with its row and index.
 func (s *suite) unsorted(t *testing.T) {
 	r := rng(6)
 	nan, inf := math.NaN(), math.Inf(1)
@@ -153,10 +153,10 @@ func (s *suite) unsorted(t *testing.T) {
 	}
 }
 
-// slerpOrders: the order of the four features does not change which rotation comes out.
+// slerpOrders tests that the order of the quaternion's four features does not change the rotation.
 func (s *suite) slerpOrders(t *testing.T) {
 	half := math.Sqrt(.5)
-	// A quarter turn about z, from none; a third of the way is 30 degrees.
+	// A quarter turn about z from the identity: a third of the way is 30 degrees.
 	want := []float64{0, 0, math.Sin(math.Pi / 12), math.Cos(math.Pi / 12)}
 	for order, v := range map[ops.QuatOrder][]float64{ops.QuatXYZW: {0, 0, 0, 1, 0, 0, half, half}, ops.QuatWXYZ: {1, 0, 0, 0, half, 0, 0, half}} {
 		for _, flip := range []float64{1, -1} {
@@ -178,7 +178,8 @@ func (s *suite) slerpOrders(t *testing.T) {
 	}
 }
 
-// slerpHalfTurn: both arcs are as long where the dot product is exactly 0, of either sign; then the signs are kept as they are.
+// slerpHalfTurn tests quaternions with a dot product of exactly 0, of either sign. Both arcs are equally long, and the signs are
+// kept.
 func (s *suite) slerpHalfTurn(t *testing.T) {
 	half := math.Sqrt(.5)
 	for _, end := range []float64{1, -1} {
@@ -192,7 +193,7 @@ func (s *suite) slerpHalfTurn(t *testing.T) {
 	}
 }
 
-// wholeRange has brackets up to 2^63 ns long, which do not fit a signed word.
+// wholeRange tests brackets up to 2^63 ns long, which do not fit into an int64.
 func (s *suite) wholeRange(t *testing.T) {
 	const end = 1 << 62
 	x := []int64{-end, -end + 1, -1, 0, 1, end / 3, end - 1, end}

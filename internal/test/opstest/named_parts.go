@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// heldParts: targets that are on a sample, or filled, or none, in each part of a thread's work.
+// heldParts tests targets that are on a sample, filled, or absent in each part of a thread's work.
 func heldParts(test visit) {
 	for i, dtype := range []tensor.DType{tensor.F32, tensor.F16, tensor.BF16} {
 		for size := 16; size >= 4; size /= 2 {
@@ -24,7 +24,8 @@ func heldParts(test visit) {
 	}
 }
 
-// tiedAmong is a stream of ties of d features, with m targets at random: those that tell, and others on a sample or before the first.
+// tiedAmong returns d features of samples from ties, with m random targets. Some targets show an error in a step of the blend; the
+// others are on a sample or before the first.
 func tiedAmong(r *rand.Rand, dtype, clock tensor.DType, d, m int) *resampling {
 	list := tiesOn(clock)
 	c := &resampling{Name: fmt.Sprint("ties among others ", dtype, clock, d), Opts: ops.ResampleOptions{Edge: ops.EdgeFill, Fill: ops.FillWith(-7.5)}, Planned: true}
@@ -43,8 +44,8 @@ func tiedAmong(r *rand.Rand, dtype, clock tensor.DType, d, m int) *resampling {
 	return c
 }
 
-// tiesAmongOthers: each step of a blend is rounded to nearest in every part of a thread's work where other parts are not blended: units of
-// 16, 8 and 4 bytes, one, two and four a thread, and rows of elements of every small width, on every clock.
+// tiesAmongOthers tests that each step of a blend rounds to nearest in every part of a thread's work while other parts are not
+// blended: units of 16, 8 and 4 bytes, one, two and four for each thread, and rows of every small width, on every clock.
 func tiesAmongOthers(test visit) {
 	r := rng(75)
 	for _, dtype := range []tensor.DType{tensor.F32, tensor.F16, tensor.BF16} {
@@ -53,7 +54,7 @@ func tiesAmongOthers(test visit) {
 			test(c, plannedFusion(c, dtype), l)
 		}
 		for size := 16; size >= 4; size /= 2 {
-			for _, m := range []int{12, 40, 96} { // one multiprocessor has threads move one, two and four of 33
+			for _, m := range []int{12, 40, 96} { // with one multiprocessor, threads move one, two and four of 33 units
 				run(tensor.I64, 33*size/dtype.Size(), m, layouts[0])
 			}
 		}
@@ -65,7 +66,8 @@ func tiesAmongOthers(test visit) {
 	}
 }
 
-// emptyRows: rows that have neither samples nor targets are nothing wrong, however they are told, beside others that have both.
+// emptyRows tests rows with neither samples nor targets, in each form of lengths and offsets, next to rows with both. They are no
+// error.
 func emptyRows(test visit) {
 	const b, n = 5, 4
 	lengths, offsets := []int64{3, 0, 4, 0, 2}, []int64{0, 3, 3, 7, 7, 9}
@@ -105,7 +107,7 @@ func emptyRows(test visit) {
 	}
 }
 
-// manyItems: as many items as a block keeps, and one more, in rows that are put together before they are written.
+// manyItems tests as many elements as a block keeps, and one more, in rows that are assembled before they are written.
 func manyItems(test visit) {
 	for _, in := range valueDTypes {
 		for _, d := range []int{64, 65, 66} {
@@ -118,7 +120,7 @@ func manyItems(test visit) {
 	}
 }
 
-// readyWays: each kernel waits once, at its end, where its inputs are declared ready.
+// readyWays tests that each kernel waits once, at its end, if its inputs are declared ready.
 func readyWays(test visit) {
 	for _, in := range valueDTypes {
 		c := &resampling{Name: fmt.Sprint("ready ", in), Times: arr([]int64{0, 2, 4}, 3), Targets: arr(nanoCount(300), 300)}

@@ -7,8 +7,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// manyRows has more rows than a launch of few targets has threads, so that each thread looks at the lengths of several; a wrong one
-// stands among the last.
+// manyRows tests more rows than a launch with few targets has threads, so that each thread checks the lengths of several. One of the
+// last rows is wrong.
 func manyRows(test visit) {
 	const b, n = 300, 2
 	for i, in := range valueDTypes {
@@ -44,7 +44,7 @@ func manyRows(test visit) {
 							c.SrcOffsets.raw[250+i] += n + 1
 						}
 					},
-					func(c *resampling) { // without samples, and has a target
+					func(c *resampling) { // no samples, but a target
 						if c.SrcLengths != nil {
 							c.SrcLengths.raw[290+k] = 0
 						} else {

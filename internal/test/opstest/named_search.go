@@ -8,8 +8,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// everyWay makes of a case one for each way of a kernel's that searches and checks timestamps: rows of whole chunks and others, those that
-// keep their dtype and those that change it, a table of kinds with and without curves, each with and without limits.
+// everyWay runs a case in a form for each of a kernel's ways to search and check timestamps: rows of whole chunks or not, the same or
+// another output dtype, a table of kinds with or without curves, each with and without limits.
 func everyWay(c *resampling, in tensor.DType, values func(dtype tensor.DType, d int) *array, test visit) {
 	other := tensor.F32
 	if in == tensor.F32 {
@@ -35,12 +35,12 @@ func everyWay(c *resampling, in tensor.DType, values func(dtype tensor.DType, d 
 	}
 }
 
-// noLimit asks for a limit that nothing reaches.
+// noLimit sets a limit that no time reaches.
 func noLimit(o *ops.ResampleOptions) { o.MaxGap = limited.MaxGap }
 
-// searches has rows whose timestamps, but the first and the last, stand close together at a place of each row's own. An even spacing makes
-// a search begin there, wherever in the row a target then is: so it goes from every sample above to every other. In other rows timestamps are
-// spaced so that it goes down as well. Targets are on timestamps, between them nearer to one or the other, and next to the ends of the row.
+// searches tests rows in which all timestamps but the first and the last are close together, at a different place in each row. A
+// search that assumes even spacing starts at that place, and must go from every higher sample to every target. In other rows it must
+// also go down. Targets are on timestamps, between them, and near the ends of the row.
 func searches(test visit) {
 	const n = 17
 	for i, in := range valueDTypes {
@@ -71,7 +71,7 @@ func searches(test visit) {
 				for s := range row {
 					timestamps = append(timestamps, row[s]*unit)
 				}
-				for s := range x { // not in order, so that the search begins elsewhere first
+				for s := range x { // not in ascending order, so that the search begins elsewhere first
 					targets = append(targets, x[(s+len(x)/2)%len(x)]*unit)
 				}
 			}
@@ -80,7 +80,7 @@ func searches(test visit) {
 				c.Opts.Interp = ops.InterpNearest
 			}
 			everyWay(c, in, func(dtype tensor.DType, d int) *array { return vals(dtype, uniformValues(r, b*n*d), b, n, d) }, test)
-			for _, bytes := range []int{4, 8, 16} { // rows of one unit, linear ones
+			for _, bytes := range []int{4, 8, 16} { // linear rows of one unit
 				if in.Size() <= bytes && in != tensor.F64 {
 					one := *c
 					d := bytes / in.Size()
@@ -92,8 +92,8 @@ func searches(test visit) {
 	}
 }
 
-// badTimestamps: a timestamp that is not finite, out of range or before the one ahead of it is found by every kernel on every clock, and one
-// that begins a row is before none.
+// badTimestamps tests that every kernel on every clock finds a timestamp that is not finite, out of range, or before its predecessor.
+// The first timestamp of a row has no predecessor.
 func badTimestamps(test visit) {
 	const b, n = 3, 5
 	for _, in := range valueDTypes {
@@ -102,7 +102,7 @@ func badTimestamps(test visit) {
 				at int
 				x  float64
 			}
-			wrong := []bad{{1, 3}, {4, 9}, {4, 30}, {7, math.NaN()}, {13, math.Inf(1)}} // 30 is good
+			wrong := []bad{{1, 3}, {4, 9}, {4, 30}, {7, math.NaN()}, {13, math.Inf(1)}} // 30 is correct
 			if clock == tensor.I64 {
 				wrong[3].x, wrong[4].x = 0x1.8p62, -0x1.8p62
 			}
@@ -116,7 +116,7 @@ func badTimestamps(test visit) {
 				r := rng(68)
 				values := func(dtype tensor.DType, d int) *array { return vals(dtype, uniformValues(r, b*n*d), b, n, d) }
 				everyWay(c, in, values, test)
-				// Rows of lengths, of offsets, and apart.
+				// Rows with lengths, with offsets, and with gaps.
 				lengths, offsets, apart := *c, *c, *c
 				lengths.SrcLengths = arr([]int64{n, n - 1, n}, b)
 				lengths.Times = vals(clock, append([]float64(nil), timestamps...), b, n)
@@ -132,15 +132,15 @@ func badTimestamps(test visit) {
 	}
 }
 
-// lateTimestamps: a timestamp that is wrong is found wherever it stands in rows that threads go over many times, those that look for targets
-// meanwhile and those that do not.
+// lateTimestamps tests that a wrong timestamp is found anywhere in rows that the threads pass over many times, both threads that
+// search for targets and threads that only check.
 func lateTimestamps(test visit) {
 	const b, n = 2, 2200
 	r := rng(69)
 	for _, in := range valueDTypes {
 		for _, clock := range clockDTypes {
-			// Near the end, and where threads of the first block go over the timestamps for the second time: 96 of them, of which each looks
-			// at two or four at once.
+			// Near the end, and where threads of the first block check timestamps for the second time. There are 96 such threads, and
+			// each checks two or four timestamps at a time.
 			for i, at := range []int{b*n - 1 - r.IntN(5), 192 + r.IntN(64), 384 + r.IntN(128), 1 + r.IntN(n-1)} {
 				timestamps := make([]float64, b*n)
 				for k := range timestamps {

@@ -12,8 +12,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// episodes is a store of two episodes, 10 ns apart from 0 and from 1000 on, whose values are their places. The last sample of the first and the first of
-// the second have timestamps in no order, as those of no row do.
+// episodes returns a store with two episodes. Timestamps are 10 ns apart, from 0 and from 1000; values are the samples' indices. The
+// last sample of the first episode and the first of the second have wrong timestamps, which no selected row may use.
 func episodes(in, clock tensor.DType, d int) *resampling {
 	timestamps := []int64{0, 10, 20, 30, -1000, -990, -980}
 	v := make([]float64, len(timestamps)*d)
@@ -31,7 +31,7 @@ func episodes(in, clock tensor.DType, d int) *resampling {
 	return &resampling{Name: fmt.Sprint("episodes ", in, clock, d), Src: vals(in, v, len(timestamps), d), Times: times, Pad: true}
 }
 
-// rows: windows of two episodes in any order, one twice, some of which reach past their episode's ends, on an anchored clock.
+// rows tests windows of two episodes in any order, one of them twice, on an anchored clock. Some reach past the end of their episode.
 func (s *suite) rows(t *testing.T) {
 	for _, in := range valueDTypes {
 		for i, clock := range clockDTypes {
@@ -74,8 +74,8 @@ func fill32(n int, x float32) []float32 {
 	return out
 }
 
-// wrongRows: starts and lengths that do not fit, rows without samples, timestamps out of order in one row and not in another, wrong timestamps in no row, anchors
-// out of range.
+// wrongRows tests starts and lengths that do not fit, rows without samples, timestamps out of order in some rows, wrong timestamps in
+// no row, and anchors out of range.
 func (s *suite) wrongRows(t *testing.T) {
 	for i, clock := range clockDTypes {
 		base := func() *resampling {
@@ -92,9 +92,9 @@ func (s *suite) wrongRows(t *testing.T) {
 			func(c *resampling) { c.SrcLengths.raw[2] = math.MaxInt64 },
 			func(c *resampling) { c.SrcLengths.raw[2] = 0 },
 			func(c *resampling) { c.SrcStarts.raw[2], c.SrcLengths.raw[2] = 7, 0 },
-			func(c *resampling) { c.SrcStarts.raw[2], c.SrcLengths.raw[2] = 3, 2 }, // over the episode's end
+			func(c *resampling) { c.SrcStarts.raw[2], c.SrcLengths.raw[2] = 3, 2 }, // past the episode's end
 			func(c *resampling) { c.SrcStarts.raw[0], c.SrcLengths.raw[0] = 2, 4 },
-			func(c *resampling) { c.Times.raw[2] = c.Times.raw[0] }, // in two rows, which begin before it
+			func(c *resampling) { c.Times.raw[2] = c.Times.raw[0] }, // in two rows that begin earlier
 			func(c *resampling) { c.SrcStarts.raw[0], c.Times.raw[1] = 1, c.Times.raw[3]; c.SrcLengths.raw[0] = 2 },
 			func(c *resampling) { c.SrcLengths.raw[1] = 2; c.Times.raw[6] = c.Times.raw[0] }, // in no row
 			func(c *resampling) { c.Anchors.raw[1] = 1<<62 + 1 },
@@ -114,7 +114,7 @@ func (s *suite) wrongRows(t *testing.T) {
 	}
 }
 
-// clips: bounds of which some are equal, infinite or given alone, with and without what stands before them, in rows that are moved in every way.
+// clips tests bounds that are equal, infinite or one-sided, with and without Shift and Scale, in rows of every alignment.
 func (s *suite) clips(t *testing.T) {
 	for i, in := range valueDTypes {
 		for _, out := range []tensor.DType{in, tensor.F32, tensor.BF16} {
@@ -140,13 +140,13 @@ func (s *suite) clips(t *testing.T) {
 	}
 }
 
-// selecting is a drawn case whose rows are a selection from those it has, packed: parts of them in any order, some more than once. The clock may become
-// an anchored one, and padding is asked for.
+// selecting returns a drawn case with a selection of rows from its packed rows: parts of them in any order, some more than once. The
+// clock may become an anchored one, and Pad is set.
 func (c *resampling) selecting(seed uint64) *resampling {
 	r, out := rng(seed), *c
 	b, samples, _, _ := c.dims()
 	if samples == 0 || c.rowsFault() != nil {
-		return c // there is nothing to select from, or it is not where rows say
+		return c // there is nothing to select from, or the rows' lengths and offsets are wrong
 	}
 	out.Name, out.Pad = c.Name+", selecting", true
 	n := b
@@ -162,7 +162,7 @@ func (c *resampling) selecting(seed uint64) *resampling {
 	return &out
 }
 
-// choose makes the case's rows a selection of n, if they have a sample.
+// choose makes the case's rows a selection of n rows, if they have samples.
 func (c *resampling) choose(r *rand.Rand, n int) {
 	b, _, _, d := c.dims()
 	var values, timestamps []uint64
@@ -171,7 +171,7 @@ func (c *resampling) choose(r *rand.Rand, n int) {
 		start, samples := c.srcSpan(row)
 		from, lengths = append(from, len(timestamps)), append(lengths, samples)
 		for k := range samples {
-			at := func(a *array, inner int, more ...int) uint64 { // of a padded row, of one that is shared, or of a packed one
+			at := func(a *array, inner int, more ...int) uint64 { // the bits in a padded row, a shared row, or a packed row
 				if len(a.shape) == inner+1 {
 					return a.raw[a.at(append([]int{row, k}, more...)...)]
 				}
@@ -198,7 +198,7 @@ func (c *resampling) choose(r *rand.Rand, n int) {
 	c.SrcOffsets, c.SrcStarts, c.SrcLengths = nil, arr(starts, n), arr(chosen, n)
 }
 
-// drawAnchors draws an anchored clock about the timestamps of each row.
+// drawAnchors returns an anchored clock with targets near the timestamps of each row.
 func (c *resampling) drawAnchors(r *rand.Rand, targets int) (anchors, deltas *array) {
 	unit, length := 1.0, 1.0
 	if c.Times.dtype != tensor.I64 {
@@ -221,7 +221,7 @@ func (c *resampling) drawAnchors(r *rand.Rand, targets int) (anchors, deltas *ar
 	return arr(list, b), arr(steps, targets)
 }
 
-// selecting has streams whose rows are a selection, and that are clipped.
+// selecting returns a fusion with selections of rows for its streams, and with bounds.
 func (f *fusing) selecting(seed uint64) *fusing {
 	r, out := rng(seed), *f
 	out.Name, out.Pad, out.Streams = f.Name+", selecting", true, nil
@@ -247,8 +247,9 @@ func (f *fusing) selecting(seed uint64) *fusing {
 	return &out
 }
 
-// windows: those of a store are, to the bit, their whole rows resampled onto the same times and cut: timestamps that jitter, some equal, with gaps between some,
-// ticks on them and beside them, with and without Snap, in each kind. Fused, too, converted, normalised and clipped.
+// windows tests that windows of a store have the same bits as their whole rows resampled onto the same times and then cut. Timestamps
+// jitter, some are equal, some have gaps; ticks are on them and between; with and without Snap, in each kind, and fused, converted,
+// normalised and clipped.
 func (s *suite) windows(t *testing.T) {
 	const d, ticks, windows = 6, 9, 12
 	for i, clock := range clockDTypes {

@@ -13,7 +13,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// frames: frames of a camera, at times that were rounded to float64 or to microseconds, are the rows of a clock of their rate, whatever the kind.
+// frames tests camera frames with times rounded to float64 or to microseconds: a clock with the camera's rate must give the frames
+// unchanged, for every kind.
 func (s *suite) frames(t *testing.T) {
 	const n = 60
 	for _, rate := range []float64{3, 7, 15, 24, 29.97, 30, 50, 60, 90, 120} {
@@ -42,8 +43,8 @@ func (s *suite) frames(t *testing.T) {
 	}
 }
 
-// snaps: targets as far from a sample as Snap, and a little more, on both sides, in the middle between two, before the first and after the last, among
-// samples of one time; with limits and windows that are shorter than Snap, as long, and longer, and every edge.
+// snaps tests targets at Snap's distance from a sample, and a little more, on both sides, in the middle of two, before the first,
+// after the last, and near duplicates; with limits and windows shorter than, equal to and longer than Snap, and every edge mode.
 func snaps(test visit) {
 	timestamps := []float64{0, 1, 1, 2, 2.5, 6, 6, 6, 9, 9}
 	const n, d = 10, 7
@@ -73,7 +74,7 @@ func snaps(test visit) {
 					}
 					c.Opts.FillGaps, c.Opts.Fill = number%3 == 0, ops.FillWith(-7.5)
 					test(c, plannedFusion(c, in), layouts[number%2])
-					// Of timestamps out of order that nobody checks no access is out of bounds.
+					// Trusted timestamps out of order must not cause an access out of bounds.
 					wrong, mixed := *c, slices.Clone(timestamps)
 					rng(uint64(number)).Shuffle(n-2, func(i, k int) { mixed[1+i], mixed[1+k] = mixed[1+k], mixed[1+i] })
 					wrong.Name, wrong.Wrong, wrong.Times = c.Name+", out of order", true, onClock(clock, mixed, n)
@@ -86,7 +87,8 @@ func snaps(test visit) {
 	}
 }
 
-// held: a topic that speaks when something changes is valid after its last sample, as long as its tolerance allows, and filled before its first.
+// held tests a topic that publishes only changes: it is valid after its last sample for as long as its tolerance, and filled before
+// its first.
 func (s *suite) held(t *testing.T) {
 	times, x := []float64{2, 5}, []float64{1, 2, 4, 5, 7, 100}
 	c := &resampling{Name: "held", Src: vals(tensor.F32, []float64{1, 2}, 2, 1), Times: vals(tensor.F64, times, 2), Targets: vals(tensor.F64, x, len(x)),
@@ -107,7 +109,7 @@ func (s *suite) held(t *testing.T) {
 	}
 }
 
-// snapping is a drawn case in which targets snap, by a part of what its samples are apart or by more, and ends may be held.
+// snapping returns a drawn case with Snap set to part of the samples' distance or to more. The ends may be held.
 func (c *resampling) snapping(seed uint64) *resampling {
 	r, out := rng(seed), *c
 	apart := 1e6
@@ -117,7 +119,7 @@ func (c *resampling) snapping(seed uint64) *resampling {
 			unit = 1
 		}
 		first, last := c.Times.float(0), c.Times.float(n-1)
-		if span := math.Abs(last-first) * unit; span < 1<<62 { // no padding
+		if span := math.Abs(last-first) * unit; span < 1<<62 { // exclude padding
 			apart = span / float64(n)
 		}
 	}

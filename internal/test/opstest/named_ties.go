@@ -10,16 +10,17 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// pieces are chunks of a row of which each of 128 threads moves one, two and four; of oneAndMore some move one and some two.
+// pieces has row widths in chunks for which each of 128 threads moves one, two and four chunks, or in oneAndMore some one and some
+// two.
 var pieces = []int{33, 131, 387}
 
 const oneAndMore = 133
 
-// limited asks for a limit that nothing reaches.
+// limited sets a limit that no time reaches.
 var limited = ops.ResampleOptions{MaxGap: ops.Within(math.MaxInt64)}
 
-// roundedEach: each step of a blend is rounded, to nearest, on every clock, whatever the dtypes, in every element of those that are
-// moved at once and in every part of a thread's work.
+// roundedEach tests that each step of a blend rounds to nearest, on every clock and for all dtypes, in every element of those moved
+// together, and in every part of a thread's work.
 func (s *suite) roundedEach(t *testing.T) {
 	r := rng(65)
 	run := func(in, out, clock tensor.DType, list []tie, d int, opts ops.ResampleOptions) {
@@ -36,9 +37,9 @@ func (s *suite) roundedEach(t *testing.T) {
 				run(in, out, clock, all, 8, limited)
 				run(in, out, clock, all, 5, ops.ResampleOptions{Channels: []ops.Channel{{Lo: 1, Hi: 2, Interp: ops.InterpPrevious}}})
 			}
-			for n := 16 / in.Size(); n > 0; n /= 2 { // elements moved at once
+			for n := 16 / in.Size(); n > 0; n /= 2 { // elements moved together
 				run(in, out, tensor.I64, two, oneAndMore*n, limited)
-				if in == out { // by the kernels that take what snaps, too
+				if in == out { // by the kernels that handle Snap, too
 					run(in, out, tensor.I64, two, oneAndMore*n, ops.ResampleOptions{Snap: ops.Within(0)})
 				}
 			}
@@ -51,7 +52,8 @@ func (s *suite) roundedEach(t *testing.T) {
 	}
 }
 
-// tiedPart is a stream of ties. With scales, the first target shows in each feature that the product with it is rounded.
+// tiedPart returns a stream with samples from ties. With scales, the first target shows in each feature if the product with the scale
+// is rounded.
 func tiedPart(r *rand.Rand, in, out, clock tensor.DType, list []tie, d int, scaled bool) *part {
 	p := &part{}
 	p.Src, p.Times, _ = tiedSource(r, in, out, clock, list, d)
@@ -79,8 +81,8 @@ func tiedPart(r *rand.Rand, in, out, clock tensor.DType, list []tie, d int, scal
 	return p
 }
 
-// fuseRoundedEach is roundedEach for up to sixteen streams beside each other, with and without scales, at places of which more or
-// fewer bytes can be written at once.
+// fuseRoundedEach is roundedEach for up to sixteen streams, with and without scales, at alignments that allow writes of more or fewer
+// bytes.
 func (s *suite) fuseRoundedEach(t *testing.T) {
 	r := rng(66)
 	run := func(f *fusing, clock tensor.DType, list []tie) {
@@ -106,7 +108,7 @@ func (s *suite) fuseRoundedEach(t *testing.T) {
 			if k > 0 || out == tensor.F64 {
 				continue
 			}
-			for form := range 4 { // with scales; with a stream that has to be made item by item
+			for form := range 4 { // with scales; with a stream that is computed by elements
 				f := &fusing{Out: out}
 				for _, in := range narrow {
 					for n := 16 / in.Size(); n > 0; n /= 2 {
@@ -125,7 +127,8 @@ func (s *suite) fuseRoundedEach(t *testing.T) {
 		if out == tensor.F64 {
 			continue
 		}
-		// Streams of their output's dtype: rows of multiples of 4, 8 and 16 bytes. The first decides on where the others are.
+		// Streams with the output's dtype and rows that are multiples of 4, 8 and 16 bytes. The first stream decides the alignment of
+		// the others.
 		for first := range 3 {
 			f := &fusing{Out: out}
 			bytes := 0

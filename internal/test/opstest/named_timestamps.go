@@ -8,8 +8,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// goodTimestamps: timestamps that are right though each is the one before it once more, or begins a row before the end of the one ahead, at every place among
-// those that a thread looks at at once; and int64 times at the ends of what they can be, and one beyond.
+// goodTimestamps tests correct timestamps that equal their predecessor, or begin a row before the end of the previous row, at every
+// place in the group that a thread checks together. It also tests int64 times at the limits of their range, and one beyond.
 func goodTimestamps(test visit) {
 	number := 0
 	for _, in := range valueDTypes {
@@ -19,7 +19,7 @@ func goodTimestamps(test visit) {
 				timestamps := make([]float64, b*n)
 				for i := range timestamps {
 					row, k := i/n, i%n
-					timestamps[i] = float64(b - row + (k+row)/2*2) // equal ones at even places of some rows, at odd ones of others
+					timestamps[i] = float64(b - row + (k+row)/2*2) // equal pairs begin at even places in some rows, at odd ones in others
 				}
 				number++
 				alike(fmt.Sprint("good timestamps ", in, clock, n), in, vals(clock, timestamps, b, n), vals(clock, []float64{3, b}, 2), number, test)
@@ -38,7 +38,7 @@ func goodTimestamps(test visit) {
 	}
 }
 
-// alike has rows of timestamps [B,S] in every way, with values that are all different.
+// alike runs rows of timestamps [B,S] in every way, with values that are all different.
 func alike(name string, in tensor.DType, times, targets *array, number int, test visit) {
 	b, n := times.shape[0], times.shape[1]
 	c := &resampling{Name: name, Times: times, Targets: targets}
@@ -47,7 +47,7 @@ func alike(name string, in tensor.DType, times, targets *array, number int, test
 	}, test)
 }
 
-// noTargets: a target that is no number, and those that are filled, in conversions of every dtype to every other of rows of several kinds.
+// noTargets tests NaN targets and filled targets, with conversions between all dtypes, in rows of several kinds.
 func noTargets(test visit) {
 	number := 0
 	for _, in := range valueDTypes {
@@ -66,8 +66,8 @@ func noTargets(test visit) {
 	}
 }
 
-// manyEmpty has so many rows for its few samples that every thread looks at the offsets of several, right ones and one that is wrong. Only the last row
-// has targets.
+// manyEmpty tests so many rows for few samples that every thread checks several offsets; in some cases one is wrong. Only the last
+// row has targets.
 func manyEmpty(test visit) {
 	const b, n = 1000, 4
 	number := 0

@@ -8,8 +8,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// turns has every kind in every dtype, with samples that are far apart, near, and the same: rotations by less than an eighth of a turn,
-// by more than a whole one, and between samples that point away from each other.
+// turns tests every kind in every dtype with samples that are far apart, close, or equal: rotations by less than an eighth of a turn
+// and by more than a whole turn, and between opposite samples.
 func turns(test visit) {
 	const n, m, d = 40, 60, 12
 	for i, in := range valueDTypes {
@@ -24,7 +24,7 @@ func turns(test visit) {
 				scale := []float64{.05, .15, .4}[r.IntN(3)]
 				near := []float64{1, -1, 1 + 0x1p-9}[s/5%3]
 				if kind == ops.InterpRot6D {
-					near = math.Abs(near) // or it is half a turn, which goes either way
+					near = math.Abs(near) // otherwise it may be half a turn, which can go either way
 				}
 				for c := range d {
 					if v[s*d+c] *= scale; s > 0 && s%5 == 0 {

@@ -10,10 +10,10 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// visit is given a case in two forms: a resampling, and a fusion with that among its streams.
+// visit runs a case in two forms: a resampling, and a fusion with that resampling among its streams.
 type visit func(c *resampling, f *fusing, l layout)
 
-// resampled and fusedToo are the two as tests.
+// resampled returns a test that runs the resamplings, and fusedToo one that runs the fusions.
 func resampled(cases func(visit)) func(*suite, *testing.T) {
 	return func(s *suite, t *testing.T) {
 		cases(func(c *resampling, _ *fusing, l layout) {
@@ -40,8 +40,8 @@ func fusedToo(cases func(visit)) func(*suite, *testing.T) {
 	}
 }
 
-// some are one of every so many of the cases, for those that are much work and are made whole elsewhere. The number should share no factor with those of
-// the cases' loops.
+// some returns one of every `of` cases, for cases that take long and run completely elsewhere. The number should share no factor with
+// the lengths of the cases' loops.
 func some(of int, cases func(visit)) func(visit) {
 	return func(test visit) {
 		number := 0
@@ -53,10 +53,10 @@ func some(of int, cases func(visit)) func(visit) {
 	}
 }
 
-// fewStreams is how many streams a device may have kernels for that are not those of any number.
+// fewStreams is the largest number of streams for which a device may have special kernels.
 const fewStreams = 4
 
-// repeated is the fusion with its streams one after the other, again and again, until there are n or more.
+// repeated returns the fusion with its streams repeated until there are n or more.
 func (f *fusing) repeated(n int) *fusing {
 	g := *f
 	g.Name, g.Streams = f.Name+", repeated", slices.Clone(f.Streams)
@@ -66,15 +66,16 @@ func (f *fusing) repeated(n int) *fusing {
 	return &g
 }
 
-// tied returns timestamps and a target in every other bracket, whose weight lies below the middle between two float32 numbers by less
-// than float64 can tell: it is rounded to that middle, then to the even neighbour above. So an error in the last place of
-// the quotient shows in a float32. Brackets h are odd and longer than 2^29; the weight is m/2^25 less 1/(h 2^25).
+// tied returns timestamps and n targets, one in every other bracket. Each weight is so little below the midpoint of two float32
+// numbers that float64 rounds it to the midpoint, and float32 then rounds up to the even neighbour. So an error in the last bit of
+// the float64 quotient changes the float32 weight. The lengths h of the brackets are odd and above 2^29; the weight is m/2^25 -
+// 1/(h*2^25).
 func tied(n int) (times, targets []int64) {
 	r := rng(61)
 	at := int64(0)
 	for len(targets) < n {
 		h := 1<<30 + 2*r.Int64N(1<<38) + 1
-		m := int64(1) // the inverse of h, modulo 2^25, by Newton's method
+		m := int64(1) // the inverse of h modulo 2^25, by Newton's method
 		for range 5 {
 			m = m * (2 - h*m) & (1<<25 - 1)
 		}
@@ -89,13 +90,13 @@ func tied(n int) (times, targets []int64) {
 	return times, targets
 }
 
-// weights: the quotient of two lengths of time is rounded to float64 and then to float32, each to nearest.
+// weights tests that the quotient of two durations is rounded to float64 and then to float32, each time to nearest.
 func weights(test visit) {
 	const n, d = 40, 8
 	times, targets := tied(n)
 	v := make([]float64, 2*n*d)
 	for i := range v {
-		v[i] = float64(i / d % 2) // from 0 to 1: the result is the weight
+		v[i] = float64(i / d % 2) // from 0 to 1, so the result is the weight
 	}
 	table := []ops.Channel{{Lo: 1, Hi: 2, Interp: ops.InterpPrevious}, {Lo: 3, Hi: 4, Interp: ops.InterpAngle}}
 	for _, in := range valueDTypes {
@@ -119,9 +120,9 @@ func weights(test visit) {
 	}
 }
 
-// ticks: those of a uniform clock are rounded to float64, divided, rounded, and rounded again to float32. They lie beside the middle
-// between two such numbers, 128 s apart: nearer than float64 tells, whose neighbour below is nearer to the one below, or past it by its
-// last place. Timestamps are such numbers, so that the sample that is taken tells.
+// ticks tests the roundings of a uniform clock's ticks: to float64, after the division, and to float32. The ticks are so close to the
+// midpoint of two float32 numbers (128 s apart) that an error in float64's last bit changes the result. Timestamps are float32
+// numbers, so the copied sample shows the error.
 func ticks(test visit) {
 	const n = 16
 	for _, in := range valueDTypes {
@@ -137,8 +138,8 @@ func ticks(test visit) {
 	}
 }
 
-// roundedOnce: results computed in float64 are rounded once to 16 bits. Two samples at a time are the same and lie beside the
-// middle of two such numbers, nearer than float32 can tell; between them stands a target, and one on the first of them. Others are beyond
+// roundedOnce tests that results computed in float64 are rounded to 16 bits once. Two samples at a time are equal, and closer to the
+// midpoint of two 16-bit numbers than float32 can show. There is a target between them and one on the first. Other targets are beyond
 // the ends.
 func roundedOnce(test visit) {
 	const n, d = 32, 12
@@ -174,7 +175,7 @@ func roundedOnce(test visit) {
 						across := math.Hypot(x, y)
 						copy(row[k+2:], []float64{z, -y / across, x / across, 0})
 					}
-				case ops.InterpHermite: // at rest
+				case ops.InterpHermite: // velocities are 0
 					clear(row[d/2:])
 				}
 				copy(v[(2*i+1)*d:], row)
@@ -185,14 +186,14 @@ func roundedOnce(test visit) {
 	}
 }
 
-// longLengths are brackets of more nanoseconds than a float64 holds, and targets in them: one of the two lengths is rounded to the next
-// float64 above, whose quotient then lies beyond the middle between two float32 numbers, or short of it, and else in it. One of those
-// numbers is the middle between two of 16 bits. A bracket is its row's first or last.
+// longLengths returns brackets with more nanoseconds than float64 can represent, and targets in them. One of the two durations rounds
+// up to the next float64, which moves the quotient to the other side of the midpoint of two float32 numbers. One of these numbers is
+// the midpoint of two 16-bit numbers. The bracket is the first or the last of its row.
 func longLengths(test visit) {
 	const n, half = 6, int64(1) << 60
 	for _, in := range valueDTypes {
-		// Above half of 2^61: an even float32 number, or the middle between two numbers of 16 bits, of which the one below is even; then
-		// another, of which the one above is.
+		// Above half of 2^61: an even float32 number, or the midpoint of two 16-bit numbers with an even lower one; then another,
+		// with an even upper one.
 		below, above := half, half+1<<38
 		if in.Size() == 2 {
 			last := half >> map[tensor.DType]int{tensor.F16: 10, tensor.BF16: 7}[in]
@@ -221,15 +222,15 @@ func longLengths(test visit) {
 		everyWay(c, in, func(dtype tensor.DType, d int) *array {
 			v := make([]float64, b*n*d)
 			for i := range v {
-				v[i] = float64(i / d % 2) // from 0 to 1: the result is the weight
+				v[i] = float64(i / d % 2) // from 0 to 1, so the result is the weight
 			}
 			return vals(dtype, v, b, n, d)
 		}, test)
 	}
 }
 
-// noWeights: a weight that is rounded to 0 blends all the same: with what is infinite to NaN, and -0 to 0. So it does in each part of a
-// thread's work.
+// noWeights tests that a weight that rounds to 0 still blends: with an infinity to NaN, and with -0 to 0, in each part of a thread's
+// work.
 func noWeights(test visit) {
 	for _, dtype := range valueDTypes {
 		var widths []int
@@ -253,7 +254,8 @@ func noWeights(test visit) {
 	}
 }
 
-// tolerances: each kind that copies one of two samples asks how far that is, alone and beside others that ask for theirs, on every clock.
+// tolerances tests that each kind that copies one of two samples uses its own tolerance, alone and in a table with other kinds, on
+// every clock.
 func tolerances(test visit) {
 	const d = 3
 	x := []float64{0, 1, 2, 3, 4, 5, 6, 7, 8}

@@ -14,12 +14,12 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Jobs that write nothing are checked as others are: what their offsets and timestamps must be does not depend on the targets.
+// Jobs that write nothing are checked like others: the rules for offsets and timestamps do not depend on the targets.
 
-// notNought is what the one offset of no rows must not be.
+// notNought has values that the single offset of a job without rows must not have.
 var notNought = []int64{7, 1, -1, math.MinInt64, math.MaxInt64}
 
-// noRows are resamplings without rows, without targets and without features.
+// noRows returns resamplings without rows, without targets and without features.
 func noRows() (cases []*resampling) {
 	add := func(name string, c *resampling) {
 		c.Name = name
@@ -76,7 +76,7 @@ func noRows() (cases []*resampling) {
 	return cases
 }
 
-// fuseNoRows are the same of a Fuse, whose streams are named.
+// fuseNoRows tests the same jobs as fusions. Errors must name the stream.
 func (s *suite) fuseNoRows(t *testing.T) {
 	offsets := func(x ...int64) *array { return arr(x, len(x)) }
 	stream := func(times []int64, src ...int64) *part {
@@ -102,13 +102,13 @@ func (s *suite) fuseNoRows(t *testing.T) {
 	}
 }
 
-// voxelNoRows is the same of a Voxelize.
+// voxelNoRows tests the same for Voxelize.
 func (s *suite) voxelNoRows(t *testing.T) {
 	for _, opts := range voxelForms {
 		for _, x := range notNought {
 			s.run(t, &voxelizing{Points: cloud(), Offsets: arr([]int64{x}, 1), Box: cube(0, 1, 3), Opts: opts}, layouts[1])
 		}
-		// The plan works again when the offset does.
+		// The plan works again once the offset is correct.
 		c := &voxelizing{Points: cloud(), Offsets: arr([]int64{0}, 1), Box: cube(0, 1, 3), Opts: opts, V: 2}
 		r, st := s.rig(t, &subject{operation: c, op: "Voxelize", inputs: map[string]**array{"Offsets": &c.Offsets}, badIn: "Offsets"}), s.stream(t)
 		for _, x := range []int64{0, 7, 0} {
@@ -123,7 +123,7 @@ func (s *suite) voxelNoRows(t *testing.T) {
 	}
 }
 
-// noFeatures: without features nothing is written, of Valid and Age neither.
+// noFeatures tests that a job without features writes nothing, not even Valid and Age.
 func (s *suite) noFeatures(t *testing.T) {
 	src, times := tensor.Must(tensor.New(tensor.F32, 2, 3, 0)), arr([]int64{0, 1, 2, 0, 1, 2}, 2, 3).host()
 	args := ops.ResampleArgs{Src: src, SrcTimes: times, Targets: ops.Uniform(0, 1e9, 2)}
@@ -137,7 +137,7 @@ func (s *suite) noFeatures(t *testing.T) {
 	assert.NoError(t, err)
 	assert.Equal(t, []uint64{9, 8, 7, 6}, bitsOf(got.Valid), "what was given stays")
 	assert.Equal(t, []uint64{5, 4, 3, 2}, bitsOf(got.Age))
-	// In a plan, whose tensors lie on the device.
+	// The same in a plan with device tensors.
 	c := &resampling{Src: vals(tensor.F32, nil, 2, 3, 0), Times: arr([]int64{0, 1, 2, 0, 1, 2}, 2, 3), Targets: arr([]int64{0, 1, 1, 2}, 2, 2)}
 	for _, l := range layouts {
 		r := s.once(t, s.dev, c, l)

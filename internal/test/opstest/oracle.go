@@ -7,48 +7,48 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// resampling is a Resample with its inputs. Dst, Valid and Age are made by whoever runs it.
+// resampling is a case for Resample. The code that runs it makes Dst, Valid and Age.
 type resampling struct {
 	Name                   string
 	Src, Times, Targets    *array
-	Clock                  ops.Clock // where Targets is nil
+	Clock                  ops.Clock // used if Targets is nil
 	SrcLengths, SrcOffsets *array
 	SrcStarts              *array // with SrcLengths: a selection of rows
 	DstLengths, DstOffsets *array
-	Anchors, Deltas        *array // an anchored clock, where Targets is nil
-	Pad                    bool   // is wanted
-	Packed                 int    // targets of all rows, with DstOffsets and a uniform clock
+	Anchors, Deltas        *array // an anchored clock, used if Targets is nil
+	Pad                    bool   // the case writes Pad
+	Packed                 int    // total targets of all rows, with DstOffsets and a uniform clock
 	Opts                   ops.ResampleOptions
-	Out                    tensor.DType // Src's if 0
+	Out                    tensor.DType // Src's dtype if 0
 	Lacking                bool         // rows without samples are filled, as in Fuse
-	Planned                bool         // only as a plan: one more of many cases
-	Wrong                  bool         // trusted though something is wrong: any values will do, but nothing else is read or written
+	Planned                bool         // runs only as a plan
+	Wrong                  bool         // trusted with a wrong input: any values may come out, but no other memory is read or written
 }
 
-// rule says how a wanted value is compared.
+// rule selects the comparison of an expected value.
 type rule uint8
 
 const (
-	copied  rule = iota // the same bits, a NaN's too
+	copied  rule = iota // the same bits, also for NaN
 	rounded             // the same bits, or both NaN
 	near                // within a tolerance, or both not finite
 )
 
-// expect is what an element of the output must be.
+// expect is the expected value of an output element.
 type expect struct {
 	rule   rule
 	bits   uint64
 	want   float64
-	size   float64 // near: the greatest magnitude that the tolerance scales with
-	period float64 // near: compare modulo this, unless 0
-	low    float64 // with a period: the value lies from here to a period above
-	fill   bool    // the fill value
+	size   float64 // near: the tolerance is a multiple of this magnitude
+	period float64 // near: compare modulo this period, unless it is 0
+	low    float64 // with a period: the value must lie in [low, low+period)
+	fill   bool    // the element has the fill value
 }
 
-// answer is what a case must give.
+// answer is the expected result of a case: the error err, or the outputs.
 type answer struct {
 	err   *ops.ValueError
-	shape []int // of Valid and Age; Dst has D more
+	shape []int // shape of Valid and Age; Dst has the further dimension D
 	dst   []expect
 	valid []uint64
 	age   []uint64
@@ -62,7 +62,7 @@ func (c *resampling) out() tensor.DType {
 	return c.Src.dtype
 }
 
-// dims returns B, S, T and D; S and T are totals where packed.
+// dims returns B, S, T and D. If the source or the targets are packed, S or T is their total.
 func (c *resampling) dims() (b, s, t, d int) {
 	r := len(c.Src.shape)
 	b, s, d = 1, c.Src.shape[r-2], c.Src.shape[r-1]
@@ -88,7 +88,7 @@ func (c *resampling) dims() (b, s, t, d int) {
 	return b, s, t, d
 }
 
-// outShape is the shape of Valid and Age.
+// outShape returns the shape of Valid and Age.
 func (c *resampling) outShape() []int {
 	b, _, t, _ := c.dims()
 	if c.DstOffsets != nil || !c.batched() {
@@ -101,7 +101,7 @@ func (c *resampling) batched() bool {
 	return len(c.Src.shape) == 3 || c.SrcOffsets != nil || c.SrcStarts != nil
 }
 
-// srcSpan is where row b of the source begins in a packed one, and how long it is.
+// srcSpan returns the start and length of row b in the source. The start is 0 if the source is not packed.
 func (c *resampling) srcSpan(b int) (start, n int) {
 	if c.SrcStarts != nil {
 		return int(c.SrcStarts.int(c.SrcStarts.at(b))), int(c.SrcLengths.int(c.SrcLengths.at(b)))
@@ -112,7 +112,7 @@ func (c *resampling) srcSpan(b int) (start, n int) {
 
 type clockType interface{ int64 | float64 | float32 }
 
-// solve works a case out the slow way.
+// solve computes the expected result of a case by a search through all timestamps.
 func solve(c *resampling) *answer {
 	switch c.Times.dtype {
 	case tensor.I64:
@@ -124,7 +124,7 @@ func solve(c *resampling) *answer {
 		func(x float32) uint64 { return uint64(math.Float32bits(x)) })
 }
 
-// span returns where row b begins in a packed dimension (0 in a padded one) and how long it is.
+// span returns the start and length of row b in a packed dimension. In a padded dimension the start is 0.
 func span(b, all int, lengths, offsets *array) (start, n int) {
 	switch {
 	case offsets != nil:
@@ -136,7 +136,7 @@ func span(b, all int, lengths, offsets *array) (start, n int) {
 	return 0, all
 }
 
-// rowsFault returns the error of the first row whose lengths or offsets are wrong.
+// rowsFault returns the error of the first row with wrong lengths or offsets, or nil.
 func (c *resampling) rowsFault() *ops.ValueError {
 	rows, s, t, _ := c.dims()
 	bad := func(b, all int, lengths, offsets *array) bool {
@@ -152,7 +152,7 @@ func (c *resampling) rowsFault() *ops.ValueError {
 		}
 		return side + "Offsets"
 	}
-	if rows == 0 { // the one offset is 0
+	if rows == 0 { // the single offset must be 0
 		for _, side := range []struct {
 			name    string
 			offsets *array
@@ -163,7 +163,7 @@ func (c *resampling) rowsFault() *ops.ValueError {
 		}
 	}
 	if c.SrcLengths == nil && c.SrcOffsets == nil && c.DstLengths == nil && c.DstOffsets == nil {
-		return nil // without samples it is an error in shapes
+		return nil // without samples, package ops returns an error about the shape
 	}
 	for b := range rows {
 		start, samples := c.srcSpan(b)
@@ -200,7 +200,7 @@ func timesIn[C clockType](c *resampling, b int, from func(uint64) C) []C {
 	return out
 }
 
-// timesFault returns the error of the first bad timestamp of a row.
+// timesFault returns the error of the first bad timestamp of a row, or nil.
 func timesFault[C clockType](row int, times []C) *ops.ValueError {
 	for k, t := range times {
 		e := &ops.ValueError{Op: "Resample", Arg: "SrcTimes", Row: row, Index: k}
@@ -220,7 +220,7 @@ func timesFault[C clockType](row int, times []C) *ops.ValueError {
 	return nil
 }
 
-// targetOf returns the time of target i of row b, counted in the whole where packed.
+// targetOf returns the time of target i of row b. whole is the target's index if the targets are packed.
 func targetOf[C clockType](c *resampling, b, i, whole int, from func(uint64) C) C {
 	switch {
 	case c.Anchors != nil:
@@ -235,12 +235,12 @@ func targetOf[C clockType](c *resampling, b, i, whole int, from func(uint64) C) 
 	return from(c.Targets.raw[c.Targets.at(whole)])
 }
 
-// anchored is target i of row b of an anchored clock, in nanoseconds.
+// anchored returns target i of row b of an anchored clock, in nanoseconds.
 func (c *resampling) anchored(b, i int) int64 {
 	return c.Anchors.int(c.Anchors.at(b)) + c.Deltas.int(c.Deltas.at(i))
 }
 
-// farAnchor reports whether what target i of row b is made of is out of range.
+// farAnchor reports whether the anchor, the delta or the sum for target i of row b is out of range.
 func (c *resampling) farAnchor(b, i int) bool {
 	if c.Anchors == nil {
 		return false
@@ -249,7 +249,7 @@ func (c *resampling) farAnchor(b, i int) bool {
 	return far(c.Anchors.int(c.Anchors.at(b))) || far(c.Deltas.int(c.Deltas.at(i))) || far(c.anchored(b, i))
 }
 
-// inClock returns nanoseconds as they are, or as seconds.
+// inClock returns a time in the clock's unit: int64 nanoseconds, or floating-point seconds.
 func inClock[C clockType](ns int64) C {
 	var z C
 	if _, ok := any(z).(int64); ok {
@@ -284,7 +284,8 @@ func solveIn[C clockType](c *resampling, from func(uint64) C, to func(C) uint64)
 				a.err = e
 				return a
 			}
-			// Of a selection the first in the packed source counts, and of rows that share it the first.
+			// For a selection, the error with the lowest index in the packed source counts, and of rows with the same index the
+			// first.
 			if start, _ := c.srcSpan(b); e != nil && start+e.Index < place {
 				a.err, place = e, start+e.Index
 			}
@@ -304,7 +305,7 @@ func solveIn[C clockType](c *resampling, from func(uint64) C, to func(C) uint64)
 			continue
 		}
 		for i := range targets {
-			at := first + i // in the whole, or in the row
+			at := first + i // index in the packed targets, or in the row
 			if c.DstOffsets == nil && len(a.shape) == 2 {
 				at = b*t + i
 			}

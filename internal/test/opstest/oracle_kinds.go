@@ -6,7 +6,7 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// window returns the samples in (x-w, x], in order.
+// window returns the indices of the samples in (x-w, x], in order.
 func (t *target[C]) window(w ops.Limit) (in []int) {
 	length, _ := w.Get()
 	snap, _ := t.c.Opts.Snap.Get()
@@ -31,7 +31,7 @@ func (t *target[C]) window(w ops.Limit) (in []int) {
 	return in
 }
 
-// reduce is a window's feature.
+// reduce returns the expected value of a feature of a window kind.
 func (t *target[C]) reduce(d int) expect {
 	ch := &t.of[d]
 	in := t.window(ch.Window)
@@ -66,11 +66,12 @@ func (t *target[C]) reduce(d int) expect {
 	return t.take(best, d)
 }
 
-// catmullRom blends two parabolas, each through three samples (Barry and Goldman, A recursive evaluation algorithm for a class
-// of Catmull-Rom splines, 1988). Where there is only one, it is that, and the line where there is none.
+// catmullRom returns a blend of two parabolas, each through three samples (Barry and Goldman, A recursive evaluation algorithm for a
+// class of Catmull-Rom splines, 1988). At the ends there is only one parabola, and for two samples a line.
 func (t *target[C]) catmullRom(d int) expect {
 	k := t.k
-	// The brackets before, at and after the target, and the target in its own. Sums of lengths lose no short one beside a long one.
+	// h is the bracket's length, and x the target's distance from its start; before and after are the lengths of the neighbouring
+	// brackets. Adding lengths must not lose a short one next to a long one.
 	h, x := gapOf(t.times[k], t.times[k+1]), gapOf(t.times[k], t.x)
 	var before, after float64
 	if k > 0 {
@@ -79,10 +80,11 @@ func (t *target[C]) catmullRom(d int) expect {
 	if k+2 < len(t.times) {
 		after = gapOf(t.times[k+1], t.times[k+2])
 	}
-	from := [4]float64{before + x, x, x - h, x - h - after} // from samples k-1, k, k+1, k+2 to the target
+	from := [4]float64{before + x, x, x - h, x - h - after} // distances of samples k-1, k, k+1, k+2 from the target
 	apart := [3]float64{before, h, after}
 	size := largest(t.v(k, d), t.v(k+1, d))
-	// parabola is Neville's scheme over samples k+i to k+i+2. Steep parabolas cancel where they meet: what they are made of counts.
+	// parabola is Neville's scheme for samples k+i to k+i+2. Steep parabolas cancel where they meet, so the tolerance depends on
+	// their terms.
 	parabola := func(i int) float64 {
 		p := func(i, j int, a, b float64) float64 {
 			length := apart[i+1]
@@ -96,7 +98,8 @@ func (t *target[C]) catmullRom(d int) expect {
 		return p(i, i+2, p(i, i+1, t.v(k+i, d), t.v(k+i+1, d)), p(i+1, i+2, t.v(k+i+1, d), t.v(k+i+2, d)))
 	}
 	left, right := before > 0, after > 0
-	// A rounding of the weight moves the target by that part of the bracket, along slopes that a short neighbour makes steep.
+	// Rounding the weight moves the target by that fraction of the bracket, along slopes that a short neighbouring bracket makes
+	// steep.
 	if left {
 		size = math.Max(size, largest((t.v(k, d)-t.v(k-1, d))/before*h))
 	}
@@ -117,7 +120,7 @@ func (t *target[C]) catmullRom(d int) expect {
 	return expect{rule: near, want: want, size: size}
 }
 
-// hermite is the cubic in its basis functions, for the first half of the channel, and their derivatives for the second.
+// hermite returns the cubic by its basis functions for the first half of the channel, and its derivative for the second half.
 func (t *target[C]) hermite(d int, ch ops.Channel) expect {
 	h, x := gapOf(t.times[t.k], t.times[t.k+1]), gapOf(t.times[t.k], t.x)
 	u := x / h
@@ -138,7 +141,7 @@ func (t *target[C]) hermite(d int, ch ops.Channel) expect {
 	return expect{rule: near, want: want, size: largest(p0, p1, h*v0, h*v1)}
 }
 
-// matrix is a rotation by rows. The oracle of the rotations uses no quaternion.
+// matrix is a rotation matrix by rows. The oracle for rotations uses no quaternions.
 type matrix [3][3]float64
 
 func (a matrix) times(b matrix) (out matrix) {
@@ -159,7 +162,7 @@ func (a matrix) transposed() (out matrix) {
 	return out
 }
 
-// rotation is Rodrigues' formula.
+// rotation returns the rotation about a unit axis by Rodrigues' formula.
 func rotation(axis [3]float64, angle float64) (out matrix) {
 	s, c := math.Sincos(angle)
 	half := math.Sin(angle / 2)
@@ -177,14 +180,14 @@ func rotation(axis [3]float64, angle float64) (out matrix) {
 	return out
 }
 
-// axisAngle returns a rotation's axis and its angle in [0, pi].
+// axisAngle returns a rotation's unit axis and its angle in [0, pi].
 func (a matrix) axisAngle() (axis [3]float64, angle float64) {
-	skew := [3]float64{(a[2][1] - a[1][2]) / 2, (a[0][2] - a[2][0]) / 2, (a[1][0] - a[0][1]) / 2} // axis * sin
+	skew := [3]float64{(a[2][1] - a[1][2]) / 2, (a[0][2] - a[2][0]) / 2, (a[1][0] - a[0][1]) / 2} // axis * sine
 	c := (a[0][0] + a[1][1] + a[2][2] - 1) / 2
 	s := norm3(skew)
 	angle = math.Atan2(s, c)
 	if axis = skew; c < 0 {
-		// Near a half turn the sine is small. (1-c) axis axis' = (a + a')/2 - c is not.
+		// Near a half turn the sine is small, but (1-cos) axis axis' = (a + a')/2 - cos is not.
 		best := 0
 		for i := range 3 {
 			if a[i][i] > a[best][best] {
@@ -207,8 +210,8 @@ func (a matrix) axisAngle() (axis [3]float64, angle float64) {
 
 func norm3(v [3]float64) float64 { return math.Sqrt(v[0]*v[0] + v[1]*v[1] + v[2]*v[2]) }
 
-// turned is the rotation at a of the way between two. Up to a half angle whose cosine is 0.9999, the definition takes the
-// normalised lerp of quaternions.
+// turned returns the rotation at fraction a of the way between two. If the cosine of the half angle is above 0.9999, it is the
+// normalised lerp of the quaternions, as defined for the operation.
 func turned(m0, m1 matrix, a float64) matrix {
 	axis, angle := m0.transposed().times(m1).axisAngle()
 	part := a * angle
@@ -218,7 +221,7 @@ func turned(m0, m1 matrix, a float64) matrix {
 	return m0.times(rotation(axis, part))
 }
 
-// ofVec is the rotation of a rotation vector, of NaNs if it is too long.
+// ofVec returns the rotation of a rotation vector, or NaNs if the vector is too long.
 func ofVec(r [3]float64) matrix {
 	angle := norm3(r)
 	switch {
@@ -239,7 +242,8 @@ func (t *target[C]) rotVec(first, i int, a float64) expect {
 	return expect{rule: near, want: axis[i] * angle, size: largest(append(r0[:], r1[:]...)...)}
 }
 
-// of6D is the rotation whose first column is along a and whose second is across it towards b, and the sine of the angle between them.
+// of6D returns the rotation with the first column along a and the second orthogonal to it, towards b. s is the sine of the angle
+// between a and b.
 func of6D(six [6]float64) (out matrix, s float64) {
 	a, b := [3]float64(six[:3]), [3]float64(six[3:])
 	na, nb := norm3(a), norm3(b)
@@ -276,6 +280,6 @@ func (t *target[C]) rot6D(first, i int, a float64) expect {
 	}
 	r0, s0 := of6D(m0)
 	r1, s1 := of6D(m1)
-	// What rounding turns the second column by is that much more the nearer it is to the first.
+	// The closer the second column is to the first, the more a rounding of it turns the rotation.
 	return expect{rule: near, want: turned(r0, r1, a)[i%3][i/3], size: largest(1, 1/s0, 1/s1)}
 }

@@ -7,21 +7,21 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// target is one target of a case in one row.
+// target is one target of a row in a case.
 type target[C clockType] struct {
 	c     *resampling
-	of    []ops.Channel // by feature: see channels
+	of    []ops.Channel // channel of each feature, from channels
 	row   int
 	times []C
 	x     C
 
-	k                 int // the last sample at or before x, 0 below the first
+	k                 int // the last sample at or before x; 0 if x is before the first
 	exact, nan        bool
 	below, above, gap bool
 	laterIsNearer     bool
 }
 
-// gapOf returns y - x as float64, for y >= x, with the difference taken in the clock's type; int64 differences up to 2^63.
+// gapOf returns y - x as float64, for y >= x. The difference is taken in the clock's type; int64 differences may reach 2^63.
 func gapOf[C clockType](x, y C) float64 {
 	if a, ok := any(x).(int64); ok {
 		return float64(uint64(any(y).(int64)) - uint64(a))
@@ -29,7 +29,7 @@ func gapOf[C clockType](x, y C) float64 {
 	return float64(y - x)
 }
 
-// exceeds reports whether y - x, for y >= x, is more than limit.
+// exceeds reports whether y - x is more than limit, for y >= x.
 func exceeds[C clockType](x, y C, limit ops.Limit) bool {
 	d, on := limit.Get()
 	if !on {
@@ -41,7 +41,7 @@ func exceeds[C clockType](x, y C, limit ops.Limit) bool {
 	return y-x > inClock[C](int64(d))
 }
 
-// slack is a limit that the case's Snap makes longer.
+// slack returns a limit extended by the case's Snap.
 func (t *target[C]) slack(limit ops.Limit) ops.Limit {
 	d, on := limit.Get()
 	if more, _ := t.c.Opts.Snap.Get(); on {
@@ -50,7 +50,8 @@ func (t *target[C]) slack(limit ops.Limit) ops.Limit {
 	return limit
 }
 
-// snap looks for the sample that x counts as on: the nearer of those before it and after it, of one time the last.
+// snap returns the sample that x counts as equal to, and true. It is the nearer of the neighbours, or the last of several with one
+// timestamp. Otherwise it returns false.
 func (t *target[C]) snap() (k int, on bool) {
 	limit, given := t.c.Opts.Snap.Get()
 	before, after := -1, -1
@@ -62,7 +63,7 @@ func (t *target[C]) snap() (k int, on bool) {
 			after = i
 		}
 	}
-	near := func(i int) bool { // within the limit
+	near := func(i int) bool { // within Snap
 		return i >= 0 && given && !exceeds(min(t.x, t.times[i]), max(t.x, t.times[i]), ops.Within(limit))
 	}
 	if before >= 0 && after >= 0 && near(before) && near(after) {
@@ -77,7 +78,7 @@ func (t *target[C]) snap() (k int, on bool) {
 	return after, near(after)
 }
 
-// nearer reports whether x is nearer to the time after it than to that before it.
+// nearer reports whether x is nearer to after than to before.
 func (t *target[C]) nearer(before, after C) bool {
 	if _, ok := any(t.x).(int64); ok {
 		return uint64(any(t.x).(int64))-uint64(any(before).(int64)) > uint64(any(after).(int64))-uint64(any(t.x).(int64))
@@ -85,7 +86,7 @@ func (t *target[C]) nearer(before, after C) bool {
 	return t.x-before > after-t.x
 }
 
-// empty reports whether some feature's window holds nothing.
+// empty reports whether the window of some feature has no samples.
 func (t *target[C]) empty() bool {
 	for i := range t.of {
 		if ch := &t.of[i]; ch.Interp.Windowed() && len(t.window(ch.Window)) == 0 {
@@ -95,7 +96,7 @@ func (t *target[C]) empty() bool {
 	return false
 }
 
-// channels are the channel that holds each feature, with all that the options leave open.
+// channels returns the channel of each feature, with the options' defaults filled in.
 func (c *resampling) channels() []ops.Channel {
 	_, _, _, features := c.dims()
 	list := make([]ops.Channel, features)
@@ -127,7 +128,7 @@ func (c *resampling) channelAt(d, features int) ops.Channel {
 	return at
 }
 
-// find looks at every timestamp in turn.
+// find sets k by a search through all timestamps.
 func (t *target[C]) find() {
 	if t.x != t.x {
 		t.nan = true
@@ -172,7 +173,7 @@ func (t *target[C]) find() {
 	}
 }
 
-// at returns the place of feature d of the row's sample k.
+// at returns the index of feature d of sample k in the source.
 func (t *target[C]) at(k, d int) int {
 	if len(t.c.Src.shape) == 3 {
 		return t.c.Src.at(t.row, k, d)
@@ -186,7 +187,7 @@ func (t *target[C]) at(k, d int) int {
 
 func (t *target[C]) v(k, d int) float64 { return t.c.Src.float(t.at(k, d)) }
 
-// take is sample k as it is, converted to the output's dtype.
+// take returns sample k, converted to the output's dtype.
 func (t *target[C]) take(k, d int) expect {
 	b := t.c.Src.raw[t.at(k, d)]
 	if t.c.out() == t.c.Src.dtype {
@@ -195,7 +196,7 @@ func (t *target[C]) take(k, d int) expect {
 	return expect{rule: rounded, bits: encode(t.c.out(), decode(t.c.Src.dtype, b))}
 }
 
-// line is the straight line through samples k and k+1 at weight a.
+// line returns the value at weight a on the line through samples k and k+1.
 func (t *target[C]) line(k, d int, a float64) expect {
 	v0, v1 := t.v(k, d), t.v(k+1, d)
 	if t.c.Src.dtype == tensor.F64 {
@@ -204,7 +205,7 @@ func (t *target[C]) line(k, d int, a float64) expect {
 	return expect{rule: rounded, bits: encode(t.c.out(), float64(straight(float32(v0), float32(v1), float32(a))))}
 }
 
-// straight is v0 + a*(v1-v0), and what stands for it where numbers make none.
+// straight returns v0 + a*(v1-v0), or the defined result if an input is infinite or the difference overflows.
 func straight[W float32 | float64](v0, v1, a W) W {
 	infinite := func(v W) bool { return math.IsInf(float64(v), 0) }
 	step := v1 - v0
@@ -244,7 +245,7 @@ func (t *target[C]) features(out []expect, fill expect) {
 	}
 }
 
-// beyond is a target outside the row's times whose end sample is held or whose line is continued.
+// beyond returns the value of a target outside the timestamps: the end sample, or a point on the extrapolated line.
 func (t *target[C]) beyond(d int) expect {
 	if t.of[d].Interp == ops.InterpLinear && t.c.Opts.Edge == ops.EdgeExtrapolate {
 		if t.below {
@@ -291,7 +292,7 @@ func (t *target[C]) inside(d int) expect {
 	case ops.InterpAngle:
 		v0, v1 := t.v(k, d), t.v(k+1, d)
 		e := expect{rule: near, want: v0 + a*(v1-v0), size: largest(size, period)}
-		if !(math.Abs(v1-v0) <= period/2) { // a crossing
+		if !(math.Abs(v1-v0) <= period/2) { // the interpolation crosses half a period
 			e.want, e.period, e.low = wrap(v0+a*wrap(v1-v0, period), period), period, -period/2
 			if min(v0, v1) >= 0 && max(v0, v1) >= period/2 {
 				e.low = 0
@@ -313,7 +314,7 @@ func (t *target[C]) inside(d int) expect {
 	return t.line(k, d, a)
 }
 
-// largest returns the greatest magnitude of those that are finite.
+// largest returns the greatest magnitude of the finite values.
 func largest(values ...float64) (size float64) {
 	for _, v := range values {
 		if v-v == 0 {
@@ -323,7 +324,7 @@ func largest(values ...float64) (size float64) {
 	return size
 }
 
-// slerpAt is Shoemake's formula with the standard library's functions.
+// slerpAt returns Shoemake's slerp, computed with the standard library's functions.
 func slerpAt(p, q [4]float64, a float64) (out [4]float64) {
 	dot := p[0]*q[0] + p[1]*q[1] + p[2]*q[2] + p[3]*q[3]
 	if dot < 0 {
@@ -352,7 +353,7 @@ func slerpAt(p, q [4]float64, a float64) (out [4]float64) {
 	return out
 }
 
-// wrap brings x into [-period/2, period/2).
+// wrap returns x moved by whole periods into [-period/2, period/2).
 func wrap(x, period float64) float64 {
 	r := math.Mod(x, period)
 	if r >= period/2 {
@@ -364,10 +365,10 @@ func wrap(x, period float64) float64 {
 	return r
 }
 
-// pchip is the cubic Hermite with Fritsch and Butland's slopes, in its basis functions, and the greatest magnitude of the
+// pchip returns the cubic Hermite by its basis functions with Fritsch and Butland's slopes. far is the greatest magnitude of the
 // outer samples used.
 func (t *target[C]) pchip(d int) (want, far float64) {
-	// One curve: the samples between two brackets without length.
+	// One curve covers the samples between two brackets of length 0.
 	lo, hi := t.k, t.k+1
 	for lo > 0 && t.times[lo-1] < t.times[lo] {
 		lo--

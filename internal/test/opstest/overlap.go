@@ -11,11 +11,11 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// overlap runs every form of Voxelize and four of Fuse at once, each on a stream of its own and many times over without a
-// wait between: plans that shared scratch memory, or kernels that counted on being alone, would give something else.
+// overlap runs every form of Voxelize and four of Fuse at once, each on its own stream and many times without waiting. The results
+// would be wrong if plans shared scratch memory, or if a kernel assumed that it runs alone.
 func (s *suite) overlap(t *testing.T) {
 	n, rounds := s.times(40_000), 2+s.times(20)
-	if s.isCPU() { // whose queues are threads, of which few points are enough
+	if s.isCPU() { // its queues are threads, for which few points are enough
 		n = thorough.Of(n/4, n)
 	}
 	var rigs []*rig

@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// poseValues are n rows of quaternions of length 1, where the channels have them, and of numbers.
+// poseValues returns n rows with unit quaternions in the quaternion channels and random numbers elsewhere.
 func poseValues(r *rand.Rand, n, d int, channels []ops.Channel) []float64 {
 	v := uniformValues(r, n*d)
 	for _, c := range channels {
@@ -26,8 +26,8 @@ func poseValues(r *rand.Rand, n, d int, channels []ops.Channel) []float64 {
 	return v
 }
 
-// poses: short rows of several kinds, each some features wide, at timestamps that are even, far from even and out of order, in rows of the batch that end
-// within a warp's targets, up to the last bytes of the source. Some write to where 16 bytes do not begin.
+// poses tests short rows with several kinds, each some features wide. The timestamps are even, far from even, or out of order; rows
+// end within a warp's targets, and reach the last bytes of the source. Some outputs are not aligned to 16 bytes.
 func poses(test visit) {
 	tables := [][]ops.Channel{
 		{{Lo: 0, Hi: 1}, {Lo: 1, Hi: 3, Interp: ops.InterpAngle}},
@@ -44,7 +44,7 @@ func poses(test visit) {
 			for _, form := range []struct {
 				name                string
 				b, samples, targets int
-				step                func(s int) float64 // from one timestamp to the next
+				step                func(s int) float64 // returns the step from timestamp s to the next
 				shuffled            bool
 			}{
 				{"even", 3, 41, 43, func(int) float64 { return 1 }, false},
@@ -100,7 +100,7 @@ func poses(test visit) {
 	}
 }
 
-// posed draws a case of short rows without gaps, of several kinds.
+// posed draws a case with short rows without gaps and several kinds.
 func posed(r *rand.Rand, dtype, clock tensor.DType, form int) *resampling {
 	g := &generator{Rand: r, c: &resampling{}, clock: clock, batch: true}
 	b, samples, targets, d := 1+r.IntN(4), lengths[r.IntN(len(lengths)-1)], lengths[r.IntN(len(lengths)-1)], 4+r.IntN(28)

@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// properties hold for any input, so they need no oracle.
+// properties tests promises that hold for any input, so they need no oracle.
 func (s *suite) properties(t *testing.T) {
 	t.Run("resampling onto the own clock is the identity", s.identity)
 	t.Run("permuted targets permute the result", s.permuted)
@@ -31,7 +31,7 @@ func (s *suite) identity(t *testing.T) {
 		for i, dtype := range valueDTypes {
 			times := ascending(r, 200, 1_762_550_000e9)
 			raw := make([]uint64, 200*12)
-			for i := range raw { // any pattern: NaNs with payloads, infinities, subnormals
+			for i := range raw { // any bits: NaNs with payloads, infinities, subnormals
 				raw[i] = r.Uint64() >> (64 - 8*dtype.Size())
 			}
 			c := &resampling{Src: packed(dtype, raw, 200, 12), Times: arr(times, 200), Targets: arr(times, 200), Opts: ops.ResampleOptions{Interp: kind, Edge: ops.Edge(i), Window: ops.Within(1)}}
@@ -43,7 +43,7 @@ func (s *suite) identity(t *testing.T) {
 				c.Times, c.Targets = arr(sec, 200), arr(sec, 200)
 			}
 			got := s.called(t, c)
-			if kind == ops.InterpWindowMean { // which is arithmetic, of a window with nothing but the sample in it
+			if kind == ops.InterpWindowMean { // the mean is arithmetic, even of a window with only one sample
 				equalBits(t, dtype, raw, got.dst, fmt.Sprint(kind, dtype))
 				continue
 			}
@@ -52,10 +52,10 @@ func (s *suite) identity(t *testing.T) {
 	}
 }
 
-// sampleWidth is how many features sample makes: a multiple of every kind's.
+// sampleWidth is the number of features from sample: a multiple of every kind's width.
 const sampleWidth = 12
 
-// sample returns a random batch of every kind in turn.
+// sample returns a random batch; the features have every kind in turn.
 func sample(r interface {
 	IntN(int) int
 	NormFloat64() float64
@@ -71,7 +71,7 @@ func sample(r interface {
 		at := r.Int64N(1e9)
 		var row []int64
 		for range n {
-			at += r.Int64N(2e7) // a duplicate now and then
+			at += r.Int64N(2e7) // sometimes a duplicate
 			row = append(row, at)
 		}
 		times = append(times, row...)

@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// floats returns the values that a case gives.
+// floats returns the values that a case computes, as float64.
 func (s *suite) floats(t *testing.T, c *resampling) []float64 {
 	t.Helper()
 	got := s.called(t, c)
@@ -46,7 +46,8 @@ func (s *suite) meanBetween(t *testing.T) {
 	}
 }
 
-// wholeWindow: such a window of a constant is the constant, its last sample is Previous, its count the samples so far.
+// wholeWindow tests a window longer than the recording: InterpWindowLast equals InterpPrevious, and the mean covers all samples up to
+// the target.
 func (s *suite) wholeWindow(t *testing.T) {
 	r := rng(25)
 	c := sample(r, ops.InterpPrevious, 3, 50, 120)
@@ -55,7 +56,7 @@ func (s *suite) wholeWindow(t *testing.T) {
 	c.Opts.Interp, c.Opts.Window = ops.InterpWindowLast, ops.Within(math.MaxInt64)
 	got := s.called(t, c)
 	assert.Equal(t, want, got)
-	// The mean of 0, 1, .. k is k/2.
+	// The mean of 0 to k is k/2.
 	const n = 300
 	k := &resampling{Src: vals(tensor.F64, count(0, n-1), n, 1), Times: arr(ascending(r, n, -1e9), n), Opts: ops.ResampleOptions{Interp: ops.InterpWindowMean, Window: c.Opts.Window}}
 	k.Targets = k.Times
@@ -64,7 +65,7 @@ func (s *suite) wholeWindow(t *testing.T) {
 	}
 }
 
-// polynomials: parabolas by Catmull-Rom, with any timestamps, and cubics by Hermite.
+// polynomials tests that Catmull-Rom reproduces parabolas with any timestamps, and that Hermite reproduces cubics.
 func (s *suite) polynomials(t *testing.T) {
 	r := rng(26)
 	const n, m = 40, 200
@@ -96,8 +97,8 @@ func (s *suite) polynomials(t *testing.T) {
 			va, _ := at(a, ns)
 			vb, _ := at(b, ns)
 			vc, sc := at(c, ns)
-			// A slope is the quotient of a difference, good to a rounding of the samples, by as little as a microsecond; a
-			// bracket of 20 ms makes 1e4 of that.
+			// A velocity is the difference of two samples over as little as a microsecond, so it has the samples' rounding error
+			// divided by that. A bracket of 20 ms multiplies it by 1e4.
 			for d, w := range []float64{va, vb, vc, sc} {
 				got := [4]float64{p[2*i], p[2*i+1], h[2*i], h[2*i+1]}[d]
 				assert.InDelta(t, w, got, 1e-10, "target %d, feature %d", i, d)
@@ -106,7 +107,7 @@ func (s *suite) polynomials(t *testing.T) {
 	}
 }
 
-// velocityIsSlope compares the second half of the output with differences of the first.
+// velocityIsSlope compares the second half of Hermite's output with difference quotients of the first.
 func (s *suite) velocityIsSlope(t *testing.T) {
 	r := rng(27)
 	v := uniformValues(r, 20*2)
@@ -122,16 +123,16 @@ func (s *suite) velocityIsSlope(t *testing.T) {
 	got := s.floats(t, &resampling{Src: vals(tensor.F64, v, 20, 2), Times: arr(times, 20), Targets: arr(x, 150), Opts: ops.ResampleOptions{Interp: ops.InterpHermite}})
 	for i := 0; i < 150; i += 3 {
 		slope := (got[2*i+4] - got[2*i]) / 2e-6
-		// The second derivative is below 300, and turns at most once in the microsecond.
+		// The second derivative is below 300, and its sign changes at most once within the microsecond.
 		assert.InDelta(t, slope, got[2*i+3], 300*1e-6+1e-8, "target %d", i)
 	}
 }
 
-// constantRate: rotation vectors of one axis at a constant rate are linear in time.
+// constantRate tests that rotation vectors about one axis at a constant rate are linear in time.
 func (s *suite) constantRate(t *testing.T) {
 	axis := [3]float64{2. / 3, -1. / 3, 2. / 3}
 	const n = 9
-	for _, rate := range []float64{.3, 3e-4, -.3} { // rad a sample
+	for _, rate := range []float64{.3, 3e-4, -.3} { // rad per sample
 		var v, six []float64
 		for i := range n {
 			for d := range 3 {
@@ -154,7 +155,7 @@ func (s *suite) constantRate(t *testing.T) {
 		columns := s.floats(t, c)
 		tolerance := 1e-14
 		if math.Abs(rate) < .02 {
-			tolerance += math.Pow(math.Abs(rate), 3) / 200 // the lerp of small angles turns that unevenly
+			tolerance += math.Pow(math.Abs(rate), 3) / 200 // the lerp of small angles does not turn evenly
 		}
 		for i := range x {
 			angle := rate * float64(x[i]) / 1e6
@@ -168,7 +169,7 @@ func (s *suite) constantRate(t *testing.T) {
 	}
 }
 
-// formsAgree gives one motion as quaternions, rotation vectors, columns and rows.
+// formsAgree tests that one motion gives equal rotations as quaternions, rotation vectors, and the columns or rows of matrices.
 func (s *suite) formsAgree(t *testing.T) {
 	r := rng(28)
 	const n, m = 30, 100

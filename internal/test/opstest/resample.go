@@ -33,7 +33,7 @@ func (c *resampling) describe() string {
 
 func is[T any](_ T, given bool) bool { return given }
 
-// spacing describes where an array's elements lie: how far apart beyond their own size, and where within 16 bytes they begin.
+// spacing describes the gaps between an array's elements, and its alignment within 16 bytes.
 func (a *array) spacing() (text string) {
 	dense := packed(a.dtype, nil, a.shape...).strides
 	for i, stride := range a.strides {
@@ -93,7 +93,7 @@ func (c *resampling) solve(*suite) (*ops.ValueError, func(*result) string) {
 	return want.err, func(got *result) string { return want.compare(c, got) }
 }
 
-// compare returns what is wrong with a result, or "".
+// compare returns a description of the first difference between a result and the expected answer, or "".
 func (a *answer) compare(c *resampling, got *result) string {
 	d := c.Src.shape[len(c.Src.shape)-1]
 	for i := range a.dst {
@@ -102,12 +102,12 @@ func (a *answer) compare(c *resampling, got *result) string {
 		}
 	}
 	if len(a.dst) == 0 && d == 0 {
-		return "" // a no-op leaves Valid and Age alone
+		return "" // a job without work leaves Valid and Age unchanged
 	}
 	return sides(got, a.valid, a.age, a.pad)
 }
 
-// sides compares the outputs beside Dst. Pad may be missing.
+// sides compares the outputs other than Dst, and returns a description of the first difference, or "". pad may be nil.
 func sides(got *result, valid, age, pad []uint64) string {
 	if pad != nil && got.pad != nil {
 		if msg := got.differ("Pad", pad, nil); msg != "" {

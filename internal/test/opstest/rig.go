@@ -12,18 +12,18 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// subject is a case whose plan lives for a while, with the arguments that change meanwhile.
+// subject is a case for tests of a plan's lifetime, with inputs that change between runs.
 type subject struct {
 	operation
 	op     string
-	inputs map[string]**array // by argument
-	change func(round int)    // changes some inputs' arrays; nil: nothing
-	bad    *array             // a wrong input, if any is an error
-	badIn  string             // its name
-	goesOn bool               // a run begins with the outputs that the last one left
+	inputs map[string]**array // by argument name
+	change func(round int)    // changes some inputs' arrays for a round; nil if none change
+	bad    *array             // a wrong value for the input badIn; nil if no value is an error
+	badIn  string             // argument name
+	goesOn bool               // a run continues from the outputs of the last run, instead of overwriting them
 }
 
-// subjects make a subject for each operation: for Voxelize, one for each form.
+// subjects returns functions that make the subject of each operation; for Voxelize, one for each form.
 func subjects() []func() *subject {
 	list := []func() *subject{steps, fused, func() *subject { return gradientSubject(true) }, func() *subject { return gradientSubject(false) },
 		func() *subject { return drawn(3) }, func() *subject { return drawn(31) }, tallySubject} // one block, and several
@@ -33,7 +33,7 @@ func subjects() []func() *subject {
 	return list
 }
 
-// voxels is a Voxelize in one form.
+// voxels returns a Voxelize in one form.
 func voxels(form int) *subject {
 	r := rng(uint64(60 + form))
 	cloud := func() *array { return vals(tensor.F32, uniformValues(r, 900), 300, 3) }
@@ -42,18 +42,18 @@ func voxels(form int) *subject {
 		change: func(int) { c.Points = cloud() }, bad: arr([]int64{0, 40, 299}, 3), badIn: "Offsets"}
 }
 
-// tallySubject is a Tally's first pass.
+// tallySubject returns the first pass of a Tally.
 func tallySubject() *subject {
 	c := &tallying{title: "again and again", src: robot(tensor.F32, 200, 5, 3)}
 	return &subject{operation: c, op: "Tally", inputs: map[string]**array{"Src": &c.src}, goesOn: true}
 }
 
-// scaled are 5 samples with 2 features.
+// scaled returns 5 samples with 2 features, multiplied by x.
 func scaled(x float64) *array {
 	return vals(tensor.F32, []float64{0, 5 * x, x, 4 * x, 2 * x, 3 * x, 3 * x, 2 * x, 4 * x, x}, 5, 2)
 }
 
-// steps is a Resample with one row, 5 samples, 4 targets, 2 features.
+// steps returns a Resample with one row, 5 samples, 4 targets and 2 features.
 func steps() *subject {
 	c := &resampling{Name: "steps", Src: scaled(1), Times: arr([]int64{0, 10, 20, 30, 40}, 5), Targets: arr([]int64{0, 15, 25, 40}, 4)}
 	return &subject{operation: c, op: "Resample", inputs: map[string]**array{"Src": &c.Src, "SrcTimes": &c.Times, "Targets": &c.Targets},
@@ -62,7 +62,7 @@ func steps() *subject {
 		}, bad: arr([]int64{0, 10, 5, 30, 40}, 5), badIn: "SrcTimes"}
 }
 
-// fused is a Fuse with two streams and a missing one, normalised.
+// fused returns a normalised Fuse with two streams and a missing one.
 func fused() *subject {
 	one := &part{resampling: resampling{Src: scaled(1), Times: arr([]int64{0, 10, 20, 30, 40}, 5), SrcLengths: arr([]int64{4}, 1)}}
 	one.Src, one.Times = packed(tensor.F32, one.Src.raw, 1, 5, 2), packed(tensor.I64, one.Times.raw, 1, 5)
@@ -73,7 +73,7 @@ func fused() *subject {
 		change: func(round int) { one.Src = packed(tensor.F32, scaled(float64(round+1)).raw, 1, 5, 2) }, bad: arr([]int64{5, 4, 30}, 3), badIn: "Streams[1].SrcTimes"}
 }
 
-// gradientSubject is a ResampleBackward, or a FuseBackward with the same stream.
+// gradientSubject returns a ResampleBackward if alone is set, otherwise a FuseBackward with the same stream.
 func gradientSubject(alone bool) *subject {
 	times := arr([]int64{0, 10, 20}, 3)
 	b := single(&resampling{Name: "gradient", Src: vals(tensor.F32, make([]float64, 3), 3, 1), Times: times, Targets: arr([]int64{0, 5, 20, 25}, 4)}, vals(tensor.F32, []float64{1, 2, 4, 8}, 4, 1))
@@ -85,7 +85,7 @@ func gradientSubject(alone bool) *subject {
 	return x
 }
 
-// drawn draws batches from a store, one after the other.
+// drawn returns a Draw of batches from a store, one after the other.
 func drawn(batch int) *subject {
 	c := (&drawing{Name: fmt.Sprint("batches of ", batch), Counts: []int64{40, 0, 1, 25, 0, 35}, Begins: []int64{5, 4, 3, 2, 1, 0}, Samples: [][]int64{{4, 5, 6, 7, 8, 9}, {0, 3, 0, 1, 2, 5}},
 		Opts: ops.DrawOptions{Batch: batch, Shuffle: true, Seed: 5}, Batches: 20}).ready()
@@ -93,13 +93,13 @@ func drawn(batch int) *subject {
 		bad: arr([]int64{0, 4, 3, 15, 22, 30, 39}, 7), badIn: "Streams[0].Offsets", goesOn: true}
 }
 
-// rig is a subject's plan on device tensors, with guards around its outputs, until the test ends.
+// rig is a subject's plan on device tensors, with guards around its outputs. The end of the test closes it.
 type rig struct {
 	*subject
 	s     *suite
 	p     *placed
 	plan  *ops.Plan
-	round int // how often the plan ran since its outputs were as they began
+	round int // number of runs since the outputs had their initial content
 }
 
 func (s *suite) rig(t *testing.T, x *subject) *rig { return s.rigIn(t, x, ops.LaunchDefault) }
@@ -118,7 +118,7 @@ func (s *suite) rigIn(t *testing.T, x *subject, mode ops.LaunchMode) *rig {
 	return r
 }
 
-// tensor is an input or an output.
+// tensor returns an input or output by its argument name.
 func (r *rig) tensor(name string) *tensor.Tensor {
 	for _, g := range r.p.outputs {
 		if g.name == name {
@@ -128,7 +128,7 @@ func (r *rig) tensor(name string) *tensor.Tensor {
 	return r.p.bases[*r.inputs[name]]
 }
 
-// set gives an input other values.
+// set writes the values of an array to an input.
 func (r *rig) set(t *testing.T, name string, a *array) {
 	t.Helper()
 	old := *r.inputs[name]
@@ -138,7 +138,7 @@ func (r *rig) set(t *testing.T, name string, a *array) {
 	r.p.bases[a], *r.inputs[name] = base, a
 }
 
-// vary changes the inputs.
+// vary changes the inputs for a round.
 func (r *rig) vary(t *testing.T, round int) {
 	t.Helper()
 	if r.change == nil {
@@ -157,7 +157,7 @@ func (r *rig) vary(t *testing.T, round int) {
 	}
 }
 
-// wipe makes the outputs what they were before the first run, poison or what a run goes on from.
+// wipe restores the initial content of the outputs: poison, or the values that a run continues from.
 func (r *rig) wipe(t *testing.T) {
 	t.Helper()
 	for _, g := range r.p.outputs {
@@ -166,7 +166,7 @@ func (r *rig) wipe(t *testing.T) {
 	r.round = 0
 }
 
-// check compares the outputs with what the inputs now give, after that many more runs.
+// check compares the outputs with the expected ones for the current inputs, after `runs` more runs.
 func (r *rig) check(t *testing.T, runs int, what string) {
 	t.Helper()
 	got, err := r.p.read()
@@ -182,7 +182,8 @@ func (r *rig) check(t *testing.T, runs int, what string) {
 	assert.Empty(t, mistake(fault, compare, got, nil), "%s of %s, %s", r.op, r.name(), what)
 }
 
-// runs gives work to a queue that has the plan run, once or more, and checks the outputs. They are wiped before, if a run does not go on from them.
+// runs calls launch, which enqueues `runs` runs of the plan, synchronises the queue and checks the outputs. It first wipes outputs
+// that a run does not continue from.
 func (r *rig) runs(t *testing.T, q *ops.Queue, runs int, what string, launch func() error) {
 	t.Helper()
 	if !r.goesOn {
@@ -196,7 +197,7 @@ func (r *rig) runs(t *testing.T, q *ops.Queue, runs int, what string, launch fun
 // on returns a function that runs the plan on a queue.
 func (r *rig) on(q *ops.Queue) func() error { return func() error { return r.plan.Run(q) } }
 
-// bits are the outputs'.
+// bits returns the bit patterns of the outputs.
 func (r *rig) bits(t *testing.T) (all [][]uint64) {
 	t.Helper()
 	got, err := r.p.read()
@@ -207,7 +208,7 @@ func (r *rig) bits(t *testing.T) (all [][]uint64) {
 	return all
 }
 
-// wantFault asserts that an error is the one that the inputs give.
+// wantFault fails the test unless err is the expected error for the inputs.
 func (r *rig) wantFault(t *testing.T, err error) {
 	t.Helper()
 	fault, _ := r.solve(r.s)
@@ -224,7 +225,7 @@ func (s *suite) stream(t *testing.T) *ops.Queue {
 	return st
 }
 
-// capture makes a graph that the test closes.
+// capture returns a graph of the work, which is closed at the end of the test.
 func capture(t *testing.T, st *ops.Queue, work func() error) *ops.Graph {
 	t.Helper()
 	g, err := st.Capture(work)

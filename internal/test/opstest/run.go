@@ -14,30 +14,30 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// tool is the memory checker that slows every launch down; the bundle's run.sh names it.
+// tool is the name of the memory checker, from its environment variable, or "". It makes each launch slow.
 var tool = os.Getenv("ROBOCACHE_SANITIZER")
 
-// watched reports that the checker is racecheck, which follows every access to shared memory: only the default set runs then, without the parts that repeat
-// the launches of others.
+// watched reports whether the checker is racecheck, which follows every access to shared memory. Then only the default set runs,
+// without the parts in repeated.
 var watched = tool == "racecheck"
 
-// Config is what Run cannot find out by itself. The zero value is fine.
+// Config has settings that Run cannot determine. The zero value is valid.
 type Config struct {
-	// MemoryInUse returns the bytes of device memory that are in use now. Run checks with it that ten thousand calls leave
-	// no more behind than a few.
+	// MemoryInUse returns the bytes of device memory in use. Run uses it to check that ten thousand calls leave no more allocated
+	// than a few.
 	MemoryInUse func() int64
 }
 
-// parts are the functions that run a group's cases, by name. They run in their names' order.
+// parts has the functions that run a group's cases, by name. They run in the order of their names.
 type parts map[string]func(*suite, *testing.T)
 
-// group is an operation's cases, or those for something that operations share.
+// group has the cases of one operation, or of something that operations share.
 type group struct {
 	name  string
 	parts parts
 }
 
-// groups are the whole suite.
+// groups returns the whole suite.
 func groups() []group {
 	return []group{
 		{"resample", resampleParts()}, {"unaligned", unalignedParts()}, {"fuse", fuseParts()}, {"backward", backwardParts()},
@@ -46,7 +46,7 @@ func groups() []group {
 	}
 }
 
-// Few lists the parts that run on a device with one multiprocessor too, which takes other ways.
+// Few lists the parts that should also run on a device with one multiprocessor, because a backend takes other code paths there.
 var Few = []string{
 	"resample/speculative", "unaligned/lone infinities", "unaligned/lone infinities in a fusion", "backward/edges", "backward/shapes", "backward/dtypes", "backward/tiles",
 	"draw/values", "large/voxels", "large/sorted", "large/grouped", "large/tally",
@@ -55,19 +55,21 @@ var Few = []string{
 // Concurrent lists the parts that use a device from several goroutines.
 var Concurrent = []string{"life/four goroutines on four queues", "life/64 goroutines on one device"}
 
-// repeated are the parts with launches that other parts make too, or with thousands of millions of accesses.
+// repeated lists parts with launches that other parts make too, or with billions of memory accesses.
 var repeated = []string{"resample/unsorted", "resample/huge", "resample/whole-range", "resample/values", "resample/properties", "fuse/values", "backward/values", "voxel/properties", "draw/values", "life"}
 
-// implied are the parts whose promises follow for a device that gives the CPU's bits. A simulated device leaves them to the CPU in its default set.
+// implied lists the parts with promises that follow if a device gives the same bits as the CPU. In the default set a simulated device
+// skips them.
 var implied = []string{"resample/properties", "voxel/properties", "voxel/conservation", "doubles/order", "draw/order", "backward/adjoint", "backward/differences"}
 
-// complete are the parts that run all of their cases on every device: each of their cases was the only one that noticed a changed kernel.
+// complete lists the parts that run all their cases on every device, because each case was the only one that found some defect in a
+// kernel.
 var complete = []string{"backward/dtypes", "unaligned/lone infinities in a fusion", "unaligned/timestamps at once", "unaligned/timestamps at once in a fusion"}
 
 // Operations lists the groups that test operations.
 var Operations = []string{"resample", "unaligned", "fuse", "backward", "voxel", "doubles", "draw", "tally", "large"}
 
-// newSuite tests a device. A real GPU runs all cases, as any device does with ROBOCACHE_LONG=1.
+// newSuite returns a suite for a device. A real GPU runs the long set, as any device does if ROBOCACHE_LONG=1.
 func newSuite(t testing.TB, dev *ops.Device, config Config) *suite {
 	s := &suite{dev: dev, cfg: config, seen: map[string]bool{}}
 	driver := dev.Info().Driver
@@ -83,7 +85,8 @@ func newSuite(t testing.TB, dev *ops.Device, config Config) *suite {
 	return s
 }
 
-// Run tests a device by the suite, or by the groups and parts that are named, such as "voxel" and "fuse/generated". See the package comment.
+// Run runs the suite on a device. only lists groups and parts, such as "voxel" and "fuse/generated"; without it all run. The package
+// comment describes the sets.
 func Run(t *testing.T, dev *ops.Device, config Config, only ...string) {
 	s := newSuite(t, dev, config)
 	found := map[string]bool{}
@@ -113,15 +116,15 @@ func Run(t *testing.T, dev *ops.Device, config Config, only ...string) {
 	}
 }
 
-// Main runs the tests of a package that runs the suite. The suite makes many arrays that live for one case: with more room between collections
-// of garbage it takes a fifth less time.
+// Main runs the tests of a package that runs the suite. The suite makes many arrays that live for one case. Less frequent garbage
+// collection makes it a fifth faster.
 func Main(m *testing.M) int {
 	debug.SetGCPercent(400)
 	debug.SetMemoryLimit(2 << 30)
 	return m.Run()
 }
 
-// times is how often something is repeated: n times, and a twentieth as often on a simulated device, where each takes milliseconds.
+// times returns the number of repetitions: n, or a twentieth on a simulated device, where each takes milliseconds.
 func (s *suite) times(n int) int {
 	if s.simulated {
 		return max(n/20, 1)
@@ -129,7 +132,7 @@ func (s *suite) times(n int) int {
 	return n
 }
 
-// resampleParts test Resample.
+// resampleParts returns the tests for Resample.
 func resampleParts() parts {
 	return parts{
 		"literals":             (*suite).literals,
@@ -200,7 +203,8 @@ func resampleParts() parts {
 	}
 }
 
-// largeParts have jobs so large that a backend may go another way: a device with one multiprocessor, sooner.
+// largeParts returns the tests with jobs so large that a backend may use another algorithm. A device with one multiprocessor does so
+// for smaller jobs.
 func largeParts() parts {
 	return parts{
 		"voxels":  func(s *suite, t *testing.T) { s.largeVoxels(t, false) },

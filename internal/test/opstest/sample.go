@@ -8,19 +8,19 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// trial is a generated case, and where its outputs lie.
+// trial is a generated case and the layout of its outputs.
 type trial struct {
 	operation
 	layout
 }
 
-// sampling is an operation's generated cases. A number stands for the same cases every time.
+// sampling has an operation's generated cases. A number always gives the same cases.
 type sampling struct {
 	draw            func(number int) []trial
-	few, some, many int // how many numbers the default set has for a simulated device and for others, and the long set
+	few, some, many int // counts of numbers: in the default set on a simulated device, in the default set elsewhere, and in the long set
 }
 
-// samples are the operations' generated cases, by group.
+// samples has the generated cases of each operation, by group.
 var samples = map[string]sampling{
 	"resample": {drawResample, round, 4 * round, 12 * round},
 	"fuse":     {drawFuse, 24, 36, 192},
@@ -30,7 +30,7 @@ var samples = map[string]sampling{
 	"tally":    {drawTally, 2, 10, 40},
 }
 
-// generated runs an operation's sample, up to the first number that fails.
+// generated returns a test that runs an operation's generated cases, and stops at the first number that fails.
 func generated(operation string) func(*suite, *testing.T) {
 	return func(s *suite, t *testing.T) {
 		a := samples[operation]
@@ -47,20 +47,20 @@ func generated(operation string) func(*suite, *testing.T) {
 	}
 }
 
-// number runs a number's cases.
+// number runs the cases with a number.
 func (s *suite) number(t *testing.T, a sampling, number int) {
 	for _, c := range a.draw(number) {
 		s.run(t, c.operation, c.layout)
 	}
 }
 
-// Sample is an operation's generated cases on a device, each in every form.
+// Sample has an operation's generated cases for a device, each in every form.
 type Sample struct {
 	s *suite
 	a sampling
 }
 
-// NewSample returns an operation's sample: "resample", "fuse", "backward", "voxel", "draw" or "tally".
+// NewSample returns the generated cases of an operation: "resample", "fuse", "backward", "voxel", "draw" or "tally".
 func NewSample(t *testing.T, dev *ops.Device, operation string) *Sample {
 	s := newSuite(t, dev, Config{})
 	s.long = true
@@ -71,8 +71,8 @@ func NewSample(t *testing.T, dev *ops.Device, operation string) *Sample {
 	return &Sample{s, a}
 }
 
-// Run runs a number's cases; the first number is 0.
+// Run runs the cases with a number, from 0.
 func (p *Sample) Run(t *testing.T, number int) { p.s.number(t, p.a, number) }
 
-// numbered names a case by its number.
+// numbered returns the name of a case with a number.
 func numbered(of string, number int) string { return fmt.Sprint(of, " ", number) }

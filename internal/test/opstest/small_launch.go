@@ -10,8 +10,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// row is n timestamps, whole ticks, as a recording may have them: even, moved, with a gap, all at one end, several at one time,
-// at the ends too, and all at one time.
+// row returns n timestamps in whole ticks. The patterns are: 0 even, 1 jittered, 2 with a gap in the middle, 3 with the first two close
+// and the rest far apart, 4 with duplicates, also at the ends, and 5 (same) all equal.
 func row(r *rand.Rand, n, pattern int) []float64 {
 	out := make([]float64, n)
 	x := float64(r.IntN(64)) * limitTick
@@ -39,11 +39,11 @@ func row(r *rand.Rand, n, pattern int) []float64 {
 	return out
 }
 
-// same is the pattern of timestamps that are all one time.
+// same is the pattern with equal timestamps.
 const same = 5
 
-// besideGuesses has two of a row's ends, and then targets in any bracket: on timestamps, in the middle, and next to either end of it. Sorted they go from the
-// first sample to the last, as a device may expect them to.
+// besideGuesses returns m targets: both ends of a row, then times in any bracket, on timestamps, in the middle, and close to either
+// end. With sorted they ascend from the first sample to the last, as a device may assume.
 func besideGuesses(r *rand.Rand, row []float64, m int, sorted bool) []float64 {
 	out := make([]float64, m)
 	last := len(row) - 1
@@ -65,16 +65,16 @@ func besideGuesses(r *rand.Rand, row []float64, m int, sorted bool) []float64 {
 	return out
 }
 
-// smallOptions are ends held or filled, with and without a longest bracket.
+// smallOptions has held and filled ends, with and without MaxGap.
 var smallOptions = []ops.ResampleOptions{
 	{}, {Edge: ops.EdgeFill, Fill: ops.FillWith(-7.5)}, {MaxGap: ops.Within(time.Second)},
 	{MaxGap: ops.Within(time.Second / 8), FillGaps: true, Fill: ops.FillWith(3.25), Edge: ops.EdgeFill},
 	{Tolerance: ops.Within(time.Second / 16)},
 }
 
-// smallLaunches are small linear jobs, for which a device may guess which samples a target needs: rows of few samples and of some, whose timestamps are as the
-// guess has them or are not, ends held or filled, with and without a longest bracket, of whole 16 bytes. In a fusion streams of 8 and of 4 bytes
-// stand beside them, on their own clocks.
+// smallLaunches tests small linear jobs, for which a device may guess the samples of a target from even timestamps. The rows have few
+// or some samples, with timestamps as guessed or not, ends held or filled, with and without MaxGap, and rows of whole chunks of 16
+// bytes. Fusions add streams of 8 and 4 bytes on their own clocks.
 func smallLaunches(test visit) {
 	number := 0
 	for _, dtype := range narrowDTypes {
@@ -120,8 +120,8 @@ func smallLaunches(test visit) {
 	}
 }
 
-// smallLaunchEnds are the ends of what a device may look at for them: a last timestamp that is wrong, where timestamps are no whole 16 bytes, and the longest
-// bracket that there is, without a limit.
+// smallLaunchEnds tests the limits of such launches: a wrong last timestamp, timestamps that do not fill 16 bytes, and the longest
+// possible bracket without MaxGap.
 func smallLaunchEnds(test visit) {
 	const end = 1 << 62
 	for _, dtype := range narrowDTypes {

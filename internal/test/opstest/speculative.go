@@ -8,9 +8,10 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// everyOtherSample has linear jobs that take about every other sample, of whole 16 bytes, for which a device may ask for samples before it has seen the timestamps:
-// timestamps that are as even ones would be, or not, targets in order and in none, ends held or filled, with and without a longest bracket,
-// and timestamps that are wrong. Rows are short and long, narrow and as wide as a block takes, and such that a block has threads with nothing to make, or to store.
+// everyOtherSample tests linear jobs with about two samples for each target and rows of whole 16 bytes. A device may load samples for
+// them before it has read the timestamps. The timestamps are as even ones would be, or not, or wrong; targets are sorted or not; ends
+// are held or filled; with and without MaxGap. Rows are short and long, narrow and as wide as a block handles, and some leave threads
+// of a block without work.
 func everyOtherSample(test visit) {
 	number := 0
 	for _, dtype := range narrowDTypes {

@@ -17,11 +17,11 @@ type tallying struct {
 	title    string
 	src      *array // [N,D]
 	known    int
-	prefixes [][]int64 // of each column
-	runs     int       // of the plan; 1 unless given
+	prefixes [][]int64 // for each column
+	runs     int       // the number of a plan's runs; 0 means 1
 }
 
-// tallyParts test Tally.
+// tallyParts returns the tests for Tally.
 func tallyParts() parts {
 	return parts{
 		"named":     (*suite).tallyNamed,
@@ -29,7 +29,7 @@ func tallyParts() parts {
 	}
 }
 
-// tallied is what a Tally adds to: both begin with small numbers of their own.
+// tallied has the outputs that a Tally adds to. They begin with different small numbers.
 type tallied struct{ counts, sums []int64 }
 
 func (c *tallying) begun() *tallied {
@@ -50,7 +50,7 @@ func (c *tallying) begun() *tallied {
 	return w
 }
 
-// after adds so many times by the numbers' meaning, where backends look at bits.
+// after returns the outputs after a number of runs. It computes from the numbers' values, unlike the backends, which use their bits.
 func (c *tallying) after(runs int) *tallied {
 	w := c.begun()
 	p := 1
@@ -70,7 +70,7 @@ func (c *tallying) after(runs int) *tallied {
 		}
 		if c.known == 0 {
 			w.counts[d*ops.TallyDigits+int(number(text[:11]))] += int64(runs)
-			m := number("1" + text[9:]) // of what is not finite, by its bits
+			m := number("1" + text[9:]) // a value that is not finite, by its bits
 			if exponent := number(text[1:9]); exponent < 255 {
 				fraction, e := math.Frexp(math.Abs(float64(v)))
 				m = int64(math.Ldexp(fraction, e+150-int(max(exponent, 1))))
@@ -92,7 +92,7 @@ func (c *tallying) after(runs int) *tallied {
 	return w
 }
 
-// args are the inputs and the outputs; out makes an output that begins with an array.
+// args returns the arguments. put makes inputs; out makes an output with the initial content of an array.
 func (c *tallying) args(put func(*array) *tensor.Tensor, out func(name string, a *array) *tensor.Tensor) (a ops.TallyArgs) {
 	w := c.begun()
 	d, p := c.src.shape[1], 1
@@ -145,7 +145,8 @@ func (c *tallying) solve(*suite) (*ops.ValueError, func(*result) string) {
 	}
 }
 
-// prefixesOf are prefixes that a column's values begin with, others that none does, one that is no prefix, and one twice.
+// prefixesOf sets p prefixes for each column: some that values begin with, others that no value begins with, one that is no prefix,
+// and a duplicate.
 func (c *tallying) prefixesOf(known, p int) *tallying {
 	again := *c
 	again.known, again.prefixes = known, nil
@@ -169,7 +170,7 @@ func (c *tallying) prefixesOf(known, p int) *tallying {
 	return &again
 }
 
-// passes are the case in each pass.
+// passes returns the case for each pass.
 func (c *tallying) passes() []*tallying {
 	if c.src.shape[1] == 0 {
 		return []*tallying{c}

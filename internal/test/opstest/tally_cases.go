@@ -8,7 +8,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// robot is values [n,d] as a robot's: joints that move slowly, noise, a gripper, a constant, one that goes through zero.
+// robot returns values [n,d] as a robot has them: joints that move slowly, noise, a gripper, a constant, and a column that crosses
+// zero.
 func robot(dtype tensor.DType, n, d int, seed uint64) *array {
 	g := &generator{Rand: rng(7000 + seed)}
 	list := make([]float64, n*d)
@@ -30,7 +31,7 @@ func robot(dtype tensor.DType, n, d int, seed uint64) *array {
 	return vals(dtype, list, n, d)
 }
 
-// odd are the values at the ends of their kinds.
+// odd returns special values of a dtype: zeros, the largest and the smallest numbers, subnormals, infinities and NaN.
 func odd(dtype tensor.DType, n, d int) *array {
 	list := []float64{
 		0, math.Copysign(0, -1), 1, -1, math.MaxFloat32, -math.MaxFloat32, math.SmallestNonzeroFloat32, -math.SmallestNonzeroFloat32, 0x1p-126, 0x1.fffffcp-127,
@@ -63,21 +64,21 @@ func (s *suite) tallyNamed(t *testing.T) {
 	s.tallyPasses(t, &tallying{title: "one value", src: robot(tensor.F32, 3000, 4, 2).column(3)})
 }
 
-// rows is the same row many times.
+// rows returns an array of n rows, each equal to a's.
 func (a *array) rows(n int) *array {
 	b := *a
 	b.shape = []int{n, a.shape[1]}
 	return &b
 }
 
-// column is one column.
+// column returns one column of the array.
 func (a *array) column(c int) *array {
 	b := *a
 	b.shape, b.offset = []int{a.shape[0], 1}, a.offset+c
 	return &b
 }
 
-// drawTally draws a number's passes.
+// drawTally returns the generated cases with a number, one for each pass.
 func drawTally(i int) (all []trial) {
 	g := &generator{Rand: rng(8000 + uint64(i))}
 	n, d := 1+g.IntN(1+g.IntN(3000)), 1+g.IntN(1+g.IntN(40))
@@ -95,10 +96,10 @@ func drawTally(i int) (all []trial) {
 	return all
 }
 
-// tallyLarge has more rows than a block's sums have room for, and a device of one multiprocessor gives them all to one block.
+// tallyLarge tests more rows than a block can sum without overflow. A device with one multiprocessor gives them all to one block.
 func (s *suite) tallyLarge(t *testing.T) {
 	src := robot(tensor.F32, 70_000, 5, 1)
-	for i := 3; i < len(src.raw); i += 5 { // the greatest mantissa, which fills the sums soonest
+	for i := 3; i < len(src.raw); i += 5 { // the largest mantissa overflows the sums soonest
 		src.raw[i] = encode(tensor.F32, 0x1.fffffep0)
 	}
 	s.check(t, &tallying{title: "many rows", src: src}, layouts[1])

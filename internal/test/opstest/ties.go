@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// down is x, the result of an operation that left out rest, had it been rounded toward zero.
+// down returns x rounded toward zero. x is the result of an operation rounded to nearest, and rest is the exact result minus x.
 func down(x, rest float64) float64 {
 	if rest != 0 && math.Signbit(rest) != math.Signbit(x) {
 		return math.Nextafter(x, 0)
@@ -16,7 +16,7 @@ func down(x, rest float64) float64 {
 	return x
 }
 
-// toFloat32 rounds x, to nearest or toward zero.
+// toFloat32 rounds x to float32: toward zero if down is set, otherwise to nearest.
 func toFloat32(x float64, down bool) float64 {
 	y := float32(x)
 	if down && math.Abs(float64(y)) > math.Abs(x) {
@@ -25,17 +25,17 @@ func toFloat32(x float64, down bool) float64 {
 	return float64(y)
 }
 
-// step is a step of a blend that may round toward zero in place of to nearest.
+// step is a step of a blend. In a test it may round toward zero instead of to nearest.
 type step int
 
 const (
 	none step = iota
 	product
 	sum
-	weight // is the next one towards zero
+	weight // the weight is the next float toward zero
 )
 
-// blend is v0 + a*(v1-v0) as a kernel for values of a dtype computes it, but for one step.
+// blend returns v0 + a*(v1-v0) as a kernel for a dtype computes it, except that the step wrong rounds toward zero.
 func blend(in tensor.DType, v0, v1, a float64, wrong step) float64 {
 	if in == tensor.F64 {
 		if wrong == weight {
@@ -60,15 +60,15 @@ func blend(in tensor.DType, v0, v1, a float64, wrong step) float64 {
 	return toFloat32(v0+p, wrong == sum)
 }
 
-// middle is the middle of two neighbouring numbers of a dtype that x is between.
+// middle returns the midpoint of the two neighbouring numbers of a dtype around x.
 func middle(dtype tensor.DType, x float64) float64 {
 	low := encode(dtype, x)
 	return (decode(dtype, low) + decode(dtype, low+1)) / 2
 }
 
-// telling draws two samples whose blend with weight a shows an error in the last place of a step, although the result may be
-// rounded to far fewer places: it lies beside the middle of two numbers of out. Their products with a power of two show it as well.
-// There are few such samples, and for some weights none.
+// telling draws two samples for which the blend with weight a reveals an error in the last bit of a step, even after rounding to far
+// fewer bits: the result is close to the midpoint of two numbers of out. Their multiples by powers of two reveal it as well. There
+// are few such samples. ok is false if the search finds none.
 func telling(r *rand.Rand, in, out tensor.DType, a float64, wrong step) (v [2]float64, ok bool) {
 	for range 200_000 {
 		v0 := decode(in, encode(in, math.Ldexp(.5+r.Float64(), -r.IntN(6))))
@@ -88,21 +88,23 @@ func telling(r *rand.Rand, in, out tensor.DType, a float64, wrong step) (v [2]fl
 	return v, false
 }
 
-// tie is a bracket of length h, a target x after its begin, and for each pair of dtypes, in and out, samples around it that tell.
+// tie is a bracket of length h with a target x after its start. For each pair of input and output dtypes it may have samples that
+// reveal an error.
 type tie struct {
 	h, x    float64
 	samples map[[2]tensor.DType][2]float64
 }
 
-// ties are two brackets for each step. The lengths of the first three are floats; of the others two are around 2^24, up to where
-// their quotient may be taken in float32, and the last one's quotient is rounded to float64 and then to another float32.
+// ties returns two brackets for each step. The lengths of the first three are float32 numbers. Two of the others are about 2^24,
+// where the quotient may still be computed in float32. The last one's quotient is rounded to float64 and then to a different float32
+// than directly.
 var ties = sync.OnceValue(func() (list []tie) {
-	r := rng(61) // others take longer
+	r := rng(61) // other seeds take longer
 	timestamps, targets := tied(50)
 	var pairs [][2]tensor.DType
 	for i := range valueDTypes {
 		for k := range valueDTypes {
-			pairs = append(pairs, [2]tensor.DType{valueDTypes[3-i], valueDTypes[3-k]}) // those of few samples first
+			pairs = append(pairs, [2]tensor.DType{valueDTypes[3-i], valueDTypes[3-k]}) // the pairs with few such samples come first
 		}
 	}
 	for len(list) < 6 {
@@ -117,7 +119,7 @@ var ties = sync.OnceValue(func() (list []tie) {
 			h, x = float64(timestamps[2*i+1]-timestamps[2*i]), float64(targets[i]-timestamps[2*i])
 		}
 		if wrong == weight && (math.FMA(x/h, h, -x) <= 0 || math.FMA(toFloat32(x/h, false), h, -x) <= 0) {
-			continue // cut off it would be the same
+			continue // truncation would give the same
 		}
 		t, good := tie{h, x, map[[2]tensor.DType][2]float64{}}, true
 		for _, p := range pairs {
@@ -136,7 +138,7 @@ var ties = sync.OnceValue(func() (list []tie) {
 	return list
 })
 
-// tiesOn are the ties whose lengths a clock holds.
+// tiesOn returns the ties with lengths that a clock can represent.
 func tiesOn(clock tensor.DType) []tie {
 	if clock == tensor.F32 {
 		return ties()[:3]
@@ -144,7 +146,7 @@ func tiesOn(clock tensor.DType) []tie {
 	return ties()
 }
 
-// tiedSource makes of ties a stream of d features, in each of which they tell, and the targets.
+// tiedSource returns a stream with d features from ties, in which each feature reveals an error, and the targets.
 func tiedSource(r *rand.Rand, in, out, clock tensor.DType, list []tie, d int) (src, times, targets *array) {
 	var timestamps, x, v []float64
 	at := 0.

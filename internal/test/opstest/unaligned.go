@@ -9,14 +9,14 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// unalignedLayouts place the outputs of unaligned rows: from every element of a word on, without gaps, and with some.
+// unalignedLayouts place outputs of unaligned rows at every element offset of a word, without gaps and with some.
 var unalignedLayouts = []layout{
 	{name: "unaligned", front: 1, end: 33, sideOffset: 1},
 	{name: "even", front: 8, end: 1, sideOffset: 4},
 	{name: "apart", front: 5, step: 3, row: 0, end: 2, sideOffset: 3},
 }
 
-// unalignedParts test unaligned rows, which have their own kernels.
+// unalignedParts returns the tests for rows that are not multiples of a word, which have their own kernels.
 func unalignedParts() parts {
 	return parts{
 		"f32":                            unalignedOf(tensor.F32, 0),
@@ -37,8 +37,9 @@ func unalignedParts() parts {
 	}
 }
 
-// unalignedOf has rows with every small width, and with some around the places where kernels change, and sources that begin beside a word too: plain
-// jobs with clocks, kinds and target clocks in turn. The default set has few widths for f16, which takes the same ways as bf16.
+// unalignedOf returns a test for rows of every small width, and of widths at which the kernels change, with sources that may begin
+// inside a word. The cases are plain, with clocks, kinds and forms of target clock in turn. The default set has few widths for f16,
+// because it uses the same code as bf16.
 func unalignedOf(dtype tensor.DType, number int) func(*suite, *testing.T) {
 	return func(s *suite, t *testing.T) {
 		widths := []int{63, 64, 65, 113, 349, 641, 1031}
@@ -84,14 +85,14 @@ func unalignedCase(r *rand.Rand, dtype tensor.DType, d, number int) *resampling 
 	return g.c
 }
 
-// unalignedSource draws a source that begins at any element, its samples and rows apart or not.
+// unalignedSource draws a source that begins at any element, with or without gaps between samples and rows.
 func (g *generator) unalignedSource(dtype tensor.DType, b, samples, d int) {
 	g.plainSource(dtype, 1, b, samples, d)
 	step := d + []int{0, 0, 1, 3}[g.IntN(4)]
 	g.c.Src = g.c.Src.restride([]int{samples*step + g.IntN(3), step, 1}, g.IntN(4), 0, poison(dtype))
 }
 
-// unalignedFusing draws a fusion of a stream of d features and others.
+// unalignedFusing draws a fusion of a stream with d features and other streams.
 func unalignedFusing(r *rand.Rand, dtype tensor.DType, d, number int) *fusing {
 	f := &fusing{Out: dtype, Planned: true}
 	b, targets := 1+r.IntN(2), lengths[3+r.IntN(6)]

@@ -11,10 +11,11 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// limitWidths are features of rows for each way that plain rows are made in.
+// limitWidths has row widths for each way in which kernels compute plain rows.
 var limitWidths = []int{1, 2, 3, 5, 7, 8, 14, 33, 64, 19}
 
-// limitOptions are limits and fills in plain rows, whose targets lie a multiple of limitTick from timestamps, some just as far as a limit.
+// limitOptions has limits and fill values for plain rows. The targets are multiples of limitTick from timestamps; some are exactly at
+// a limit.
 var limitOptions = []ops.ResampleOptions{
 	{MaxGap: ops.Within(time.Second), FillGaps: true, Fill: ops.FillWith(-7.5)},
 	{MaxGap: ops.Within(time.Second), Edge: ops.EdgeFill, Fill: ops.FillWith(-7.5)},
@@ -26,7 +27,7 @@ var limitOptions = []ops.ResampleOptions{
 
 const limitTick = 1. / 64 // seconds, exact on every clock
 
-// limits has rows of each way and dtype under each of the options, on every clock, alone and in a fusion with offsets.
+// limits tests rows of each width and dtype with each of the options, on every clock, alone and in a fusion with offsets.
 func (s *suite) limits(t *testing.T) {
 	number := 0
 	for i, dtype := range []tensor.DType{tensor.F32, tensor.BF16, tensor.F16} {
@@ -38,7 +39,7 @@ func (s *suite) limits(t *testing.T) {
 				clock, form := clockDTypes[(o+k)%3], (o/3+k+i)%3
 				c := limitCase(uint64(50_000+number), dtype, clock, d, o, form)
 				s.check(t, c, unalignedLayouts[(o/3+k+2*i+o)%3])
-				// The same with a stream of other width and options.
+				// The same, with a stream of another width and other options.
 				if o%2 == 0 {
 					s.check(t, limitFusion(c, uint64(51_000+number), dtype, clock, limitWidths[(k+o+1)%len(limitWidths)], (o+3)%len(limitOptions), form), unalignedLayouts[(o+k)%3])
 				}
@@ -47,7 +48,7 @@ func (s *suite) limits(t *testing.T) {
 	}
 }
 
-// limitCase is one of them, of two rows.
+// limitCase returns one such case with two rows.
 func limitCase(seed uint64, dtype, clock tensor.DType, d, options, form int) *resampling {
 	const b = 2
 	r := rng(seed)
@@ -59,7 +60,7 @@ func limitCase(seed uint64, dtype, clock tensor.DType, d, options, form int) *re
 	}
 	c := &resampling{Name: fmt.Sprintf("limits, %d features, options %d", d, options), Opts: limitOptions[options], Planned: true}
 	c.Src, c.Times = vals(dtype, uniformValues(r, b*n*d), b, n, d), onClock(clock, timestamps, b, n)
-	if r.IntN(2) == 0 { // from any element on, samples apart or not
+	if r.IntN(2) == 0 { // begins at any element; samples may have gaps
 		step := d + r.IntN(3)
 		c.Src = c.Src.restride([]int{n * step, step, 1}, r.IntN(4), 0, poison(dtype))
 	}
@@ -75,7 +76,8 @@ func limitCase(seed uint64, dtype, clock tensor.DType, d, options, form int) *re
 	return c
 }
 
-// limitFusion has the case between another of its kind and one that takes an offset back, whose targets are as near to its timestamps.
+// limitFusion returns a fusion of the case, another one of its kind, and one with an offset. Relative to its timestamps, the shifted
+// stream has targets as close as the case.
 func limitFusion(c *resampling, seed uint64, dtype, clock tensor.DType, d, options, form int) *fusing {
 	other := limitCase(seed, dtype, clock, d, options, form)
 	late := *c
@@ -88,8 +90,8 @@ func limitFusion(c *resampling, seed uint64, dtype, clock tensor.DType, d, optio
 	return f
 }
 
-// gapped has n timestamps, in seconds, that a search with a mean pace finds in few steps or in many: even ones with gaps and duplicates,
-// ever longer and ever shorter brackets, and close ones far apart.
+// gapped returns n timestamps in seconds. A search that assumes the mean spacing finds targets among them in few steps or in many:
+// even ones with gaps and duplicates, brackets that grow or shrink, and clusters far apart.
 func gapped(r *rand.Rand, n, form int) []float64 {
 	out := make([]float64, n)
 	x, step := float64(r.IntN(64))*limitTick, limitTick
@@ -126,7 +128,8 @@ func gapped(r *rand.Rand, n, form int) []float64 {
 	return out
 }
 
-// besideTimestamps has m targets in any of a row's brackets, on its timestamps and beside them, before them, after them, and none.
+// besideTimestamps returns m targets: in random brackets, on and near timestamps, and before and after all of them. With none, one is
+// NaN.
 func besideTimestamps(r *rand.Rand, row []float64, m int, none bool) []float64 {
 	first, last := row[0], row[len(row)-1]
 	out := []float64{first - limitTick, last + limitTick, first - 100, last + 100, first, last}
@@ -143,7 +146,7 @@ func besideTimestamps(r *rand.Rand, row []float64, m int, none bool) []float64 {
 	return out
 }
 
-// onClock has times given in seconds.
+// onClock converts times in seconds to an array in a clock's unit.
 func onClock(clock tensor.DType, seconds []float64, shape ...int) *array {
 	if clock == tensor.I64 {
 		return arr(nanos(seconds), shape...)
@@ -151,12 +154,12 @@ func onClock(clock tensor.DType, seconds []float64, shape ...int) *array {
 	return vals(clock, seconds, shape...)
 }
 
-// timestampsAtOnce: of the timestamps that a thread looks at at once each is reported where it is wrong, in every bit of it, and of two the first.
-// Checkers of a block are three warps while the first finds targets; where timestamps are many enough for the device each takes four loads of 16 bytes,
-// and again.
+// timestampsAtOnce tests that a wrong timestamp is reported for each place in the group that a thread checks together, and for each
+// wrong bit, and that the first of two is reported. Three warps of a block check while the first searches for targets. If there are
+// enough timestamps, each thread takes four loads of 16 bytes, and then more.
 func timestampsAtOnce(test visit) {
 	number := 0
-	for _, dtype := range []tensor.DType{tensor.F32, tensor.BF16} { // f16 goes as bf16 does
+	for _, dtype := range []tensor.DType{tensor.F32, tensor.BF16} { // f16 uses the same code as bf16
 		for _, clock := range clockDTypes {
 			each := 16 / clock.Size()
 			n := 1024
@@ -172,12 +175,13 @@ func timestampsAtOnce(test visit) {
 					}
 				}
 			}
-			// Where blocks are few the threads go round twice.
+			// With few blocks, the threads make a second pass.
 			for u := range 2 {
 				at := (4+1+2*u)*96*each + each*(3+u) + (number+u)%each
 				wrongTimestamps(dtype, clock, 8*9*96*each+5, 0, []int{at}, 1+u, test)
 			}
-			// Threads that take timestamps one by one: the last, which fill no 16 bytes, and those that begin at none.
+			// Some threads check timestamps one by one: the last ones, which do not fill 16 bytes, and those that are not aligned to
+			// 16 bytes.
 			for e := range each {
 				wrongTimestamps(dtype, clock, 4*each+1+e, 0, []int{4*each + e}, 1+e%2, test)
 				wrongTimestamps(dtype, clock, 4*each+3, 1, []int{1 + e, 2 + e, 4*each + 1}, 1+e%2, test)
@@ -186,7 +190,8 @@ func timestampsAtOnce(test visit) {
 	}
 }
 
-// wrongTimestamps is a row of n timestamps, of which some are wrong, in each way of plain rows: bad is odd where they are before those ahead.
+// wrongTimestamps tests a row of n timestamps with wrong ones at the indices `at`, for each way of plain rows. If bad is odd, the
+// wrong ones are less than their predecessors.
 func wrongTimestamps(dtype, clock tensor.DType, n, front int, at []int, bad int, test visit) {
 	raw := make([]uint64, n)
 	for k := range raw {
@@ -209,7 +214,7 @@ func wrongTimestamps(dtype, clock tensor.DType, n, front int, at []int, bad int,
 	}
 	for _, d := range []int{1, 16 / dtype.Size(), 17} {
 		if d == 17 && dtype.Size() > 2 {
-			continue // made as the first
+			continue // the same as the first
 		}
 		c := &resampling{Name: fmt.Sprint("timestamps at once, wrong at ", at), Planned: true, Src: vals(dtype, make([]float64, n*d), 1, n, d), Times: packed(clock, raw, 1, n), Targets: vals(clock, []float64{0, 7}, 2)}
 		c.Times = c.Times.restride([]int{n, 1}, front, 0, encode(clock, 0))

@@ -9,13 +9,12 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// roundingWidths are features of rows for each way that plain rows are made in: by whole chunks, by 8 and by 4 bytes, by the thread that finds
-// their place, by words, by chunks of the output from anywhere, of one row or of two.
+// roundingWidths has row widths for each way in which kernels compute plain rows: by whole chunks, by 8 and by 4 bytes, by the thread
+// that searches, by words, and by output chunks that begin anywhere in one row or in two.
 var roundingWidths = []int{1, 2, 3, 4, 6, 7, 8, 9, 12, 15, 31, 33, 47}
 
-// unalignedRounding has rows of each way whose values tell what becomes of each element: whether it is blended where a target is so near after a
-// sample that its weight is 0, which row it comes from, and that each step of its blend is rounded to nearest. The ways meet in a
-// fusion, too.
+// unalignedRounding tests rows with values that reveal how each element is computed: that it is blended even if the weight rounds to
+// 0, that it comes from the right row, and that each step of the blend rounds to nearest. Fusions combine the ways.
 func (s *suite) unalignedRounding(t *testing.T) {
 	number := 0
 	for _, dtype := range []tensor.DType{tensor.F32, tensor.BF16, tensor.F16} {
@@ -46,18 +45,18 @@ func (s *suite) unalignedRounding(t *testing.T) {
 	}
 }
 
-// roundingTargets are so many that on a device of one multiprocessor a thread makes as much at once as it can.
+// roundingTargets returns so many targets that on a device with one multiprocessor each thread has its maximum of work.
 func roundingTargets(dtype, clock tensor.DType, d int) int {
 	switch {
 	case clock == tensor.F32:
 		return 24 + 1800/d
 	case d*dtype.Size() == 12 || d*dtype.Size() == 24:
-		return 1060 // a power of two of them in a block, each of three units of 4 bytes or of 8
+		return 1060 // a block has a power of two of targets, each with three units of 4 or 8 bytes
 	}
 	return 24 + 4400/d
 }
 
-// roundingCase is one of them, of n targets, which d does not change. A clock of nanoseconds has no weight of 0: there are ties on it.
+// roundingCase returns one such case with n targets. On a nanosecond clock no weight is 0, so it uses ties there.
 func roundingCase(dtype, clock tensor.DType, d, n, seed int) *resampling {
 	r := rng(uint64(seed))
 	c := &resampling{Name: fmt.Sprint("ties, ", d), Planned: true}
@@ -73,7 +72,7 @@ func roundingCase(dtype, clock tensor.DType, d, n, seed int) *resampling {
 	unit, least := 1., math.SmallestNonzeroFloat64
 	if clock == tensor.F32 {
 		unit, least = 0x1p100, math.SmallestNonzeroFloat32
-	} else { // beyond the ends there is another value than for a target that is none
+	} else { // the values outside the timestamps differ from the fill value of NaN targets
 		c.Opts = ops.ResampleOptions{Edge: ops.EdgeFill, Fill: ops.FillWith(-7.5)}
 	}
 	x := make([]float64, n)

@@ -12,8 +12,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// badValues: errors in values are found where the work is done. Of several the first by class, row and index is
-// reported, and the stream works afterwards.
+// badValues tests that errors in values are found when the work runs. If there are several, the first by class, row and index is
+// returned. The stream must work afterwards.
 func (s *suite) badValues(t *testing.T) {
 	src := vals(tensor.F32, make([]float64, 12), 2, 3, 2)
 	good, back := []int64{0, 1, 2, 0, 1, 2}, []int64{0, 1, 2, 0, 2, 1}

@@ -11,7 +11,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// gradientValues: targets out of order are found where the work is done, and named by row and index, after rows and timestamps that are wrong.
+// gradientValues tests that targets out of order are found when the work runs, and reported with row and index, unless lengths or
+// timestamps are wrong too.
 func (s *suite) gradientValues(t *testing.T) {
 	src := func() *array { return vals(tensor.F32, make([]float64, 12), 2, 3, 2) }
 	good, back := []int64{0, 1, 2, 0, 1, 2}, []int64{0, 1, 2, 0, 2, 1}
@@ -47,7 +48,7 @@ func (s *suite) gradientValues(t *testing.T) {
 		r.Opts.TrustTimes, r.Wrong = true, true
 		s.check(t, single(r, grad), layouts...)
 	}
-	for _, offset := range []time.Duration{1 << 62, -1 << 62, 1} { // a stream's own clock may be out of range where the targets are not
+	for _, offset := range []time.Duration{1 << 62, -1 << 62, 1} { // a stream's own clock may be out of range although the targets are not
 		p := func(offset time.Duration) *part {
 			return &part{Offset: offset, resampling: resampling{Src: src(), Times: arr(good, 2, 3)}}
 		}
@@ -63,13 +64,13 @@ func (s *suite) gradientValues(t *testing.T) {
 		r := &resampling{Name: "packed", Src: src(), Times: arr(good, 2, 3), Targets: arr([]int64{0, 1, 2, 0, 1, 2, 3, 1}, 8), DstOffsets: arr(offsets, 3)}
 		s.check(t, single(r, vals(tensor.F32, count0(16), 8, 2)), layouts...)
 	}
-	for _, c := range noRows() { // the checks of rows and timestamps that have nothing to write
+	for _, c := range noRows() { // the checks of lengths and timestamps in jobs that write nothing
 		if linearKinds(&c.Opts) {
 			f := &fusing{Name: c.Name, Out: c.out(), Streams: []*part{{resampling: *c}}, Targets: c.Targets, Clock: c.Clock, DstLengths: c.DstLengths, DstOffsets: c.DstOffsets, Packed: c.Packed, Planned: true}
 			s.check(t, gradient(1, f, true, 0), layouts...)
 		}
 	}
-	// Trusted rows that are wrong write nothing else.
+	// Trusted wrong timestamps must not cause writes outside the outputs.
 	for _, times := range [][]int64{back, {math.MaxInt64, math.MinInt64, 0, 5, -5, math.MaxInt64}, {9, 8, 7, 6, 5, 4}} {
 		for _, n := range []int64{math.MinInt64, -1, 0, 3, 4, math.MaxInt64} {
 			for _, edge := range []ops.Edge{ops.EdgeClamp, ops.EdgeExtrapolate} {

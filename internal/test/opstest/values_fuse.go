@@ -11,7 +11,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// fuseValues: of several bad values the first by class, stream, row and index is reported, and its stream named.
+// fuseValues tests that if there are several bad values, the error is for the first by class, stream, row and index, and names its
+// stream.
 func (s *suite) fuseValues(t *testing.T) {
 	good, back := []int64{0, 1, 2, 0, 1, 2}, []int64{0, 1, 2, 0, 2, 1}
 	stream := func(times []int64, edit ...func(*part)) *part {
@@ -41,10 +42,10 @@ func (s *suite) fuseValues(t *testing.T) {
 			f.Targets = arr([]int64{0, -1, 1, 0}, 2, 2)
 		}
 		s.check(t, f, layouts...)
-		f.Out = tensor.F16 // another kernel
+		f.Out = tensor.F16 // uses another kernel
 		s.check(t, f, layouts...)
 		first := f.Streams[0].Opts
-		f.Streams[0].Opts.Interp = ops.InterpAngle // a third, which makes the others' features as the second does
+		f.Streams[0].Opts.Interp = ops.InterpAngle // uses a third kernel, which computes the other streams' features as the second does
 		s.check(t, f, layouts...)
 		f.Out, f.Streams[0].Opts = tensor.F32, first
 		f.DstLengths = arr([]int64{2, 3}, 2)

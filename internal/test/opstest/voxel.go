@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// voxelParts test Voxelize.
+// voxelParts returns the tests for Voxelize.
 func voxelParts() parts {
 	return parts{
 		"golden":          (*suite).voxelGoldens,
@@ -52,18 +52,18 @@ func voxelParts() parts {
 	}
 }
 
-// voxelizing is a Voxelize.
+// voxelizing is a case for Voxelize.
 type voxelizing struct {
 	Name                                     string
 	Points, Features, Labels, Offsets, Poses *array
 	Box                                      ops.VoxelGrid
-	To                                       tensor.DType // of Grid or Values; 0: as allocated
+	To                                       tensor.DType // dtype of Grid or Values; 0 means the dtype of an allocated output
 	Opts                                     ops.VoxelizeOptions
-	Number                                   int  // among the generated ones
-	Planned                                  bool // as in resampling
-	V                                        int  // how long a plan's outputs are; 0: three more than there are voxels; below 0: nothing
-	Large                                    bool // too large for the oracle: it is compared with the CPU
-	count                                    int  // voxels that the oracle found
+	Number                                   int  // the number of a generated case
+	Planned                                  bool // runs only as a plan
+	V                                        int  // length of a plan's outputs; 0 means the number of voxels plus 3; negative means 0
+	Large                                    bool // too large for the oracle, so compared with the CPU
+	count                                    int  // number of voxels, from the oracle
 	Once                                     bool // a plan runs once, not twice
 }
 
@@ -78,7 +78,7 @@ func (c *voxelizing) rows() int {
 	return c.Offsets.shape[0] - 1
 }
 
-// reduction is what is made of a voxel: the default written out.
+// reduction returns the effective reduction, with the default resolved.
 func (c *voxelizing) reduction() ops.Reduce {
 	switch {
 	case c.Opts.Mode == ops.VoxelHard:
@@ -101,7 +101,7 @@ func (c *voxelizing) features() int {
 	return 3
 }
 
-// double reports whether what goes into Grid or Values is f64.
+// double reports whether the input of Grid or Values is f64.
 func (c *voxelizing) double() bool {
 	if c.Features != nil && c.Features.dtype == tensor.F64 {
 		return true
@@ -109,7 +109,7 @@ func (c *voxelizing) double() bool {
 	return c.Points.dtype == tensor.F64 && (c.Features == nil || c.Opts.Mode == ops.VoxelHard)
 }
 
-// valueType is the dtype of Grid or Values that are made of features.
+// valueType returns the dtype of Grid or Values if they have features.
 func (c *voxelizing) valueType() tensor.DType {
 	switch {
 	case c.To != 0:
@@ -120,7 +120,7 @@ func (c *voxelizing) valueType() tensor.DType {
 	return tensor.F32
 }
 
-// outputs gives the names, dtypes and shapes of what v voxels need.
+// outputs returns the dtypes and shapes of the outputs for v voxels, by name.
 func (c *voxelizing) outputs(v int) map[string]*array {
 	out := map[string]*array{}
 	shape := func(dtype tensor.DType, dims ...int) *array { return packed(dtype, nil, dims...) }
@@ -161,12 +161,12 @@ func (c *voxelizing) outputs(v int) map[string]*array {
 	return out
 }
 
-// places are where a Voxelize takes its outputs.
+// places returns the fields for the outputs, by name.
 func places(a *ops.VoxelizeArgs) map[string]**tensor.Tensor {
 	return map[string]**tensor.Tensor{"Grid": &a.Grid, "Values": &a.Values, "Coords": &a.Coords, "Counts": &a.Counts, "RowSplits": &a.RowSplits, "PointVoxel": &a.PointVoxel}
 }
 
-// call has all outputs allocated, except those with a dtype that the case chooses.
+// call runs the convenient form. All outputs are allocated by the call, except those with a dtype that the case sets.
 func (c *voxelizing) call(dev *ops.Device) (*result, error) {
 	args := c.args((*array).host)
 	if c.To != 0 {
@@ -186,7 +186,7 @@ func (c *voxelizing) call(dev *ops.Device) (*result, error) {
 	return r, nil
 }
 
-// length is how long a plan's outputs are.
+// length returns the length of a plan's outputs.
 func (c *voxelizing) length() int {
 	if c.V == 0 {
 		return c.count + 3
@@ -217,7 +217,7 @@ func (c *voxelizing) traits() traits {
 
 func (c *voxelizing) describe() string {
 	of := "none"
-	if c.Large && c.Opts.Reduce == ops.ReduceCount { // each is there for another way to count
+	if c.Large && c.Opts.Reduce == ops.ReduceCount { // each is a check of one way to count
 		of = strings.ReplaceAll(c.Name, " ", "-")
 	}
 	if c.Features != nil {
@@ -227,7 +227,7 @@ func (c *voxelizing) describe() string {
 		c.valueType(), c.rows(), c.Poses != nil, c.Opts.Mode, c.reduction(), c.Opts.Order, c.Opts.MaxPoints, c.Opts.MaxVoxels, c.Opts.Empty, c.V)
 }
 
-// fault is the error that the case must give: the first row with wrong offsets.
+// fault returns the expected error, for the first row with wrong offsets, or nil.
 func (c *voxelizing) fault() *ops.ValueError {
 	if c.Offsets == nil {
 		return nil
@@ -247,7 +247,8 @@ func (c *voxelizing) fault() *ops.ValueError {
 	return nil
 }
 
-// solve has the oracle, or for large cases the CPU alone. A plan's second run gives the same again.
+// solve returns the expected error, or a comparison with the oracle; for large cases there is only the comparison with the CPU. A
+// plan's second run must give the same.
 func (c *voxelizing) solve(*suite) (*ops.ValueError, func(*result) string) {
 	if fault := c.fault(); fault != nil || c.Large {
 		return fault, func(*result) string { return "" }
@@ -267,7 +268,7 @@ func (c *voxelizing) solve(*suite) (*ops.ValueError, func(*result) string) {
 	}
 }
 
-// voxelCheck checks a case with its number's layout, or both.
+// voxelCheck checks a case with the layout for its number, or with both layouts.
 func (s *suite) voxelCheck(t *testing.T, c *voxelizing) {
 	t.Helper()
 	if c.Planned {
@@ -277,7 +278,7 @@ func (s *suite) voxelCheck(t *testing.T, c *voxelizing) {
 	s.check(t, c, layouts...)
 }
 
-// voxelized checks a case and returns a call's result.
+// voxelized checks a case and returns the result of a call.
 func (s *suite) voxelized(t *testing.T, c *voxelizing) *result {
 	t.Helper()
 	s.voxelCheck(t, c)

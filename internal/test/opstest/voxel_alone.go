@@ -9,8 +9,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// alone: what a voxel of one point makes of a value, a zero of either sign and a NaN above all, of as many voxels as threads take
-// several of at once, by one feature and by four.
+// alone tests voxels with a single point, for values such as 0, -0 and NaN. There are so many voxels that threads handle several
+// together, with one feature and with four.
 func (s *suite) alone(t *testing.T) {
 	const n = 768
 	values := []float64{math.Copysign(0, -1), 0, 1, math.Copysign(0, -1), math.NaN(), -1, math.Copysign(0, -1), 1e-40}

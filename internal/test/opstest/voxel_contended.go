@@ -9,8 +9,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// contendedVoxels makes a case of few cells with many points each, whose features are numbers of all sizes, here and there with an
-// infinity or a NaN, or whose coordinates are reduced under a pose for each row.
+// contendedVoxels returns a case with few cells and many points in each. The features are numbers of all magnitudes with some
+// infinities and NaNs, or the coordinates are reduced with a pose for each row.
 func contendedVoxels(r *rand.Rand) *voxelizing {
 	n := []int{64, 65, 66, 129, 257, 300, 513, 1025, 1500}[r.IntN(9)]
 	c := &voxelizing{Name: "contended", Box: cube(-2, 2, 1+r.IntN(2)), Opts: ops.VoxelizeOptions{Mode: []ops.VoxelMode{ops.VoxelDense, ops.VoxelSparse}[r.IntN(2)], Reduce: ops.ReduceSum + ops.Reduce(r.IntN(4))}}
@@ -19,7 +19,7 @@ func contendedVoxels(r *rand.Rand) *voxelizing {
 	}
 	xyz := make([]float64, 3*n)
 	for i := range xyz {
-		xyz[i] = r.Float64()*1.9 - 1.9*float64(i%3/2) // along one axis both sides
+		xyz[i] = r.Float64()*1.9 - 1.9*float64(i%3/2) // along one axis, both sides
 	}
 	c.Points = vals(tensor.F32, xyz, n, 3)
 	if r.IntN(2) == 0 {
@@ -66,7 +66,7 @@ func contendedVoxels(r *rand.Rand) *voxelizing {
 	return c
 }
 
-// manyVoxelRows has more rows than a block has threads.
+// manyVoxelRows tests more rows than a block has threads.
 func (s *suite) manyVoxelRows(t *testing.T) {
 	r := rng(55)
 	const n, b = 1200, 700
@@ -80,8 +80,8 @@ func (s *suite) manyVoxelRows(t *testing.T) {
 	}
 }
 
-// posedBorders has points that their pose puts beside a border between cells, so near that each rounding on the way there decides
-// which side they are on.
+// posedBorders tests points that a pose moves close to a border between cells, so that each rounding in the computation decides the
+// side.
 func (s *suite) posedBorders(t *testing.T) {
 	r := rng(56)
 	const n, size = 400, .7
@@ -96,7 +96,7 @@ func (s *suite) posedBorders(t *testing.T) {
 			for i := range n {
 				m := poses[i/(n/2)*16+axis*4:][:4]
 				p := xyz[3*i:][:3]
-				last := i % 3 // the coordinate that leads to the border
+				last := i % 3 // the coordinate that moves to the border
 				rest := size*float64(1+r.IntN(7)) - m[3]
 				for a := range p {
 					if a != last {
@@ -108,9 +108,9 @@ func (s *suite) posedBorders(t *testing.T) {
 			}
 			c := &voxelizing{Name: "posed borders", Points: vals(dtype, xyz, n, 3), Poses: vals(dtype, poses, 2, 4, 4), Offsets: arr([]int64{0, n / 2, n}, 3),
 				Box: cube(-1000, 2000, 1)}
-			// Along the axis it begins at 0, and what is taken from a coordinate rounds nothing.
+			// The grid begins at 0 along the axis, and the subtraction from the coordinate is exact.
 			c.Box.Min[axis], c.Box.Max[axis], c.Box.Size[axis] = 0, 10*size, size
-			if k >= 3 { // read one by one, not by four
+			if k >= 3 { // read one by one instead of in fours
 				c.Points = c.Points.restride([]int{4, 1}, 0, 0, poison(dtype))
 			}
 			for _, c.Opts = range []ops.VoxelizeOptions{{}, {Mode: ops.VoxelSparse}, {Mode: ops.VoxelHard, MaxPoints: 3}} {

@@ -9,14 +9,14 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// cutSums: what lies more than 40 bits below the greatest of a voxel's values counts for nothing, and all above counts. Two large values cancel, so
-// that the sum is what is left of small ones. The large ones come first, so that a device that takes a voxel's points in pieces meets pieces
-// that know nothing of them.
+// cutSums tests that bits more than 40 below the largest value of a voxel do not count, and that all higher bits do. Two large values
+// cancel, so the sum is the rest of the small ones. The large ones come first, so that a device that divides a voxel's points into
+// parts has parts without a large value.
 func (s *suite) cutSums(t *testing.T) {
-	last := 1 + math.Ldexp(1, -23) // a number's last bit
-	// Of a voxel of n points with a greatest of 1 the value of point i, of those after the large ones.
+	last := 1 + math.Ldexp(1, -23) // the last bit of a float32
+	// The value of point i among the small ones, in a voxel of n points with a largest value of 1.
 	kinds := []func(i, n int) float64{
-		func(i, n int) float64 { return math.Ldexp(1+float64(i), -20) }, // nothing is cut
+		func(i, n int) float64 { return math.Ldexp(1+float64(i), -20) }, // nothing is cut off
 		func(i, n int) float64 { return kept(i == n-1, math.Ldexp(last, -16)) },
 		func(i, n int) float64 { return kept(i == n-1, math.Ldexp(last, -17)) },
 		func(i, n int) float64 { return kept(i == n-1, -math.Ldexp(last, -18)) },
@@ -41,7 +41,7 @@ func (s *suite) cutSums(t *testing.T) {
 			}
 			points := len(xyz) / 3
 			c := &voxelizing{Name: fmt.Sprintf("cut sums, %d features, kind %d", f, first), Points: vals(tensor.F32, xyz, points, 3), Features: vals(tensor.F32, v, points, f)}
-			// A grid of fewer cells than points, and of more.
+			// Grids with fewer cells than points, and with more.
 			row := ops.VoxelGrid{Max: [3]float64{float64(len(sizes)), 1, 1}, Size: [3]float64{1, 1, 1}}
 			many := row
 			many.Max[1] = 400
@@ -59,7 +59,7 @@ func (s *suite) cutSums(t *testing.T) {
 	}
 }
 
-// kept is x if it is to be kept, and 0.
+// kept returns x if keep is set, otherwise 0.
 func kept(keep bool, x float64) float64 {
 	if keep {
 		return x

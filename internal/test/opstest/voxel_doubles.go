@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// doubleParts test Voxelize with f64 points and features, which are binned and reduced in float64, in every form.
+// doubleParts returns the tests for Voxelize in every form with f64 points and features, which are binned and reduced in float64.
 func doubleParts() parts {
 	return parts{
 		"forms":    (*suite).doubleForms,
@@ -27,10 +27,10 @@ func doubleParts() parts {
 	}
 }
 
-// northing is where float32 numbers are half a metre apart.
+// northing is a coordinate at which float32 numbers are half a metre apart.
 const northing = 5648321
 
-// utm returns points of a cloud in UTM coordinates: millimetres, which float32 does not hold.
+// utm returns points in UTM coordinates with millimetres, which float32 cannot represent.
 func utm(r *rand.Rand, n int) []float64 {
 	xyz := make([]float64, 0, 3*n)
 	for range n {
@@ -71,7 +71,7 @@ func (s *suite) doubleForms(t *testing.T) {
 	}
 }
 
-// doubleCells checks sums, means and extremes of cells with the given values, and of their negatives.
+// doubleCells checks sums, means and extremes of cells with the given values, and with their negatives.
 func (s *suite) doubleCells(t *testing.T, name string, cells [][]float64) {
 	t.Helper()
 	xyz, v, box := cellValues(cells)
@@ -96,9 +96,10 @@ func (s *suite) doubleSpecials(t *testing.T) {
 	})
 }
 
-// doubleCut: what lies more than 90 bits below the greatest of a voxel's values counts for nothing, and all above counts: of few points, and of many.
+// doubleCut tests that bits more than 90 below the largest value of a voxel do not count, and that all higher bits do, for few points
+// and for many.
 func (s *suite) doubleCut(t *testing.T) {
-	last := 1 + 0x1p-52 // a number's last bit
+	last := 1 + 0x1p-52 // the last bit of a float64
 	var cells [][]float64
 	for _, n := range []int{3, 16, 17, 33, 64, 65, 257} {
 		for _, x := range []float64{last * 0x1p-37, last * 0x1p-38, last * 0x1p-39, last * 0x1p-40, -last * 0x1p-60, 1.5 * 0x1p-90, 1.5 * 0x1p-91, last * 0x1p-200} {
@@ -108,14 +109,14 @@ func (s *suite) doubleCut(t *testing.T) {
 		}
 	}
 	s.doubleCells(t, "cut", cells)
-	// The bits themselves, where nothing else may be written: 2^-90 counts, and what is below it does not.
+	// Exact expected bits: 2^-90 counts, and lower bits do not.
 	for low, want := range map[float64]float64{0x1p-90: 0x1p-90, 0x1.8p-90: 0x1p-90, -0x1.8p-90: -0x1p-90, 0x1p-91: 0} {
 		c := &voxelizing{Points: diagonal(.5, .5, .5), Features: vals(tensor.F64, []float64{1, low, -1}, 3, 1), Box: cube(0, 1, 1), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceSum}}
 		assert.Equal(t, want, decode(tensor.F64, s.dense(t, c).raw[0]), "%g", low)
 	}
 }
 
-// doubleRounded: sums and means are rounded once, to nearest, a tie to even, denormal ones too.
+// doubleRounded tests that sums and means are rounded once, to nearest with ties to even, also for subnormal results.
 func (s *suite) doubleRounded(t *testing.T) {
 	tiny := math.SmallestNonzeroFloat64
 	for _, x := range []struct {
@@ -140,7 +141,7 @@ func (s *suite) doubleRounded(t *testing.T) {
 	}
 }
 
-// doubleOrder: the same bits in any order of the points.
+// doubleOrder tests that the bits do not depend on the order of the points.
 func (s *suite) doubleOrder(t *testing.T) {
 	r := rng(91)
 	n := 700
@@ -154,7 +155,7 @@ func (s *suite) doubleOrder(t *testing.T) {
 	}
 }
 
-// doubleEmpty: an empty cell holds all 64 bits of its value, also where there are no points.
+// doubleEmpty tests that an empty cell gets all 64 bits of the option Empty, also if there are no points.
 func (s *suite) doubleEmpty(t *testing.T) {
 	for _, empty := range []float64{0, .1, -7.5, math.NaN(), math.Inf(-1), math.Copysign(0, -1), math.SmallestNonzeroFloat64} {
 		for _, n := range []int{0, 1, 40} {
@@ -169,7 +170,7 @@ func (s *suite) doubleEmpty(t *testing.T) {
 	}
 }
 
-// doubleOutputs: f32 outputs of doubles are rounded once, and f64 outputs of anything hold what float64 makes of it.
+// doubleOutputs tests that f32 outputs of f64 inputs are rounded once, and that f64 outputs of any input have float64 results.
 func (s *suite) doubleOutputs(t *testing.T) {
 	r := rng(93)
 	n := 200
@@ -188,7 +189,8 @@ func (s *suite) doubleOutputs(t *testing.T) {
 	}
 }
 
-// doublePoses: poses of f32 are widened for f64 points, each row's, in every form, and each time they are read.
+// doublePoses tests f32 poses with f64 points, for each row and in every form. The poses must be widened wherever a kernel reads
+// them.
 func (s *suite) doublePoses(t *testing.T) {
 	r := rng(94)
 	n := 300
@@ -203,7 +205,7 @@ func (s *suite) doublePoses(t *testing.T) {
 	}
 }
 
-// doubleCrowds has voxels of few points and of many, of few features and of more than a warp has lanes.
+// doubleCrowds tests voxels with few points and many, and with few features and more than a warp has lanes.
 func (s *suite) doubleCrowds(t *testing.T) {
 	r := rng(95)
 	for i, size := range [][2]int{{64, 3}, {300, 1}, {300, 33}, {1000, 2}, {2000, 1}, {100, 70}} {
@@ -225,7 +227,7 @@ func (s *suite) doubleCrowds(t *testing.T) {
 	}
 }
 
-// doubleValues draws doubles of one size, or of many, some of them special.
+// doubleValues returns random f64 values of one magnitude, or of many; some are special.
 func doubleValues(r *rand.Rand, n, f int) *array {
 	special := [][]float64{{0, math.Copysign(0, -1)}, {math.Inf(1)}, {math.Inf(-1)}, {math.Inf(1), math.Inf(-1)}, {math.NaN()}, {1e-310, -0x1p-1074, math.Copysign(0, -1)}, {0x1p1023, -0x1p1023}}[r.IntN(7)]
 	rare, scales := []int{3, 40, 1000}[r.IntN(3)], []int{1, 30, 130, 2000}[r.IntN(4)]
@@ -239,10 +241,10 @@ func doubleValues(r *rand.Rand, n, f int) *array {
 	return vals(tensor.F64, v, n, f)
 }
 
-// doubled makes points, features or both of a case f64, and asks for an output.
+// doubled changes a case's points, features or both to f64, and sets an output dtype.
 func doubled(r *rand.Rand, c *voxelizing) *voxelizing {
 	c.Name += ", doubled"
-	fine := func(a *array) *array { // with bits that f32 does not hold
+	fine := func(a *array) *array { // with bits that f32 cannot represent
 		v := a.floats()
 		for i := range v {
 			v[i] *= 1 + 0x1p-30*r.Float64()

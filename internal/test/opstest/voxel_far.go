@@ -12,8 +12,9 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// farVoxels writes a grid of more than 2^32 cells: points in its first and last cells and on both sides of the cell 2^32, some twice, one beyond the
-// grid and one without a place. It looks at the cells around them, and at those that they would have if numbers of cells had 32 bits.
+// farVoxels tests a grid with more than 2^32 cells. Points are in the first and last cells and on both sides of cell 2^32; some are
+// duplicates, one is outside the grid and one is not finite. It checks the cells around them, and the cells with the same numbers
+// modulo 2^32.
 func (s *suite) farVoxels(t *testing.T) {
 	if s.isCPU() {
 		t.Skip("needs a GPU with 5 GB of free memory")

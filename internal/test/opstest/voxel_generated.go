@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// randomVoxels makes a case of any kind. Sizes lie around those of warps, blocks and tiles.
+// randomVoxels returns a case of any kind, with sizes around those of warps, blocks and tiles.
 func randomVoxels(r *rand.Rand) *voxelizing {
 	sizes := []int{1, 2, 31, 32, 33, 127, 128, 129, 255, 257, 1000, 1023, 1025, 2049, 4097}
 	n := sizes[r.IntN(len(sizes))]
@@ -23,7 +23,7 @@ func randomVoxels(r *rand.Rand) *voxelizing {
 		c.Box.Max[a] = c.Box.Min[a] + float64(cells)*c.Box.Size[a]
 	}
 	xyz := make([]float64, 3*n)
-	spread := []float64{.3, .5, 1.2}[r.IntN(3)] // of the box: contended in its middle, all of it, beyond it
+	spread := []float64{.3, .5, 1.2}[r.IntN(3)] // relative to the box: points crowd its middle, fill it, or reach beyond it
 	for i := range xyz {
 		a := i % 3
 		mid, half := (c.Box.Min[a]+c.Box.Max[a])/2, (c.Box.Max[a]-c.Box.Min[a])/2
@@ -104,7 +104,7 @@ func randomVoxels(r *rand.Rand) *voxelizing {
 	return c
 }
 
-// drawVoxel draws a number's case: among eight, five have any dtype and three have doubles.
+// drawVoxel returns the generated cases with a number. Of eight numbers, five have any dtype and three have f64.
 func drawVoxel(number int) []trial {
 	i, kind := number/8*5+number%8, "voxel"
 	var c *voxelizing
@@ -138,7 +138,7 @@ func (c *voxelizing) permuted(order []int) *voxelizing {
 	return &o
 }
 
-// voxelProperties hold for any input, so they need no oracle.
+// voxelProperties tests promises that hold for any input, so they need no oracle.
 func (s *suite) voxelProperties(t *testing.T) {
 	t.Run("permuting points changes nothing", s.voxelPermuted)
 	t.Run("the counts of two halves add up to the whole", s.voxelHalves)
@@ -241,7 +241,8 @@ func (s *suite) voxelRows(t *testing.T) {
 	}
 }
 
-// conservation: every point is counted once, and what is in the grid, or in the voxels that were kept, adds up to what is in range.
+// conservation tests that every point is counted once, and that the counts in the grid, or in the voxels that were kept, add up to
+// the points in range.
 func (s *suite) conservation(t *testing.T) {
 	for i := range 40 {
 		c := randomVoxels(rng(uint64(2400 + i)))

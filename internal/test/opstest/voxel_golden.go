@@ -19,7 +19,7 @@ import (
 //go:embed testdata/voxel_golden.json
 var voxelGoldenJSON []byte
 
-// voxelGolden is one case that another library worked out. Floats are bit patterns.
+// voxelGolden is a case with the results of another library. Floats are bit patterns.
 type voxelGolden struct {
 	Oracle               string
 	Min, Max, Size       [3]float64
@@ -52,7 +52,7 @@ func (s *suite) voxelGoldens(t *testing.T) {
 	}
 }
 
-// goldenBits are the bit patterns that JSON holds as signed numbers.
+// goldenBits returns bit patterns from JSON, which has them as signed numbers.
 func goldenBits(in []int64, dtype tensor.DType) []uint64 {
 	out := make([]uint64, len(in))
 	for i, b := range in {
@@ -80,7 +80,8 @@ func (s *suite) goldenMMCV(t *testing.T, g *voxelGolden) {
 	assert.Equal(t, goldenBits(g.Counts, tensor.I32), got.out["Counts"].raw)
 }
 
-// Open3D adds in float64, point by point; so its means, not ours, are off by some units in the last place.
+// goldenOpen3D compares with Open3D. It adds point by point in float64, so its means are off by some units in the last place; ours
+// are not.
 func (s *suite) goldenOpen3D(t *testing.T, g *voxelGolden) {
 	points := packed(tensor.F64, goldenBits(g.Points, tensor.F64), len(g.Points)/3, 3)
 	most := 0.0
@@ -98,12 +99,14 @@ func (s *suite) goldenOpen3D(t *testing.T, g *voxelGolden) {
 	want, counts := goldenBits(g.Values, tensor.F64), got.out["Counts"].raw
 	require.Len(t, got.out["Values"].raw, len(want))
 	for i, b := range got.out["Values"].raw {
-		// An addition may be off by half a unit of a sum that is up to as many times the greatest as there are points, and then the mean once more.
+		// Each addition has an error of up to half a unit in the last place of the partial sum, which may be as large as the number
+		// of points times the largest value. The mean adds another.
 		assert.InDelta(t, decode(tensor.F64, want[i]), decode(tensor.F64, b), (float64(counts[i/3])+2)*0x1p-53*most)
 	}
 }
 
-// torch's sums are of float64, rounded once; ours may differ by a unit in the last place, and by 2^-40 of each value.
+// goldenTorch compares with torch. Its sums are float64 and rounded once. Ours may differ by one unit in the last place, and by 2^-40
+// of each value.
 func (s *suite) goldenTorch(t *testing.T, g *voxelGolden) {
 	n := len(g.Points) / 3
 	reduce, err := ops.ParseReduce(g.Reduce)

@@ -12,13 +12,14 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// groupedVoxels has sums, means and extremes of clouds of a size at which blocks meet parts of grids, contended cells, queues that fill
-// up more than once and more points than a block keeps, against the CPU: of about as many cells as points, and of many more.
+// groupedVoxels compares sums, means and extremes with the CPU for clouds so large that blocks share parts of grids, cells are
+// contended, queues fill more than once, and blocks have more points than they can keep. The grids have about as many cells as
+// points, or many more.
 func (s *suite) groupedVoxels(t *testing.T) {
 	if s.isCPU() {
 		t.Skip("needs a GPU, or a simulated one: it is compared with the CPU")
 	}
-	n, times := 9_001, 1 // three tiles, the last of one row
+	n, times := 9_001, 1 // three tiles; the last has one row
 	if !s.simulated {
 		n, times = 60_001, 30
 	}
@@ -34,18 +35,18 @@ func (s *suite) groupedVoxels(t *testing.T) {
 	rows := arr([]int64{0, 0, 4_097, int64(n) - 5, int64(n)}, 5)
 	pose := []float64{.6, 0, .8, -.75, 0, 1, 0, 1, -.8, 0, .6, 2, 0, 0, 0, 1}
 	poses := vals(tensor.F32, append(append(append(append([]float64{}, pose...), pose...), 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1), pose...), 4, 4, 4)
-	// Of pairs, two points lie in each cell of a row, so that all voxels wait, and more than a warp takes at once.
+	// Pairs: each cell of a row has two points, so that all voxels wait, and more than a warp handles together.
 	pairs := 7_500 * times
 	line := make([]float64, 2*3*pairs)
 	for i := range 2 * pairs {
 		line[3*i] = float64(i*7919%(2*pairs)/2) + .5
-		if i%97 == 0 { // some are alone
+		if i%97 == 0 { // some cells have one point
 			line[3*i+1] = 1
 		}
 	}
 	two := vals(tensor.F32, line, 2*pairs, 3)
 	row := ops.VoxelGrid{Max: [3]float64{float64(pairs), 2, 1}, Size: [3]float64{1, 1, 1}}
-	// A few cells have nearly everything: of 33 points, of hundreds, of thousands.
+	// Crowds: a few cells have nearly all points: 33, hundreds or thousands.
 	crowd := largeCloud(n)
 	for i := range crowd {
 		switch p := i / 3; {
@@ -58,8 +59,8 @@ func (s *suite) groupedVoxels(t *testing.T) {
 		}
 	}
 	contended := packed(tensor.F32, crowd, n, 3)
-	// Values that cancel, but for one or two of a cell, of which the sum keeps as much as lies above 2^-40 of the others: of cells of so many
-	// points, in a row, apart.
+	// opposed returns points with values that cancel, except for one or two in each cell. The sum keeps their bits down to 2^-40 of
+	// the others. sizes are the numbers of points in the cells.
 	opposed := func(f int, sizes ...int) (points, features *array) {
 		r, at, v := rand.New(rand.NewPCG(uint64(n), 11)), make([]float64, 3*n), make([]float64, n*f)
 		large := make([]float64, f)
@@ -69,7 +70,7 @@ func (s *suite) groupedVoxels(t *testing.T) {
 				at[3*(begin+k)] = float64(2*cell%n) + .5
 				for i := range f {
 					switch {
-					case k+2-size%2 >= size || size == 2: // what is left
+					case k+2-size%2 >= size || size == 2: // the rest
 						v[(begin+k)*f+i] = math.Ldexp(1+r.Float64(), -18) * float64(1-2*r.IntN(2))
 					case k%2 == 0:
 						large[i] = math.Ldexp(1+r.Float64(), 20)
@@ -87,7 +88,7 @@ func (s *suite) groupedVoxels(t *testing.T) {
 	_, opposed3 := opposed(3, 2, 3, 5, 9, 16, 17, 40, 300, 1000)
 	few, opposedFew4 := opposed(4, 3, 4, 5, 9) // more cells than a warp has lanes
 	_, opposedFew1 := opposed(1, 3, 4, 5, 9)
-	const near, far = 1.5, 7 // cells a point
+	const near, far = 1.5, 7 // cells per point
 	shaped := map[string]*voxelizing{
 		"mean of 4":            {Points: cloud, Features: features(n, 4, tensor.F32), Box: cellsOf(61, 33, 29), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
 		"max of 8, contended":  {Points: contended, Features: features(n, 8, tensor.F32), Box: cellsOf(32, 32, 32), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMax, Empty: -1}},
@@ -139,14 +140,14 @@ func (s *suite) groupedVoxels(t *testing.T) {
 			cases[fmt.Sprintf("%s, %g cells a point", name, want)] = &copied
 		}
 	}
-	if !s.simulated { // more cells than a block takes of a bucket, and more than are dealt out
+	if !s.simulated { // more cells than a block takes from a bucket, and more than are distributed
 		cases["two parts"] = &voxelizing{Points: cloud, Features: features(n, 1, tensor.F32), Box: cellsOf(300, 200, 145), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMax}, Once: true}
 		cases["large"] = &voxelizing{Points: cloud, Features: features(n, 4, tensor.F32), Box: cellsOf(330, 330, 330), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}, Once: true}
 	}
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
 		s.large(t, name, cases[name], 2*pairs, layouts[0])
 	}
-	// A grid that does not begin at 16 bytes.
+	// A grid that is not aligned to 16 bytes.
 	for _, cells := range []float64{near, far} {
 		name := fmt.Sprintf("mean of 4, %g cells a point", cells)
 		s.large(t, name, cases[name], 0, layouts[1])

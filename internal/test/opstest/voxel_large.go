@@ -10,29 +10,29 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// cellsOf returns a grid of x by y by z cells in the cube from -9 to 9.
+// cellsOf returns a grid with x, y and z cells in the cube from -9 to 9.
 func cellsOf(x, y, z int) ops.VoxelGrid {
 	return ops.VoxelGrid{Min: [3]float64{-9, -9, -9}, Max: [3]float64{9, 9, 9}, Size: [3]float64{18 / float64(x), 18 / float64(y), 18 / float64(z)}}
 }
 
-// large checks a case against the CPU, with room for v voxels. On a simulated device its plan runs once.
+// large checks a case against the CPU, with outputs for v voxels. On a simulated device its plan runs once.
 func (s *suite) large(t *testing.T, name string, c *voxelizing, v int, ls ...layout) {
 	t.Helper()
 	c.Name, c.Large, c.Once, c.V = name, true, c.Once || s.simulated, v
 	s.check(t, c, ls...)
 }
 
-// counted are the names of cases in largeVoxels that run lines of kernels only which the others run too. They are a part of their own.
+// counted are the cases of largeVoxels that run no line of a kernel that the others leave out. They are a part of the suite.
 var counted = []string{"counts", "rows", "least coordinates", "far tiles"}
 
-// largeVoxels has clouds and grids of a size at which a backend may go another way, against the CPU: a slow device, if it has one
-// multiprocessor. It runs the cases that counted names, or the others.
+// largeVoxels compares with the CPU for clouds and grids so large that a backend may use another algorithm. A simulated device gets
+// fewer points, because with one multiprocessor it changes the algorithm earlier. The cases are those in counted, or the others.
 func (s *suite) largeVoxels(t *testing.T, named bool) {
 	if s.isCPU() {
 		t.Skip("needs a GPU, or a simulated one: it is compared with the CPU")
 	}
 	points := func(n int) *array { return packed(tensor.F32, largeCloud(n), n, 3) }
-	n, tiles := 33_003, 50_003 // more than 2^15, from which on one multiprocessor deals them out; six tiles
+	n, tiles := 33_003, 50_003 // more than 2^15, above which one multiprocessor distributes the points; six tiles
 	if !s.simulated {
 		n = 1<<22 + 1<<18 + 3
 		tiles = n
@@ -67,14 +67,14 @@ func (s *suite) largeVoxels(t *testing.T, named bool) {
 		}
 		s.large(t, name, forms[name], 0, ls...)
 	}
-	two := slices.Clone(many.raw) // whole tiles in one cell of the second part
+	two := slices.Clone(many.raw) // whole tiles of points in one cell of the second part
 	copy(two, slices.Repeat([]uint64{0, 0, uint64(math.Float32bits(8.99))}, 2*8192))
 	counts := map[string]*voxelizing{
 		"tiles unlike others": {Points: unlike, Box: cellsOf(47, 47, 47)},
 		"one cell":            {Points: packed(tensor.F32, make([]uint64, 3*n), n, 3), Box: cellsOf(60, 64, 61)},
 		"none":                {Points: many, Box: cube(20, 1, 32)},
 		"a long grid":         {Points: many, Box: cellsOf(1<<20, 2, 1)},
-		"two parts":           {Points: packed(tensor.F32, two, n, 3), Box: cellsOf(256, 256, 257)}, // of a bucket's cells, a block each
+		"two parts":           {Points: packed(tensor.F32, two, n, 3), Box: cellsOf(256, 256, 257)}, // of the cells in a bucket, one block each
 		"f64":                 {Points: wide, Box: cellsOf(61, 33, 129)},
 		"points apart":        {Points: many.restride([]int{5, 1}, 2, 1, poison(tensor.F32)), Box: cellsOf(61, 33, 129)},
 		"beside 16 bytes":     {Points: many.restride([]int{3, 1}, 1, 1, poison(tensor.F32)), Box: cellsOf(61, 33, 129)},
@@ -83,7 +83,7 @@ func (s *suite) largeVoxels(t *testing.T, named bool) {
 		"f64 rows":            {Points: wide, Offsets: rows, Poses: vals(tensor.F64, poses.floats(), 3, 4, 4), Box: cellsOf(40, 30, 20), Opts: ops.VoxelizeOptions{Order: ops.AxisXYZ}},
 		"posed f64":           {Points: wide, Poses: vals(tensor.F64, poses.floats()[16:32], 4, 4), Box: cellsOf(40, 30, 20)},
 	}
-	ends := make([]int64, 513) // of as many rows as threads of one multiprocessor look at
+	ends := make([]int64, 513) // as many rows as one multiprocessor's threads check together
 	for i := range ends {
 		ends[i] = int64(i * some / 512)
 	}
@@ -105,7 +105,7 @@ func (s *suite) largeVoxels(t *testing.T, named bool) {
 	}
 }
 
-// largeCloud returns the bits of n points, half of them drawn to the middle.
+// largeCloud returns the bits of n points. Half of them are moved toward the middle.
 func largeCloud(n int) []uint64 {
 	r := rng(uint64(n))
 	xyz := make([]uint64, 3*n)
@@ -119,9 +119,9 @@ func largeCloud(n int) []uint64 {
 	return xyz
 }
 
-// unlikeTiles returns the points with some tiles of 8192 that are unlike others: in one cell, in no cell, not finite, on the borders of
-// cells and beside them, far away, and some of each. The box has so many cells along an axis: of 47 the rounded 1 / size is
-// so far below the true one that many a product with it falls short of the rounded quotient, into the cell before.
+// unlikeTiles returns the points with some tiles of 8192 replaced: all in one cell, in no cell, not finite, on the borders of cells
+// or near them, far away, or a mixture. The box has `cells` cells along each axis. For 47 the rounded 1/size is so far below the
+// exact one that many products with it are less than the rounded quotient, and fall into the cell before.
 func unlikeTiles(xyz []uint64, cells int) []uint64 {
 	xyz = slices.Clone(xyz)
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
@@ -144,7 +144,7 @@ func unlikeTiles(xyz []uint64, cells int) []uint64 {
 	}
 	for i := range 6 * 3 * 8192 {
 		draw := i / (3 * 8192)
-		if draw == 5 { // points of each kind, and some that are of the cloud
+		if draw == 5 { // a mixture, with some original points
 			draw = i / 3 * 7 % 11
 		}
 		if draw < len(kinds) {
@@ -154,8 +154,8 @@ func unlikeTiles(xyz []uint64, cells int) []uint64 {
 	return xyz
 }
 
-// farTiles has points in one cell only, in the first tiles of 8192 and in the 257th: the same warp of voxel_count walks over both, and
-// finds in either more pieces of 16 bytes than it takes at once.
+// farTiles returns points in one cell, in the first tiles of 8192 and in tile 257. One warp of voxel_count handles both, and has more
+// chunks of 16 bytes in each than it can handle together.
 func farTiles() *array {
 	const tile, tiles = 8192, 257
 	xyz := slices.Repeat([]uint64{uint64(math.Float32bits(100)), 0, 0}, tiles*tile)

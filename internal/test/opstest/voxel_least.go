@@ -8,16 +8,18 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// leastSize are cell sizes whose rounded inverse is above the true one: half of one below Min, counted in least float32 numbers, a coordinate
-// is in the first cell, as the quotient is rounded to -0, which its product with the inverse is not.
+// leastSize has cell sizes with a rounded inverse above the exact one. A coordinate that is half a size below Min, in units of the
+// smallest subnormal float32, lies in the first cell, because the quotient rounds to -0. Its product with the inverse does not round
+// to -0.
 var leastSize = [3]float64{6, 10, 22}
 
-// leastBox is a grid of such cells from 0.
+// leastBox returns a grid of such cells that begins at 0.
 func leastBox(x, y, z float64) ops.VoxelGrid {
 	return ops.VoxelGrid{Max: [3]float64{x * leastSize[0], y * leastSize[1], z * leastSize[2]}, Size: leastSize}
 }
 
-// leastPoints are n points around 0, up to a cell's size away in least float32 numbers, half of them half as far below it along an axis.
+// leastPoints returns n points near 0, up to a cell's size away in units of the smallest subnormal float32. Half of them are half as
+// far below 0 along one axis.
 func leastPoints(n int) *array {
 	r := rng(79)
 	xyz := make([]float64, 3*n)
@@ -35,7 +37,8 @@ func leastPoints(n int) *array {
 	return vals(tensor.F32, xyz, n, 3)
 }
 
-// leastCoordinates: where a quotient is rounded to a least number or to -0, it decides on the cell, and no product in its place.
+// leastCoordinates tests that the cell is decided by the rounded quotient, even if it is subnormal or -0, and not by a product with
+// the inverse.
 func (s *suite) leastCoordinates(t *testing.T) {
 	box := leastBox(3, 3, 3)
 	for _, opts := range voxelForms {

@@ -14,16 +14,16 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// cube is the grid of n cells along each axis from lo.
+// cube returns a grid with n cells along each axis, from lo on.
 func cube(lo, size float64, n int) ops.VoxelGrid {
 	hi := lo + size*float64(n)
 	return ops.VoxelGrid{Min: [3]float64{lo, lo, lo}, Max: [3]float64{hi, hi, hi}, Size: [3]float64{size, size, size}}
 }
 
-// cloud returns points [N,3].
+// cloud returns f32 points [N,3].
 func cloud(xyz ...float64) *array { return vals(tensor.F32, xyz, len(xyz)/3, 3) }
 
-// diagonal returns points with three equal coordinates.
+// diagonal returns points with three equal coordinates each.
 func diagonal(xs ...float64) *array {
 	var out []float64
 	for _, x := range xs {
@@ -34,7 +34,7 @@ func diagonal(xs ...float64) *array {
 
 var countGrid = ops.VoxelizeOptions{Reduce: ops.ReduceCount}
 
-// dense runs a case and returns its grid.
+// dense checks a case and returns its grid.
 func (s *suite) dense(t *testing.T, c *voxelizing) *array {
 	t.Helper()
 	return s.voxelized(t, c).out["Grid"]
@@ -70,7 +70,7 @@ func (s *suite) axes(t *testing.T) {
 }
 
 func (s *suite) negativeMax(t *testing.T) {
-	for _, empty := range []float64{0, -7.5, math.NaN(), math.Copysign(0, -1)} { // of which the sign is kept, too
+	for _, empty := range []float64{0, -7.5, math.NaN(), math.Copysign(0, -1)} { // the sign of zero is kept too
 		grid := s.dense(t, &voxelizing{Points: diagonal(.5, .5, .5), Features: vals(tensor.F32, []float64{-3, -1, -2}, 3, 1), Box: cube(0, 1, 3), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMax, Empty: empty}})
 		assert.EqualValues(t, -1, decode(tensor.F32, grid.raw[0]))
 		want := encode(tensor.F32, empty)
@@ -93,7 +93,7 @@ func (s *suite) notFinite(t *testing.T) {
 	}
 }
 
-// voxelForms are one of each form of result, for points alone.
+// voxelForms has one option for each form of result, for points without features.
 var voxelForms = []ops.VoxelizeOptions{
 	{}, {Reduce: ops.ReduceCount}, {Reduce: ops.ReduceSum}, {Reduce: ops.ReduceMean, Order: ops.AxisXYZ, Empty: -1}, {Reduce: ops.ReduceMax}, {Reduce: ops.ReduceMin},
 	{Mode: ops.VoxelHard, MaxPoints: 2}, {Mode: ops.VoxelSparse}, {Mode: ops.VoxelSparse, Reduce: ops.ReduceCount, Order: ops.AxisXYZ},
@@ -104,7 +104,7 @@ func (s *suite) belowMin(t *testing.T) {
 	assert.Equal(t, ops.VoxelCounts{Points: 3, OutOfRange: 3}, got.found)
 }
 
-// lattice puts points on the borders of cells, where a reciprocal instead of a division shows.
+// lattice tests points on the borders of cells, where a product with a reciprocal gives another cell than a division.
 func (s *suite) lattice(t *testing.T) {
 	reciprocal := 0
 	for _, size := range []float64{.02, .05, .0625, .1} {
@@ -113,7 +113,7 @@ func (s *suite) lattice(t *testing.T) {
 		for k := 1; k < 400; k++ {
 			x := float32(k) * float32(size)
 			xyz = append(xyz, float64(x), 0, 0)
-			quotient := float32(float64(x) / float64(float32(size))) // two roundings are one here: 53 is more than twice 24
+			quotient := float32(float64(x) / float64(float32(size))) // the double rounding is exact, because 53 bits are more than twice 24
 			want = append(want, uint64(math.Floor(float64(quotient))))
 			if math.Floor(float64(x*float32(1/float32(size)))) != math.Floor(float64(quotient)) {
 				reciprocal++
@@ -143,7 +143,7 @@ func (s *suite) emptyVoxels(t *testing.T) {
 		s.voxelCheck(t, &voxelizing{Points: cloud(), Offsets: arr([]int64{0}, 1), Box: cube(0, 1, 3), Opts: opts})
 		s.voxelCheck(t, &voxelizing{Points: cloud(), Offsets: arr([]int64{0, 0, 0}, 3), Box: cube(0, 1, 3), Opts: opts})
 	}
-	// Cells with points hold what they always do, whatever empty ones hold.
+	// The value for empty cells must not change cells with points.
 	r := rng(55)
 	for _, empty := range []float64{0, 6, 255, math.Copysign(0, -1)} {
 		for _, reduce := range []ops.Reduce{ops.ReduceOccupancy, ops.ReduceCount, ops.ReduceMax} {
@@ -183,7 +183,7 @@ func (s *suite) badGrids(t *testing.T) {
 	}
 }
 
-// firstPoints are mmcv's rules on a few points: voxels as they are first met, points beyond the cap dropped.
+// firstPoints tests mmcv's rules on a few points: voxels in the order of their first points, and points above the limit dropped.
 func (s *suite) firstPoints(t *testing.T) {
 	got := s.voxelized(t, &voxelizing{Points: diagonal(3.5, .5, 3.6, .6, 1.5, 3.7, 9, .7), Box: cube(0, 1, 4), Opts: ops.VoxelizeOptions{Mode: ops.VoxelHard, MaxPoints: 2, MaxVoxels: 2}})
 	minus := uint64(math.MaxUint32)
@@ -193,7 +193,7 @@ func (s *suite) firstPoints(t *testing.T) {
 	assert.Equal(t, ops.VoxelCounts{Points: 8, InRange: 7, OutOfRange: 1, Voxels: 2, DroppedVoxels: 1, DroppedPoints: 3}, got.found)
 }
 
-// caps are outputs shorter than what is found, and row caps.
+// caps tests outputs shorter than the voxels found, and MaxVoxels for each row.
 func (s *suite) caps(t *testing.T) {
 	r := rng(50)
 	for _, mode := range []ops.VoxelMode{ops.VoxelHard, ops.VoxelSparse} {
@@ -231,7 +231,8 @@ func (s *suite) majority(t *testing.T) {
 	s.voxelCheck(t, &voxelizing{Points: vals(tensor.F32, uniformValues(r, 9000), 3000, 3), Labels: arr(many, 3000), Box: cube(-10, 5, 4), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMajority, Empty: -9}})
 }
 
-// cellValues returns a row of cells with points of the given values: the points, each value and its negative, and the grid.
+// cellValues returns a row of cells with points that have the given values. The results are the points, each value and its negative,
+// and the grid.
 func cellValues(cells [][]float64) (xyz, v []float64, box ops.VoxelGrid) {
 	for i, cell := range cells {
 		for _, x := range cell {
@@ -242,7 +243,7 @@ func cellValues(cells [][]float64) (xyz, v []float64, box ops.VoxelGrid) {
 	return xyz, v, ops.VoxelGrid{Max: [3]float64{float64(len(cells)), 1, 1}, Size: [3]float64{1, 1, 1}}
 }
 
-// specialValues are sums and extremes of NaN, infinities, zeros, subnormals and numbers of very different size.
+// specialValues tests sums and extremes of NaN, infinities, zeros, subnormals and numbers of very different magnitude.
 func (s *suite) specialValues(t *testing.T) {
 	nan, inf, zero := math.NaN(), math.Inf(1), math.Copysign(0, -1)
 	tiny, huge := math.SmallestNonzeroFloat32, math.MaxFloat32
@@ -261,7 +262,7 @@ func (s *suite) specialValues(t *testing.T) {
 	}
 }
 
-// hugeGrid has keys beyond 32 bits.
+// hugeGrid tests cell keys above 32 bits.
 func (s *suite) hugeGrid(t *testing.T) {
 	r := rng(52)
 	xyz := make([]float64, 0, 900)
@@ -279,7 +280,7 @@ func (s *suite) hugeGrid(t *testing.T) {
 	}
 }
 
-// contended puts many points into few cells: more than a block of threads takes, all at once.
+// contended tests many points in few cells: more than a block has threads, in one launch.
 func (s *suite) contended(t *testing.T) {
 	r := rng(53)
 	for _, size := range [][2]int{{1000, 5}, {1000, 8}, {600, 33}, {600, 132}, {9000, 4}} {

@@ -10,19 +10,19 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// voxelAnswer is what a Voxelize has to give, worked out with maps and arbitrary precision.
+// voxelAnswer is the expected result of a Voxelize, computed with maps and arbitrary precision.
 type voxelAnswer struct {
 	found  ops.VoxelCounts
-	voxels []voxelWant    // hard, sparse: those that fit MaxVoxels, in order; dense: all cells that hold points
-	at     map[[4]int]int // dense: their numbers by row and place
+	voxels []voxelWant    // hard, sparse: the voxels within MaxVoxels, in order; dense: all cells with points
+	at     map[[4]int]int // dense: indices in voxels, by row and cell
 }
 
 type voxelWant struct {
-	place  [4]int // row, then the indices in the order of the grid's dimensions
-	points []int  // all its points
+	place  [4]int // row, then the cell's indices in the order of the grid's dimensions
+	points []int  // indices of all points in the cell
 }
 
-// kept are the points of a voxel that are written.
+// kept returns the points of a voxel that are written.
 func (c *voxelizing) kept(points []int) []int {
 	if c.Opts.Mode == ops.VoxelHard {
 		return points[:min(len(points), c.Opts.MaxPoints)]
@@ -30,7 +30,7 @@ func (c *voxelizing) kept(points []int) []int {
 	return points
 }
 
-// rounded returns x rounded to the points' type, as a number of that precision; nil if it is not finite.
+// rounded returns x rounded to the points' dtype, in a big.Float of that precision, or nil if it is not finite.
 func (c *voxelizing) rounded(x float64) *big.Float {
 	if c.Points.dtype == tensor.F32 {
 		x = float64(float32(x))
@@ -41,7 +41,7 @@ func (c *voxelizing) rounded(x float64) *big.Float {
 	return new(big.Float).SetPrec(c.precision()).SetFloat64(x)
 }
 
-// nearest returns x rounded to the points' type, which may be a number of fewer bits, 0 or infinite.
+// nearest returns x rounded to the points' dtype, including subnormal, zero and infinite results.
 func (c *voxelizing) nearest(x *big.Float) float64 {
 	if c.Points.dtype == tensor.F32 {
 		f, _ := x.Float32()
@@ -71,7 +71,7 @@ func (c *voxelizing) row(i int) int {
 	panic("a point in no row")
 }
 
-// position returns a point after the pose, each step rounded; false if a coordinate is not finite.
+// position returns a point after the pose, with each step rounded. ok is false if a coordinate is not finite.
 func (c *voxelizing) position(i int) (pos [3]*big.Float, ok bool) {
 	var p [3]*big.Float
 	for a := range 3 {
@@ -103,7 +103,7 @@ func (c *voxelizing) position(i int) (pos [3]*big.Float, ok bool) {
 	return pos, true
 }
 
-// cell returns the indices x, y, z of a position, and whether it is in the grid.
+// cell returns the indices x, y, z of the cell for a position. in is false if the grid does not contain it.
 func (c *voxelizing) cell(pos [3]*big.Float, n [3]int) (cell [3]int, in bool) {
 	for a, x := range pos {
 		d := new(big.Float).SetPrec(c.precision()).Sub(x, c.rounded(c.Box.Min[a]))
@@ -123,7 +123,7 @@ func solveVoxels(c *voxelizing) *voxelAnswer {
 		panic(err)
 	}
 	all := map[[4]int]*voxelWant{}
-	var order [][4]int // by first point
+	var order [][4]int // in the order of the first points
 	for i := range c.Points.shape[0] {
 		a.found.Points++
 		pos, ok := c.position(i)
@@ -163,7 +163,7 @@ func solveVoxels(c *voxelizing) *voxelAnswer {
 	return a
 }
 
-// count works the counters out for outputs of v voxels.
+// count returns the expected counters for outputs of length v.
 func (a *voxelAnswer) count(c *voxelizing, v int) ops.VoxelCounts {
 	f := a.found
 	if c.Opts.Mode == ops.VoxelDense {
@@ -178,7 +178,7 @@ func (a *voxelAnswer) count(c *voxelizing, v int) ops.VoxelCounts {
 	return f
 }
 
-// compare returns what is wrong with a result whose outputs hold v voxels, or "".
+// compare returns a description of the first difference to a result with outputs of length v, or "".
 func (a *voxelAnswer) compare(c *voxelizing, got *result, v int) string {
 	if want := a.count(c, v); got.found != want {
 		return fmt.Sprintf("counters: got %+v, want %+v", got.found, want)
@@ -276,7 +276,7 @@ func (a *voxelAnswer) compareVoxels(c *voxelizing, out map[string]*array, n int)
 	return ""
 }
 
-// compareValues looks at the values of voxel k.
+// compareValues compares the values of voxel k, and returns a description of the first difference, or "".
 func (c *voxelizing) compareValues(values *array, k int, points []int) string {
 	if values == nil {
 		return ""
@@ -305,7 +305,8 @@ func (c *voxelizing) compareValues(values *array, k int, points []int) string {
 	return ""
 }
 
-// valueBits are what a hard voxel holds of a point: x, y, z after the pose, then the features. What is only copied keeps its bits.
+// valueBits returns the bits of element d of a point in a hard voxel: x, y, z after the pose, then the features. Copied values keep
+// their bits.
 func (c *voxelizing) valueBits(i, d int) uint64 {
 	to := c.valueType()
 	if d >= 3 {
@@ -321,7 +322,7 @@ func (c *voxelizing) valueBits(i, d int) uint64 {
 	return encode(to, c.coordinate(i, d))
 }
 
-// coordinate is a point's after the pose, in the points' type.
+// coordinate returns a point's coordinate after the pose, in the points' dtype.
 func (c *voxelizing) coordinate(i, axis int) float64 {
 	if c.Poses == nil {
 		return c.Points.float(c.Points.at(i, axis))
@@ -330,7 +331,7 @@ func (c *voxelizing) coordinate(i, axis int) float64 {
 	return c.nearest(pos[axis])
 }
 
-// value is what is reduced: a feature, or a coordinate after the pose where there are no features.
+// value returns the value to reduce: a feature, or without features a coordinate after the pose.
 func (c *voxelizing) value(i, d int) float64 {
 	if c.Features != nil {
 		return c.Features.float(c.Features.at(i, d))
@@ -338,7 +339,7 @@ func (c *voxelizing) value(i, d int) float64 {
 	return c.coordinate(i, d)
 }
 
-// reduced returns what is wrong with one feature of a voxel, or "".
+// reduced returns a description of the error in one feature of a voxel, or "".
 func (c *voxelizing) reduced(points []int, d int, dtype tensor.DType, bits uint64) string {
 	wrong := func(want any) string {
 		return fmt.Sprintf("got %s, want %v of %d points", show(dtype, bits), want, len(points))
@@ -403,10 +404,10 @@ func (c *voxelizing) reduced(points []int, d int, dtype tensor.DType, bits uint6
 	return ""
 }
 
-// exactly64 is a precision in which float64 numbers of any size add up without an error.
+// exactly64 is a precision in bits with which sums of any float64 numbers are exact.
 const exactly64 = 2200
 
-// within returns "" if got, of a dtype, is a sum or mean of n values as near to the exact one as the reductions promise.
+// within returns "" if got is as close to the exact sum or mean of n values as Reduce promises. most is the largest absolute value.
 func within(exact *big.Float, got float64, double bool, dtype tensor.DType, n, most float64) string {
 	ulp := func(fraction, least int) *big.Float {
 		e := exact.MantExp(nil) - 1 - fraction
@@ -446,7 +447,7 @@ func within(exact *big.Float, got float64, double bool, dtype tensor.DType, n, m
 	return ""
 }
 
-// fold is the greatest or smallest; math.Max and math.Min know that -0 is less than +0.
+// fold combines the numbers with f, which is math.Max or math.Min. For these -0 is less than +0.
 func fold(x []float64, f func(a, b float64) float64) float64 {
 	out := x[0]
 	for _, v := range x {

@@ -8,8 +8,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// posedPlaces: each step of a pose is rounded, to nearest. Cells are as long as the last place of what a pose gives, along one axis, so
-// that a result one place off is in another cell.
+// posedPlaces tests that each step of a pose rounds to nearest. Along one axis the cells are one unit in the last place of the
+// result, so a wrong rounding gives another cell.
 func (s *suite) posedPlaces(t *testing.T) {
 	const cells, points = 1 << 12, 400
 	for _, dtype := range []tensor.DType{tensor.F32, tensor.F64} {
@@ -39,17 +39,18 @@ func (s *suite) posedPlaces(t *testing.T) {
 			for _, c.Opts = range []ops.VoxelizeOptions{countGrid, {Reduce: ops.ReduceOccupancy}, {Mode: ops.VoxelSparse, Reduce: ops.ReduceCount}} {
 				s.voxelCheck(t, c)
 			}
-			c.Box.Size[axis] = 8 * place // means of posed coordinates, where cells have more than a point
+			c.Box.Size[axis] = 8 * place // some cells have several points, for means of posed coordinates
 			c.Opts = ops.VoxelizeOptions{Reduce: ops.ReduceMean}
 			s.voxelCheck(t, c)
 		}
 	}
 }
 
-// firstCells: the first cell of each row is that row's, and takes its pose: of one point, of a few, of many, and of several pieces.
+// firstCells tests that the first cell of each row gets that row's points and pose, for one point, a few, many, and so many that a
+// backend divides them.
 func (s *suite) firstCells(t *testing.T) {
 	const rows, cells = 3, 4
-	for _, each := range []int{1, 3, 20, 300} { // points of the first cell; the last has one
+	for _, each := range []int{1, 3, 20, 300} { // points in the first cell; the last cell has one
 		var xyz []float64
 		for range rows {
 			for i := range each + 1 {
@@ -61,7 +62,7 @@ func (s *suite) firstCells(t *testing.T) {
 			}
 		}
 		poses := make([]float64, 16*rows)
-		for b := range rows { // each a little further
+		for b := range rows { // each row is shifted a little further
 			for k := range 4 {
 				poses[16*b+5*k] = 1
 			}
@@ -69,7 +70,7 @@ func (s *suite) firstCells(t *testing.T) {
 		}
 		c := &voxelizing{Name: fmt.Sprint(each, " points"), Points: vals(tensor.F32, xyz, rows*(each+1), 3), Poses: vals(tensor.F32, poses, rows, 4, 4),
 			Offsets: arr([]int64{0, int64(each + 1), int64(2 * (each + 1)), int64(3 * (each + 1))}, rows+1)}
-		for _, wide := range []float64{1, 200} { // fewer cells than points, or as many, and more
+		for _, wide := range []float64{1, 200} { // at most as many cells as points, and more
 			c.Box = ops.VoxelGrid{Max: [3]float64{cells, wide, 1}, Size: [3]float64{1, 1, 1}}
 			for _, reduce := range []ops.Reduce{ops.ReduceSum, ops.ReduceMean, ops.ReduceMax, ops.ReduceMin} {
 				c.Opts = ops.VoxelizeOptions{Reduce: reduce}

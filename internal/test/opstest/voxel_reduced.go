@@ -9,8 +9,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// sizesOfVoxels are kinds of cloud, by how many points their voxels have: around the numbers at which a backend reduces them in another
-// way, and such that many neighbours go one way, or few.
+// sizesOfVoxels has lists of point counts for a cloud's voxels. The counts are around the limits at which a backend changes the
+// algorithm, with many or few neighbours of one kind.
 var sizesOfVoxels = [][]int{
 	{1},
 	{2, 3, 4},
@@ -23,8 +23,8 @@ var sizesOfVoxels = [][]int{
 	{3, 511, 512, 513, 700},
 }
 
-// reducedVoxels makes a case of voxels whose sizes are known, as many as go round on a device of few multiprocessors. So each step of a
-// reduction is reached with each reduction, width, dtype and alignment, with rows that are cut and empty ones.
+// reducedVoxels returns a case with voxels of known sizes, so many that a device with few multiprocessors needs several rounds. It
+// covers each step of a reduction for each kind, width, dtype and alignment, with truncated and empty rows.
 func reducedVoxels(r *rand.Rand) *voxelizing {
 	sizes := sizesOfVoxels[r.IntN(len(sizesOfVoxels))]
 	c := &voxelizing{Name: "reduced", Opts: ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: ops.ReduceSum + ops.Reduce(r.IntN(5))}}
@@ -35,11 +35,11 @@ func reducedVoxels(r *rand.Rand) *voxelizing {
 		c.Opts.Order = ops.AxisXYZ
 	}
 	f := []int{1, 2, 3, 4, 4, 5, 8, 16, 16, 20}[r.IntN(10)]
-	items := []int{70, 700, 2000, 4500}[r.IntN(4)] // voxels times what is made of each at once
+	items := []int{70, 700, 2000, 4500}[r.IntN(4)] // voxels times features
 	voxels := max(items*[]int{1, 4}[r.IntN(2)]/f, 3)
 	rows := []int{1, 1, 2, 4}[r.IntN(4)]
 
-	// Cells stand in a box of any form. What is said of a point is its voxel: a row's cell.
+	// The box may have any proportions. of lists a voxel for each point.
 	cells := (voxels + rows - 1) / rows
 	n := [3]int{cells, 1, 1}
 	switch r.IntN(3) {
@@ -99,14 +99,14 @@ func reducedVoxels(r *rand.Rand) *voxelizing {
 		c.Labels = arr(labels, points)
 		return c
 	}
-	if r.IntN(8) == 0 { // the coordinates themselves
+	if r.IntN(8) == 0 { // reduce the coordinates
 		return c
 	}
 	c.Features = reducedFeatures(r, points, f)
 	return c
 }
 
-// reducedFeatures draws numbers of one size, of many, or beside one that is much greater, some of them special ones.
+// reducedFeatures returns features of one magnitude or of many, with some special values, such as numbers that are far larger.
 func reducedFeatures(r *rand.Rand, points, f int) *array {
 	special := [][]float64{{0, math.Copysign(0, -1)}, {math.Inf(1)}, {math.Inf(-1)}, {math.Inf(1), math.Inf(-1)}, {math.NaN()}, {1e-40, -0x1p-149, math.Copysign(0, -1)}, {0x1p100, -0x1p100}}[r.IntN(7)]
 	rare, wide := []int{3, 40, 1000}[r.IntN(3)], r.IntN(2) == 0
@@ -123,7 +123,7 @@ func reducedFeatures(r *rand.Rand, points, f int) *array {
 	dtype := []tensor.DType{tensor.F32, tensor.F32, tensor.F16, tensor.BF16}[r.IntN(4)]
 	out := vals(dtype, v, points, f)
 	switch r.IntN(4) {
-	case 0: // aligned still, if it is at all
+	case 0: // keeps the alignment to 16 bytes
 		return out.restride([]int{f + 4, 1}, 4, 0, poison(dtype))
 	case 1:
 		return out.restride([]int{f + r.IntN(3), 1}, r.IntN(3), 0, poison(dtype))

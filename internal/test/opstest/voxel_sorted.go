@@ -11,8 +11,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// sortedVoxels has clouds that a backend sorts in many tiles, against the CPU. Neighbouring cells of the grids are full, empty and in
-// between; some are contended.
+// sortedVoxels compares with the CPU for clouds that a backend sorts in many tiles. Neighbouring cells are full, empty or partly
+// filled; some are contended.
 func (s *suite) sortedVoxels(t *testing.T) {
 	if s.isCPU() {
 		t.Skip("needs a GPU, or a simulated one: it is compared with the CPU")
@@ -46,8 +46,8 @@ func (s *suite) sortedVoxels(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
 		s.large(t, name, cases[name], n, layouts[0])
 	}
-	// A thread takes most points where there are so many for each multiprocessor, of one or of 132. The last are those of each of its turns
-	// in one case, and so are the last in a cell, which are the last of all or not.
+	// With this many points per multiprocessor (one or 132), a thread has its maximum of points. The cases end the cloud, and the
+	// points in the grid, at different turns of a thread.
 	base := 15 * 512 * 132
 	if s.simulated {
 		base = 15 * 512
@@ -62,7 +62,7 @@ func (s *suite) sortedVoxels(t *testing.T) {
 		if k >= 16 {
 			in = n
 		}
-		for i, x := range c.Points.raw { // those that are in a cell come last
+		for i, x := range c.Points.raw { // the points in the grid come last
 			v := math.Float32frombits(uint32(x)) * .8
 			if i < 3*(n-in) && i%3 == 0 {
 				v = 12

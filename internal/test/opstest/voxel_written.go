@@ -10,20 +10,20 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// writtenVoxels makes a grid of occupancy or of counts whose fastest dimension is long, of points in 32 bytes that are known: by groups
-// of four points, of which a thread may take one group, some share 32 bytes with their neighbours or within, all or none do, or there are more
-// such 32 bytes than a block could remember. So a backend that gathers what lies together does so, or just not.
+// writtenVoxels returns a grid of occupancy or counts with a long fastest dimension. A sector is 32 bytes of it. The case determines
+// the sectors that groups of four points write: groups share a sector with other groups, all points or none share one, or there are
+// more sectors than a block can remember. A backend may combine the writes in a sector.
 func writtenVoxels(r *rand.Rand, dtype tensor.DType, reduce ops.Reduce) *voxelizing {
 	n := []int{255, 1024, 1029, 2048, 2500}[r.IntN(5)]
 	c := &voxelizing{Name: "written", Opts: ops.VoxelizeOptions{Reduce: reduce, Order: ops.AxisOrder(r.IntN(2))}}
-	const group = 4            // points a thread may take
-	cells, sectors := 32, 1200 // of 32 bytes, and as many as there are
+	const group = 4            // points that a thread may take together
+	cells, sectors := 32, 1200 // cells in a sector, and sectors
 	if reduce == ops.ReduceCount {
 		cells = 8
 	} else if r.IntN(4) == 0 {
 		c.Opts.Empty = []float64{3, 255}[r.IntN(2)]
 	}
-	long := 2 // the axis that is fastest
+	long := 2 // the fastest axis
 	if c.Opts.Order == ops.AxisZYX {
 		long = 0
 	}
@@ -32,13 +32,13 @@ func writtenVoxels(r *rand.Rand, dtype tensor.DType, reduce ops.Reduce) *voxeliz
 		c.Box.Min[a], c.Box.Max[a], c.Box.Size[a] = -1, 0, 1
 	}
 	less := []int{r.IntN(cells), 1}[r.IntN(4)/3]
-	c.Box.Max[long] = float64(cells*sectors-less) - 1 // the last is not always whole, nor the eight that a cell is one of
+	c.Box.Max[long] = float64(cells*sectors-less) - 1 // the last sector, and its last group of eight cells, may be incomplete
 	if b == 1 && r.IntN(2) == 0 {
 		c.Box.Max[1] = 1
 	}
 
-	together := []int{0, 1, 2, 3, 4, 5, 32, 64}[r.IntN(8)] // groups of a block's first points in one place: one point of each
-	within := r.IntN(3) == 0                               // or two of each, in a place of the group's own
+	together := []int{0, 1, 2, 3, 4, 5, 32, 64}[r.IntN(8)] // groups at a block's start that write one sector, with one point each
+	within := r.IntN(3) == 0                               // or with two points each, in a sector that only the group writes
 	apart := r.Perm(sectors)
 	xyz := make([]float64, 3*n)
 	for i := range n {
@@ -51,7 +51,7 @@ func writtenVoxels(r *rand.Rand, dtype tensor.DType, reduce ops.Reduce) *voxeliz
 			sector = apart[block%sectors]
 		case r.IntN(16) == 0:
 			sector = sectors - 1
-		case together == 64: // few places, of many points
+		case together == 64: // few sectors with many points
 			sector = apart[r.IntN(5)]
 		}
 		p := xyz[3*i:][:3]
@@ -81,7 +81,7 @@ func writtenVoxels(r *rand.Rand, dtype tensor.DType, reduce ops.Reduce) *voxeliz
 				poses[i] = 1
 			}
 			if i%16 == 4*long+3 {
-				poses[i] = float64(r.IntN(3 * cells)) // moved along, each row its own way
+				poses[i] = float64(r.IntN(3 * cells)) // each row is shifted differently
 			}
 		}
 		c.Poses = vals(dtype, poses, b, 4, 4)
@@ -89,7 +89,7 @@ func writtenVoxels(r *rand.Rand, dtype tensor.DType, reduce ops.Reduce) *voxeliz
 	return c
 }
 
-// written are grids that are written point by point.
+// written tests grids that are written point by point.
 func (s *suite) written(t *testing.T) {
 	for i := range 48 {
 		c := writtenVoxels(rng(uint64(3000+i)), []tensor.DType{tensor.F32, tensor.F64}[i%2], []ops.Reduce{ops.ReduceCount, ops.ReduceOccupancy}[i/2%2])
@@ -98,8 +98,8 @@ func (s *suite) written(t *testing.T) {
 	}
 }
 
-// writtenBorders has points on the borders of cells and beside them, along each axis, where a product with 1 / size in place of a division
-// shows, or another size's last place.
+// writtenBorders tests points on and near the borders of cells along each axis, where a product with 1/size gives another cell than a
+// division, or where the last bit of the size matters.
 func (s *suite) writtenBorders(t *testing.T) {
 	for i, size := range []float64{.02, .05, .1, .7, 18. / 47} {
 		for _, dtype := range []tensor.DType{tensor.F32, tensor.F64} {
@@ -132,8 +132,8 @@ func (s *suite) writtenBorders(t *testing.T) {
 	}
 }
 
-// writtenLast has points in the last cells of a grid of occupancy that ends within eight bytes, and many in its first, so that a backend gathers them: it
-// writes nothing behind the grid.
+// writtenLast tests an occupancy grid that ends inside a group of eight bytes. Some points are in the last cells and many in the first,
+// so that a backend combines writes. It must write nothing after the grid.
 func (s *suite) writtenLast(t *testing.T) {
 	const cells = 8*40 + 7
 	for i, dtype := range []tensor.DType{tensor.F32, tensor.F32, tensor.F64} {

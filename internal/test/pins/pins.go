@@ -12,19 +12,20 @@ import (
 	"github.com/robocache/robocache/ptx"
 )
 
-// Launch is what a launch did.
+// Launch counts the work of one kernel launch.
 type Launch struct {
 	Kernel       string
-	Instructions uint64 // of warps
-	Read         uint64 // sectors of global memory, each counted once a request
+	Instructions uint64 // executed warp instructions
+	Read         uint64 // sectors of 32 bytes of global memory, counted once per request
 	Written      uint64
-	Prefetched   uint64 // lines of 128 bytes that were asked for ahead
+	Prefetched   uint64 // prefetched lines of 128 bytes
 }
 
-// multiprocessors of the device: a job of 1/33 of the rows fills it as the whole job fills an H100, and so has the same kernels and blocks.
+// multiprocessors is the number of multiprocessors of the simulated device. An H100 has 33 times as many, so a job with 1/33 of the
+// rows fills the device as the whole job fills an H100, and launches the same kernels and block sizes.
 const multiprocessors = 4
 
-// shapes are five of each operation, from bench/README's tables, with fewer rows or points.
+// shapes has five jobs for each operation from the tables in bench/README, with fewer rows or points.
 var shapes = map[string]string{
 	"resample": `
 		{"suite": "resample", "B": 2, "S": 4096, "T": 1024, "D": 32},
@@ -70,12 +71,13 @@ var shapes = map[string]string{
 		{"suite": "train", "B": 1, "S": 20, "T": 30, "D": 544, "layers": 1, "heads": 17, "ffn": 64, "out": 30}`,
 }
 
-// Operations are those that have shapes: what Count takes.
+// Operations returns the names of the operations that Count accepts.
 func Operations() []string {
 	return []string{"resample", "fuse", "backward", "voxel", "draw", "tally", "nn"}
 }
 
-// Count runs an operation's shapes, each once on a device of its own, and returns their launches by name, in order. cfg's multiprocessors are set here.
+// Count runs each shape of an operation once, on a device of its own, and returns the launches by the shape's name, in order. It sets
+// cfg.Multiprocessors. It returns an error for an unknown shape or a failed run.
 func Count(operation string, cfg cudasim.Config) (map[string][]Launch, error) {
 	jobs, err := benchmark.ReadShapes(strings.NewReader(`{"jobs": [` + shapes[operation] + `]}`))
 	if err != nil {

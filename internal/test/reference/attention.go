@@ -2,8 +2,8 @@ package reference
 
 import "math"
 
-// Heads says how attention is done: Pad reports keys that nobody sees, nil for none; Factor is what dropout multiplies probability number
-// ((b*Heads+h)*T+q)*T+k by, nil for 1.
+// Heads describes a multi-head attention. Pad reports whether a key is padding, which no query sees; nil means no padding. Factor is
+// the dropout factor of probability number ((b*Heads+h)*T+q)*T+k; nil means 1.
 type Heads struct {
 	B, T, Heads int
 	Causal      bool
@@ -11,7 +11,8 @@ type Heads struct {
 	Factor      func(i int) float64
 }
 
-// Attention is softmax(q·kᵀ/sqrt(width))·v of each head; qkv [B*T, 3*D] has queries, keys and values side by side. A query that sees no key gives 0.
+// Attention returns softmax(q·kᵀ/sqrt(width))·v for each head. qkv is [B*T, 3*D] with the columns of the queries, the keys and the
+// values. A query that sees no key gets 0.
 func (t *Tape) Attention(qkv *Matrix, h Heads) *Matrix {
 	d := qkv.Columns / 3
 	w, out := d/h.Heads, New(qkv.Rows, d)
@@ -48,7 +49,7 @@ func (t *Tape) Attention(qkv *Matrix, h Heads) *Matrix {
 			most = max(most, p[k])
 		}
 		for k := range p {
-			if p[k] = math.Exp(p[k] - most); math.IsNaN(p[k]) { // no key is seen
+			if p[k] = math.Exp(p[k] - most); math.IsNaN(p[k]) { // NaN if the query sees no key
 				p[k] = 0
 			}
 			sum += p[k]

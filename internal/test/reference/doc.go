@@ -1,3 +1,3 @@
-// Package reference computes networks, their gradients and AdamW in float64 by the textbook, one plain loop after another, so that package nn can be
-// held against it. Gradients are by hand, and checked by central differences.
+// Package reference computes networks, their gradients and AdamW in float64 by the textbook formulas in plain loops, so that tests
+// can compare package nn with it. The gradients are written by hand, and a test checks them by central differences.
 package reference

@@ -2,12 +2,12 @@ package reference
 
 import "math"
 
-// MSE is the mean of the squares of y - target over the elements that count; nil counts all.
+// MSE returns the mean of (y - target)² over the elements for which counts returns true. If counts is nil, all elements count.
 func (t *Tape) MSE(y *Matrix, target []float64, counts func(i int) bool) float64 {
 	return t.mean(y, target, counts, func(d float64) (float64, float64) { return d * d, 2 * d })
 }
 
-// L1 is the mean of the absolute values.
+// L1 returns the mean of |y - target| over the elements for which counts returns true. If counts is nil, all elements count.
 func (t *Tape) L1(y *Matrix, target []float64, counts func(i int) bool) float64 {
 	return t.mean(y, target, counts, func(d float64) (float64, float64) {
 		switch {
@@ -42,7 +42,7 @@ func (t *Tape) mean(y *Matrix, target []float64, counts func(i int) bool, f func
 	return sum / n
 }
 
-// CrossEntropy is the mean over the rows of -log softmax(y)[class]; rows of class -1 do not count.
+// CrossEntropy returns the mean of -log softmax(y)[class] over the rows. Rows with class -1 do not count.
 func (t *Tape) CrossEntropy(y *Matrix, class []int) float64 {
 	sum, n := 0.0, 0.0
 	probs := make([]float64, len(y.V))
@@ -81,10 +81,10 @@ func (t *Tape) CrossEntropy(y *Matrix, class []int) float64 {
 	return sum / n
 }
 
-// AdamW is step number step, from 1, of a parameter's element.
+// AdamW has the settings of the optimiser AdamW.
 type AdamW struct{ Rate, Beta1, Beta2, Eps, Decay float64 }
 
-// Step returns the parameter and its moments after a gradient.
+// Step returns a parameter p and its moments m and v after the optimiser's step number step (the first is 1), with the gradient g.
 func (a AdamW) Step(step int, p, m, v, g float64) (float64, float64, float64) {
 	p -= a.Rate * a.Decay * p
 	m = a.Beta1*m + (1-a.Beta1)*g

@@ -2,35 +2,35 @@ package reference
 
 import "math"
 
-// Matrix is [Rows,Columns] in row-major order, with the gradient of the loss with respect to it.
+// Matrix is [Rows,Columns] in row-major order, together with the gradient of the loss with respect to each element.
 type Matrix struct {
 	Rows, Columns int
 	V, G          []float64
 }
 
-// New is a matrix of zeros.
+// New returns a matrix of zeros.
 func New(rows, columns int) *Matrix {
 	return &Matrix{rows, columns, make([]float64, rows*columns), make([]float64, rows*columns)}
 }
 
-// Of is a matrix of values, which it keeps.
+// Of returns a matrix with the values v, which it does not copy.
 func Of(rows, columns int, v []float64) *Matrix {
 	return &Matrix{rows, columns, v, make([]float64, len(v))}
 }
 
-// Tape is what was computed, for the way back.
+// Tape records the operations of a forward pass, so that Backward can compute the gradients.
 type Tape struct{ back []func() }
 
 func (t *Tape) then(f func()) { t.back = append(t.back, f) }
 
-// Backward makes the gradients of all matrices with respect to the loss that was computed last.
+// Backward computes the gradients of all matrices with respect to the last computed loss.
 func (t *Tape) Backward() {
 	for i := len(t.back) - 1; i >= 0; i-- {
 		t.back[i]()
 	}
 }
 
-// Linear is x·wᵀ + b; b may be nil.
+// Linear returns x·wᵀ + b. If b is nil, it returns x·wᵀ.
 func (t *Tape) Linear(x, w, b *Matrix) *Matrix {
 	y := New(x.Rows, w.Rows)
 	for i := range y.Rows {
@@ -62,12 +62,12 @@ func (t *Tape) Linear(x, w, b *Matrix) *Matrix {
 	return y
 }
 
-// Add is x + y, of which row i mod its number of rows is added to row i.
+// Add returns x + y. If y has fewer rows than x, its rows are repeated.
 func (t *Tape) Add(x, y *Matrix) *Matrix {
 	return t.AddRows(x, y, func(i int) int { return i % y.Rows })
 }
 
-// AddRows adds to row i of x the row at(i) of a table.
+// AddRows returns x with row at(i) of a table added to each row i.
 func (t *Tape) AddRows(x, table *Matrix, at func(i int) int) *Matrix {
 	z := New(x.Rows, x.Columns)
 	each := func(f func(i, j int)) {
@@ -84,7 +84,7 @@ func (t *Tape) AddRows(x, table *Matrix, at func(i int) int) *Matrix {
 	return z
 }
 
-// Map applies a function, of which slope is the derivative, to each element.
+// Map returns f(x) for each element. slope is the derivative of f.
 func (t *Tape) Map(x *Matrix, f, slope func(float64) float64) *Matrix {
 	y := New(x.Rows, x.Columns)
 	for i, v := range x.V {
@@ -98,7 +98,7 @@ func (t *Tape) Map(x *Matrix, f, slope func(float64) float64) *Matrix {
 	return y
 }
 
-// ReLU is max(x, 0).
+// ReLU returns max(x, 0) for each element.
 func (t *Tape) ReLU(x *Matrix) *Matrix {
 	return t.Map(x, func(v float64) float64 { return max(v, 0) }, func(v float64) float64 {
 		if v > 0 {
@@ -108,14 +108,14 @@ func (t *Tape) ReLU(x *Matrix) *Matrix {
 	})
 }
 
-// GELU is x·Φ(x), of the normal distribution's Φ.
+// GELU returns x·Φ(x) for each element, where Φ is the distribution function of the standard normal distribution.
 func (t *Tape) GELU(x *Matrix) *Matrix {
 	phi := func(v float64) float64 { return (1 + math.Erf(v/math.Sqrt2)) / 2 }
 	return t.Map(x, func(v float64) float64 { return v * phi(v) },
 		func(v float64) float64 { return phi(v) + v*math.Exp(-v*v/2)/math.Sqrt(2*math.Pi) })
 }
 
-// Times multiplies each element by a number of its own: those of dropout.
+// Times returns x with element i multiplied by factor(i), as dropout does.
 func (t *Tape) Times(x *Matrix, factor func(i int) float64) *Matrix {
 	y := New(x.Rows, x.Columns)
 	for i, v := range x.V {
@@ -129,7 +129,7 @@ func (t *Tape) Times(x *Matrix, factor func(i int) float64) *Matrix {
 	return y
 }
 
-// Norm is LayerNorm over each row.
+// Norm returns the LayerNorm of each row.
 func (t *Tape) Norm(x, gamma, beta *Matrix, eps float64) *Matrix {
 	y, n := New(x.Rows, x.Columns), x.Columns
 	hats, rstds := make([]float64, len(x.V)), make([]float64, x.Rows)
@@ -166,7 +166,7 @@ func (t *Tape) Norm(x, gamma, beta *Matrix, eps float64) *Matrix {
 	return y
 }
 
-// Last leaves the last of each row of T tokens.
+// Last returns the last of each group of `tokens` rows.
 func (t *Tape) Last(x *Matrix, tokens int) *Matrix {
 	y, n := New(x.Rows/tokens, x.Columns), x.Columns
 	for i := range y.Rows {
@@ -182,7 +182,7 @@ func (t *Tape) Last(x *Matrix, tokens int) *Matrix {
 	return y
 }
 
-// Flatten puts each row's tokens side by side.
+// Flatten joins each group of `tokens` rows into one row.
 func (t *Tape) Flatten(x *Matrix, tokens int) *Matrix {
 	return &Matrix{x.Rows / tokens, x.Columns * tokens, x.V, x.G}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/ops/record"
 )
 
-// Backend is a device on which every plan is an exported one.
+// Backend is a device that runs every plan from its exported form.
 type Backend struct {
 	*device.Device
 	dev      *cudadrv.Device
@@ -21,7 +21,7 @@ type Backend struct {
 	images   *Images
 }
 
-// New opens a device of a driver. kernels is the kind of kernel image that the plans are made with, as [record.Target] has it.
+// New opens a device. kernels is the kind of kernel image for the plans, as in [record.Target].
 func New(drv *cudadrv.Driver, ordinal int, kernels string) (_ *Backend, err error) {
 	dev, err := drv.Device(ordinal)
 	if err != nil {
@@ -65,17 +65,17 @@ func (b *Backend) Close() error {
 	return errors.Join(b.Device.Close(), b.images.Close(), b.recorder.Close(), b.Ctx.Close())
 }
 
-// plan is an instance of an exported plan.
+// plan is an instance of an exported plan, with the job that it was made from.
 type plan struct {
 	device.Base
 	b        *Backend
 	job      *job
 	exported *record.Plan
 	instance *Instance
-	broken   atomic.Bool // a run failed half way, and the instance's memory is not as it was set up
+	broken   atomic.Bool // set if a run failed midway, because the instance's memory may then have other content than at its set-up
 }
 
-// plan exports a job, and makes an instance of what is decoded.
+// plan exports a job, encodes and decodes the plan, and creates an instance of the decoded plan.
 func (b *Backend) plan(j *job, bound backend.Bound) (*plan, error) {
 	made, err := b.recorder.PlanJob(j.op, j.tensors, j.plan)
 	if err != nil {
@@ -128,7 +128,7 @@ func (p *plan) Fault() error {
 	})
 }
 
-// voxelPlan is one that counts.
+// voxelPlan is a plan of Voxelize that counts points and voxels.
 type voxelPlan struct{ *plan }
 
 func (p voxelPlan) Counts() (c backend.VoxelCounts, err error) {

@@ -14,20 +14,20 @@ import (
 	"github.com/robocache/robocache/ptx"
 )
 
-// Images are the kernels that plans name, loaded on a device when the first does.
+// Images holds the kernel images that plans name. An image is loaded on the device when the first plan needs it.
 type Images struct {
 	ctx     *cudadrv.Context
 	mu      sync.Mutex
-	modules map[string]*cudadrv.Module // by the images' hashes
-	shared  map[*cudadrv.Kernel]uint32 // as much dynamic shared memory as each is allowed
+	modules map[string]*cudadrv.Module // by image hash
+	shared  map[*cudadrv.Kernel]uint32 // the limit set for each kernel's dynamic shared memory, in bytes
 }
 
-// NewImages returns images of which none is loaded.
+// NewImages returns a set without loaded images.
 func NewImages(ctx *cudadrv.Context) *Images {
 	return &Images{ctx: ctx, modules: map[string]*cudadrv.Module{}, shared: map[*cudadrv.Kernel]uint32{}}
 }
 
-// Close unloads all.
+// Close unloads all images.
 func (m *Images) Close() (err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -38,7 +38,8 @@ func (m *Images) Close() (err error) {
 	return err
 }
 
-// kernel returns a kernel of an image.
+// kernel returns a kernel from an image, which it loads if necessary. It returns an error if this program has no image with the file
+// name and the hash.
 func (m *Images) kernel(im record.Image, entry string) (*cudadrv.Kernel, error) {
 	module := m.modules[im.Hash]
 	if module == nil {
@@ -56,16 +57,17 @@ func (m *Images) kernel(im record.Image, entry string) (*cudadrv.Kernel, error) 
 	return module.Kernel(entry)
 }
 
-// Instance is a plan with the memory that it needs.
+// Instance is a plan with its device memory.
 type Instance struct {
 	plan   *record.Plan
 	images *Images
-	memory []*cudadrv.DeviceMem // of the buffers; nil of faults and flags, and of memory that was there
-	at     []uint64             // of all buffers, the arguments too
+	memory []*cudadrv.DeviceMem // memory of each buffer; nil for faults, flags and buffers from NewInstance's have
+	at     []uint64             // addresses of the arguments, followed by those of the buffers
 }
 
-// NewInstance sets up an instance of a plan whose arguments lie at the given addresses. cells are those of the faults, in their order. have has the addresses of
-// buffers that there are already, by their IDs; it may be nil.
+// NewInstance sets up an instance of a plan with its arguments at the given addresses. A cell is 8 bytes of device memory for a
+// plan's first error, with a flag; cells has one for each fault buffer, in order. have has addresses of existing buffers by ID and
+// may be nil. After an error, NewInstance releases the memory.
 func NewInstance(d *device.Device, images *Images, p *record.Plan, arguments []uint64, cells []*device.Cell, have map[int]uint64) (_ *Instance, err error) {
 	in := &Instance{plan: p, images: images, memory: make([]*cudadrv.DeviceMem, len(p.Buffers)), at: append([]uint64(nil), arguments...)}
 	defer func() {
@@ -100,7 +102,8 @@ func NewInstance(d *device.Device, images *Images, p *record.Plan, arguments []u
 	return in, nil
 }
 
-// Bind makes the launches of a run, in which the arguments may lie elsewhere, unless the plan has their addresses in a buffer.
+// Bind returns the launches of one run. The arguments may have other addresses than in NewInstance, unless a buffer of the plan holds
+// argument addresses.
 func (in *Instance) Bind(arguments []uint64) (list []*cudadrv.Launch, err error) {
 	copy(in.at, arguments)
 	in.images.mu.Lock()
@@ -115,7 +118,7 @@ func (in *Instance) Bind(arguments []uint64) (list []*cudadrv.Launch, err error)
 	return list, nil
 }
 
-// fill gives a buffer its content.
+// fill writes a buffer's initial content: the fill byte, and then the data with relocated addresses, if the plan has them.
 func (in *Instance) fill(d *device.Device, b *record.Buffer, at uint64) error {
 	if f := b.Fill; f != nil {
 		if err := d.Ctx.Memset8(context.Background(), cudadrv.DevicePtr(at), byte(f[0]), f[1]); err != nil {
@@ -136,7 +139,7 @@ func (in *Instance) relocate(data []byte, r record.Relocation) {
 	binary.LittleEndian.PutUint64(data[r[0]:], in.at[r[1]]+uint64(r[2]))
 }
 
-// bind makes a launch. The caller holds the images' lock.
+// bind returns the launch for one launch of the plan. The caller holds the lock of the images.
 func (in *Instance) bind(l *record.Launch) (*cudadrv.Launch, error) {
 	images := in.images
 	k, err := images.kernel(in.plan.Images[l.Image], l.Entry)
@@ -173,10 +176,10 @@ func (in *Instance) bind(l *record.Launch) (*cudadrv.Launch, error) {
 	return k.Bind(cudadrv.LaunchConfig{Grid: l.Grid, Block: l.Block, Shared: l.Shared, Dependent: l.Dependent}, args...)
 }
 
-// Address is where a buffer of the plan lies.
+// Address returns the device address at an index of the list of arguments and buffers.
 func (in *Instance) Address(buffer int) uint64 { return in.at[buffer] }
 
-// Close releases the memory of the instance.
+// Close releases the instance's memory.
 func (in *Instance) Close() (err error) {
 	for _, m := range in.memory {
 		if m != nil {

@@ -9,17 +9,17 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// job is a job of a backend, to be planned with other tensors in place of its own.
+// job is a job of a backend. Its plan function plans the same job with other tensors.
 type job struct {
 	op      string
 	tensors []record.Tensor
-	at      []uint64 // where they lie
+	at      []uint64 // addresses of the tensors
 	plan    record.JobFunc
 }
 
 var tensorType = reflect.TypeFor[*tensor.Tensor]()
 
-// newJob finds the tensors of a job, each once.
+// newJob returns a job with a list of the tensors in j, each once.
 func newJob[J any](op string, j *J, plan func(b backend.Backend, j *J) (backend.Plan, error)) *job {
 	out := &job{op: op}
 	numbers := map[*tensor.Tensor]int{}
@@ -40,7 +40,7 @@ func newJob[J any](op string, j *J, plan func(b backend.Backend, j *J) (backend.
 	return out
 }
 
-// replace copies a value and all that it points to, with other tensors.
+// replace returns a deep copy of v with each tensor replaced by the result of with. name is the field path of v.
 func replace(v reflect.Value, name string, with func(name string, t *tensor.Tensor) *tensor.Tensor) reflect.Value {
 	out := reflect.New(v.Type()).Elem()
 	out.Set(v)
@@ -72,7 +72,7 @@ func replace(v reflect.Value, name string, with func(name string, t *tensor.Tens
 	return out
 }
 
-// Resample is backend.Resampler's, and so on.
+// Resample implements [backend.Resampler]. The methods below implement the other operations.
 func (b *Backend) Resample(j *backend.ResampleJob) (backend.Plan, error) {
 	return b.plan(newJob("resample", j, func(b backend.Backend, j *backend.ResampleJob) (backend.Plan, error) {
 		return b.(backend.Resampler).Resample(j)

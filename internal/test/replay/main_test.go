@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/ops/backend"
 )
 
-// opened is what ops.Open("replay") opens: the suite opens its device a second time.
+// opened is the device for ops.Open("replay"), because the suite opens its device a second time.
 var opened struct {
 	driver  *cudadrv.Driver
 	kernels string

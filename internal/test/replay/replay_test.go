@@ -23,7 +23,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// open opens a device on which plans are replayed, and says how much of its memory is in use.
+// open opens a device that replays plans, and returns a function for the bytes of its memory in use.
 func open(t testing.TB, drv *cudadrv.Driver, kernels string) (*ops.Device, func() int64) {
 	b, err := replay.New(drv, 0, kernels)
 	require.NoError(t, err)
@@ -38,7 +38,7 @@ func open(t testing.TB, drv *cudadrv.Driver, kernels string) (*ops.Device, func(
 	}
 }
 
-// simulated is a simulated device of the test's own, and its driver. It takes no machine code.
+// simulated returns a new simulated device and its driver. The device accepts no machine code.
 func simulated(t testing.TB, cfg cudasim.Config) (*cudasim.Device, *cudadrv.Driver) {
 	d := cudasim.New(cfg)
 	drv, err := cudadrv.NewDriver(d.FunctionTable())
@@ -52,11 +52,11 @@ func simulated(t testing.TB, cfg cudasim.Config) (*cudasim.Device, *cudadrv.Driv
 	return d, drv
 }
 
-// simKernels are the images that the simulated device takes.
+// simKernels is the kind of image for the simulated device.
 const simKernels = "sm_90.ptx"
 
-// The conformance suite on replayed plans. Package ops/sim computes every case of it on this device by plans that are not exported. The parts here are the
-// quickest that launch every kernel and report every kind of error in values.
+// TestSim runs the conformance suite on replayed plans. Package ops/sim runs all cases on this device with plans that are not
+// exported. The parts here are the fastest ones that launch every kernel and return every kind of error in values.
 func TestSim(t *testing.T) {
 	thorough.SkipRace(t, thorough.Simulates)
 	var mu sync.Mutex
@@ -87,7 +87,8 @@ func TestSim(t *testing.T) {
 	if t.Failed() || strings.Contains(flag.Lookup("test.run").Value.String(), "/") {
 		return
 	}
-	// What no operation launches: copies, meetings of processes, and what networks are made of, which are trained by the process that makes them.
+	// Kernels that no operation launches: copies, barriers between processes, and networks, which are trained in the process that
+	// makes them.
 	left := strings.Fields("copy meet matmul matmul_norm matmul_norm_back attention attention_backward gradient adamw norm tokens embed loss")
 	for _, family := range ptx.Families() {
 		for _, entry := range ptx.Images(family)[0].Entries {
@@ -98,7 +99,8 @@ func TestSim(t *testing.T) {
 	}
 }
 
-// large makes voxels of a cloud that is a large one for its device, of one multiprocessor, in ways that take more than 48 KiB of shared memory.
+// large voxelizes a cloud that counts as large on a device with one multiprocessor, in forms that need more than 48 KiB of shared
+// memory.
 func large(t *testing.T, saw func(*cudasim.Launch)) {
 	d, drv := simulated(t, cudasim.Config{Multiprocessors: 1})
 	d.Watch(saw)
@@ -131,14 +133,14 @@ func large(t *testing.T, saw func(*cudasim.Launch)) {
 	}
 }
 
-// What counts what is allocated runs beside no other test.
+// TestSimLife counts allocations, so it does not run in parallel with other tests.
 func TestSimLife(t *testing.T) {
 	thorough.SkipRace(t, thorough.Simulates)
 	_, drv := simulated(t, cudasim.Config{})
 	dev, memory := open(t, drv, simKernels)
 	opened.driver, opened.kernels = drv, simKernels
 	parts := []string{"life"}
-	if !thorough.Long { // the others are about calls, copies and queues, which a replayed plan has no part in
+	if !thorough.Long { // the other parts test calls, copies and queues, which do not involve replayed plans
 		parts = []string{"life/plans and graphs run many times with changed inputs", "life/an error surfaces at the next Synchronize and once", "life/what is closed says so",
 			"life/Run allocates nothing with any kind", "life/a chain of operations launched early gives the same bits", "life/independent operations launched early give the same bits",
 			"life/faults after early launches are reported", "life/plans that share a cursor take turns", "life/errors of a batch name their plan", "life/10,000 calls leave nothing behind"}
@@ -146,7 +148,7 @@ func TestSimLife(t *testing.T) {
 	opstest.Run(t, dev, opstest.Config{MemoryInUse: memory}, parts...)
 }
 
-// The conformance suite as a whole, on a GPU.
+// TestGPU runs the whole conformance suite on a GPU.
 func TestGPU(t *testing.T) {
 	thorough.SkipRace(t, thorough.Simulates)
 	drv := gputest.Require(t)

@@ -15,7 +15,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// What is exported for a device's description is what the CUDA backend launches on the device.
+// TestAnExportedPlanIsThatOfTheDevice checks that a plan exported for a device's description has the launches that the CUDA backend
+// makes on the device.
 func TestAnExportedPlanIsThatOfTheDevice(t *testing.T) {
 	thorough.SkipRace(t, thorough.Simulates)
 	t.Setenv("ROBOCACHE_TUNED", "off")

@@ -40,7 +40,7 @@ func (m made) Episode(_ context.Context, i int) (*dataset.Episode, error) {
 	return m[i], nil
 }
 
-// packed has episodes of two streams; the first is large enough to go to the sink.
+// packed returns a store of episodes with two streams. The first is large enough to go to the sink.
 func packed(t testing.TB) *store.Store {
 	r := rand.New(rand.NewPCG(3, 4))
 	var m made
@@ -68,14 +68,14 @@ func packed(t testing.TB) *store.Store {
 	return s
 }
 
-// batches makes a loader of windows of 8 and of 4 ticks, which are two Fuses.
+// batches returns a loader for windows of 8 and of 4 ticks, which need two Fuses.
 func batches(t testing.TB, s *store.Store, dev *ops.Device) (*loader.Loader, error) {
 	plan := align.Plan{Rate: 20, Shuffle: "windows", Streams: []align.Stream{{Name: "state"}, {Name: "action"}},
 		Windows: map[string]align.Window{"state": {From: -350 * time.Millisecond}, "action": {From: 50 * time.Millisecond, To: 200 * time.Millisecond}}}
 	return loader.New(context.Background(), dev, s, plan, loader.Options{Batch: 16, Seed: 9})
 }
 
-// outputs are the tensors of a batch that become arguments.
+// outputs returns the tensors of a batch that become arguments of the plan.
 func outputs(b *loader.Batch) (list []record.Output) {
 	for i := range b.Streams {
 		list = append(list, record.Output{Name: fmt.Sprintf("values[%d]", i), Tensor: b.Streams[i].Values}, record.Output{Name: fmt.Sprintf("valid[%d]", i), Tensor: b.Streams[i].Valid})
@@ -83,7 +83,8 @@ func outputs(b *loader.Batch) (list []record.Output) {
 	return list
 }
 
-// A loader on the recording device is a plan, whose replays are its batches, each in its own memory.
+// TestALoaderIsReplayed: a loader on the recording device becomes a plan. Its replays must give the loader's batches, each in
+// separate memory.
 func TestALoaderIsReplayed(t *testing.T) {
 	gputest.Both(t, func(t *testing.T) { testLoader(t, gputest.Require(t)) })
 }
@@ -184,7 +185,7 @@ func testLoader(t *testing.T, drv *cudadrv.Driver) {
 			assert.Equal(t, bytes, got, o.Name)
 		}
 		for _, m := range out {
-			defer func() { assert.NoError(t, m.Close()) }() // all at the end: no batch lies where another was
+			defer func() { assert.NoError(t, m.Close()) }() // closed only at the end, so that no two batches share an address
 		}
 	}
 	buffer, offset, ok := session.Find(anchors)

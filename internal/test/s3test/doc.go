@@ -1,2 +1,2 @@
-// Package s3test has an S3 of its own on 127.0.0.1 for tests, which counts what is asked of it.
+// Package s3test runs an S3 server on 127.0.0.1 for tests. It counts the requests and the bytes of the answers.
 package s3test

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Server is an S3 in memory.
+// Server is an S3 server that keeps its objects in memory.
 type Server struct {
 	URL     string
 	backend *s3mem.Backend
@@ -30,7 +30,7 @@ type Server struct {
 	first func(w http.ResponseWriter, r *http.Request) bool
 }
 
-// Start starts a server, which ends with the test.
+// Start starts a server, and closes it at the end of the test.
 func Start(t testing.TB) *Server {
 	s := start()
 	t.Cleanup(s.server.Close)
@@ -55,7 +55,8 @@ func start() *Server {
 	return s
 }
 
-// shared is the server of a process, for tests that read by the registered scheme, which looks at the environment once.
+// shared is one server for the whole process. It is for tests that read s3:// paths through the registered scheme, which reads the
+// environment only once.
 var shared = sync.OnceValue(func() *Server {
 	s := start()
 	for name, value := range s.Environment() {
@@ -64,23 +65,24 @@ var shared = sync.OnceValue(func() *Server {
 	return s
 })
 
-// Shared returns the one server of the process, which s3:// means from the first call on.
+// Shared returns the process's shared server. The first call starts it and sets the environment, so that s3:// paths refer to it.
 func Shared() *Server { return shared() }
 
-// Environment is what says to a program where the server is.
+// Environment returns the environment variables that make a program use the server, without a signature for requests.
 func (s *Server) Environment() map[string]string {
 	return map[string]string{"AWS_ENDPOINT_URL_S3": s.URL, "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1",
 		"AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull, "AWS_EC2_METADATA_DISABLED": "true", "AWS_NO_SIGN_REQUEST": ""}
 }
 
-// Intercept has each request go to do first, which returns whether it has answered; nil ends that.
+// Intercept makes the server call do before it handles a request. If do returns true, it has answered the request. A nil do removes
+// the function.
 func (s *Server) Intercept(do func(w http.ResponseWriter, r *http.Request) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.first = do
 }
 
-// Through is for Intercept: it answers requests by a writer of the test's own.
+// Through returns a function for Intercept. It answers a request through a response writer made by with.
 func (s *Server) Through(with func(http.ResponseWriter) http.ResponseWriter) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		s.fake.ServeHTTP(with(w), r)
@@ -88,7 +90,7 @@ func (s *Server) Through(with func(http.ResponseWriter) http.ResponseWriter) fun
 	}
 }
 
-// Put stores an object. It makes the bucket if there is none.
+// Put stores an object. It creates the bucket if it does not exist.
 func (s *Server) Put(t testing.TB, bucket, key string, data []byte) {
 	if there, err := s.backend.BucketExists(bucket); err == nil && !there {
 		require.NoError(t, s.backend.CreateBucket(bucket))
@@ -97,7 +99,7 @@ func (s *Server) Put(t testing.TB, bucket, key string, data []byte) {
 	require.NoError(t, err)
 }
 
-// PutFolder stores the files of a folder under a prefix, those below it too.
+// PutFolder stores the files in a folder and its subfolders as objects. Their keys are prefix and the relative path.
 func (s *Server) PutFolder(t testing.TB, bucket, prefix, dir string) {
 	require.NoError(t, filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -113,10 +115,10 @@ func (s *Server) PutFolder(t testing.TB, bucket, prefix, dir string) {
 	}))
 }
 
-// Count returns how many requests there were, and how many bytes of answers, since it was called last.
+// Count returns the number of requests and the bytes of their answers since the last call of Count.
 func (s *Server) Count() (requests, bytes int64) { return s.requests.Swap(0), s.bytes.Swap(0) }
 
-// counter counts what is written.
+// counter is a response writer that counts the bytes written.
 type counter struct {
 	http.ResponseWriter
 	n *atomic.Int64
@@ -128,7 +130,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap returns the inner writer, for http.ResponseController.
 func (c *counter) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
 func (c *counter) ReadFrom(r io.Reader) (int64, error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Open opens a dataset of a registered format with the default options, and closes it after the test.
+// Open opens a dataset of any registered format with the default options, and closes it at the end of the test.
 func Open(t testing.TB, path string) dataset.Dataset {
 	t.Helper()
 	d, err := dataset.Open(context.Background(), path, dataset.Options{})
@@ -18,7 +18,7 @@ func Open(t testing.TB, path string) dataset.Dataset {
 	return d
 }
 
-// Episode returns episode i of a dataset.
+// Episode reads episode i of a dataset.
 func Episode(t testing.TB, d dataset.Dataset, i int) *dataset.Episode {
 	t.Helper()
 	e, err := d.Episode(context.Background(), i)

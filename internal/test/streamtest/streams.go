@@ -11,7 +11,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Sampled returns a stream of n samples at hz. columns are names with spaces between them; a column with # after its name has whole numbers.
+// Sampled returns a stream of n samples at hz samples per second. columns has the column names, separated by spaces; a name that ends
+// in # is an integer column. at returns each value.
 func Sampled(t testing.TB, name string, hz float64, n int, columns string, at func(row, column int) float64) dataset.Stream {
 	t.Helper()
 	var cols []dataset.Column
@@ -32,10 +33,10 @@ func Sampled(t testing.TB, name string, hz float64, n int, columns string, at fu
 	return s
 }
 
-// Wave is a sine, with another phase in each column.
+// Wave returns a sine of the row number, with a different phase for each column.
 func Wave(row, column int) float64 { return math.Sin(float64(row)/17 + float64(column)) }
 
-// Rotating returns the quaternion x, y, z, w of a body that turns about a moving axis.
+// Rotating returns the orientation of a body that turns about a moving axis, as a quaternion x, y, z, w.
 func Rotating(row int) [4]float64 {
 	a, b := float64(row)/30, float64(row)/50
 	axis := [3]float64{math.Cos(b), math.Sin(b) * .6, math.Sin(b) * .8}

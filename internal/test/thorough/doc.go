@@ -1,3 +1,3 @@
-// Package thorough says how many of many cases tests take, so that all of them together end in minutes: some, and all where ROBOCACHE_LONG=1 asks for
-// them. It is for cases that differ in numbers drawn at random or in what other tests show too.
+// Package thorough chooses the number of test cases, so that all tests together end in minutes: a part by default, and all if
+// ROBOCACHE_LONG=1 is set. It is for cases that differ only in random numbers, or that repeat the promises of other tests.
 package thorough

@@ -2,7 +2,7 @@ package thorough
 
 import "testing"
 
-// Reasons for which a test is left out under the race detector, which multiplies a test's time.
+// Reasons for skipping a test under the race detector, because it makes tests many times slower.
 const (
 	Simulates  = "it simulates kernels, and goroutines of the interpreter share each byte that an instruction touches"
 	OneRoutine = "it runs in one goroutine, or starts none that other tests do not start as well"
@@ -10,7 +10,7 @@ const (
 	Programs   = "it trains, draws or runs programs, and the packages below it are tested themselves"
 )
 
-// SkipRace skips a test under the race detector for one of the reasons above. A test calls it first.
+// SkipRace skips a test if the race detector is on. why is one of the reasons above. It should be the test's first call.
 func SkipRace(t testing.TB, why string) {
 	t.Helper()
 	if Raced {
@@ -18,8 +18,8 @@ func SkipRace(t testing.TB, why string) {
 	}
 }
 
-// SkipRacePackage runs the tests of a package, none of them under the race detector, and returns the program's exit code. TestMain calls it, and the race
-// section of .ci/run builds no package that calls it.
+// SkipRacePackage runs a package's tests, or none if the race detector is on, and returns the exit code. TestMain calls it. The race
+// section of .ci/run does not build the packages that call it.
 func SkipRacePackage(m *testing.M, why string) int {
 	if Raced {
 		println("no tests under the race detector:", why)

@@ -2,5 +2,5 @@
 
 package thorough
 
-// Raced reports that the race detector watches the test.
+// Raced reports whether the race detector is on.
 const Raced = true

@@ -2,10 +2,10 @@ package thorough
 
 import "os"
 
-// Long reports that ROBOCACHE_LONG=1 is set.
+// Long reports whether ROBOCACHE_LONG=1 is set.
 var Long = os.Getenv("ROBOCACHE_LONG") == "1"
 
-// Of returns some, or all if all are asked for.
+// Of returns all if Long is true, and some otherwise.
 func Of(some, all int) int {
 	if Long {
 		return all

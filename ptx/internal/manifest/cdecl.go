@@ -98,7 +98,8 @@ func (r *reader) name(what string) (string, error) {
 	return "", r.unexpected(what)
 }
 
-// until returns the tokens before one of the given ends, and stops there. Ends inside brackets do not count.
+// until returns the tokens before the first of the given ends, and moves to that end. Ends inside brackets do not count. It returns
+// an error if the source ends first.
 func (r *reader) until(ends ...string) ([]token, error) {
 	begin, depth := r.at, 0
 	for ; r.at < len(r.u.tokens); r.at++ {
@@ -120,7 +121,7 @@ func (r *reader) until(ends ...string) ([]token, error) {
 	return nil, r.unexpected(ends[0])
 }
 
-// declared returns the declarations in a source that are for the host.
+// declared returns the declarations in a source that are marked for the host.
 func declared(u *unit) (declarations, error) {
 	var all declarations
 	r := &reader{u: u}
@@ -179,7 +180,7 @@ func declared(u *unit) (declarations, error) {
 	return all, nil
 }
 
-// structName peeks at the name after struct, which may follow alignas. Its bracket does not end a pending struct name.
+// structName returns the name after struct, which may follow alignas, without moving past it.
 func structName(r *reader) string {
 	at := *r
 	at.at++

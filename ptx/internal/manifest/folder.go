@@ -210,8 +210,8 @@ func readFamily(dir, name string, sources []string) (family, error) {
 	return f, nil
 }
 
-// readCubin returns nil if a family has no cubin for an architecture. A cubin without its provenance file is an error. A cubin built
-// from outdated PTX is described as it is.
+// readCubin reads a family's cubin for an architecture. It returns nil without an error if there is none. A cubin without its
+// provenance file is an error. A cubin built from outdated PTX is no error; checkRelease reports it.
 func readCubin(dir, name string, sm, isa int) (*image, error) {
 	cubinName := fmt.Sprintf("%s.sm_%d.cubin", name, sm)
 	cubin, data, err := read(dir, cubinName)

@@ -159,7 +159,7 @@ func checkKernels(families []family, units map[string]*unit, s *surface) error {
 			}
 			kernels = append(kernels, list...)
 		}
-		sizes := map[string]int{} // of entries with a struct as the only parameter
+		sizes := map[string]int{} // parameter sizes of the entries with a struct as the only parameter
 		for _, e := range f.entries {
 			if len(e.Params) == 1 && e.Params[0].Type == "b8" {
 				sizes[e.Name] = e.Params[0].Size

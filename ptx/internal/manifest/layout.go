@@ -19,13 +19,13 @@ var basics = map[string]basic{
 	"i32": {"int32", 4, true}, "i64": {"int64", 8, true}, "float": {"float32", 4, true}, "double": {"float64", 8, true},
 }
 
-// cell is a struct field with its memory layout.
+// cell is a struct field with its position in memory.
 type cell struct {
 	field
 	goName, goType string // for one element
 	of             *structure
 	dims           []int
-	offset, size   int // of the whole field
+	offset, size   int // of the whole field, in bytes
 }
 
 type layout struct {
@@ -33,7 +33,7 @@ type layout struct {
 	size, align int
 }
 
-// surface holds all host declarations in a folder's sources.
+// surface has all host declarations in a folder's sources.
 type surface struct {
 	files   []string // sorted
 	decls   map[string]declarations

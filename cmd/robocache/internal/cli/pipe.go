@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/internal/printed"
 )
 
-// Pipe has the names of pipes by the paths to their temporary files, so that messages have the names. Its zero value has none.
+// Pipe maps the paths of temporary copies to the names of the copied pipes, so that messages show the names. The zero value is empty.
 type Pipe struct{ plain, quoted []string } // path, name, path, name; as they are, and as in JSON
 
 // Add adds a pipe. A path may begin with an earlier one.

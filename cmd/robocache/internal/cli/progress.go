@@ -27,7 +27,7 @@ func (a *App) Draw(line string) {
 	}
 }
 
-// Clear takes the line from Draw away.
+// Clear erases the line from Draw.
 func (a *App) Clear() {
 	a.screen.Lock()
 	defer a.screen.Unlock()
@@ -39,7 +39,7 @@ type Bar struct{ *progress }
 
 // progress is the work that a Bar shows.
 type progress struct {
-	what, unit string // unit is empty, or that of the rate
+	what, unit string // unit is the rate's unit; empty to show no rate
 	of         int
 	done       atomic.Int64
 	end        func()

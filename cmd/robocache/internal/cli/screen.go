@@ -17,14 +17,14 @@ import (
 // patience is how long a step lasts before a terminal shows it.
 const patience = time.Second
 
-// screen has the line of progress on standard error. Other output takes the line away first, and it is drawn again after a while.
+// screen has the progress line on standard error. Other output clears the line first, and the line is drawn again later.
 type screen struct {
 	sync.Mutex
 	w     io.Writer
 	shown bool
 }
 
-// draw shows a line in place of the last one, clipped to the terminal's width.
+// draw replaces the shown line by another one, clipped to the terminal's width.
 func (s *screen) draw(line string) {
 	s.Lock()
 	defer s.Unlock()
@@ -35,7 +35,7 @@ func (s *screen) draw(line string) {
 	s.shown = true
 }
 
-// clear takes the line away. The caller holds the lock.
+// clear erases the shown line. The caller holds the lock.
 func (s *screen) clear() {
 	if s.shown {
 		fmt.Fprint(s.w, "\r\x1b[K")
@@ -43,7 +43,7 @@ func (s *screen) clear() {
 	}
 }
 
-// ticking draws a line periodically, until the returned function takes it away.
+// ticking draws a line periodically. The returned function stops that and erases the line.
 func (s *screen) ticking(every time.Duration, line func(since time.Duration) string) func() {
 	begin, done, gone := time.Now(), make(chan struct{}), make(chan struct{})
 	go func() {
@@ -85,7 +85,8 @@ func elapsed(what string) func(time.Duration) string {
 	return func(since time.Duration) string { return fmt.Sprintf("%s, %.0f s", what, since.Seconds()) }
 }
 
-// widthOf returns the columns of a terminal, or 0 if the writer is none. COLUMNS takes precedence over the system.
+// widthOf returns a terminal's width in characters, or 0 if the writer is no terminal. The variable COLUMNS takes precedence over the
+// system.
 func widthOf(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {

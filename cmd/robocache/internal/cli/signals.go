@@ -16,8 +16,8 @@ import (
 const ExitOther = 1
 
 // Interrupts handles the signals that end a program. By default the program ends at once with the signal, and removes incomplete files.
-// After UntilCut, the first signal only ends the context, and the command writes its results and exits with code 1. A second signal ends the
-// program at once.
+// After UntilCut, the first signal only ends the context, and the command writes its results and exits with code 1. A second signal ends
+// the program at once.
 type Interrupts struct {
 	sync.Mutex
 	soft func() // if it is nil, the signal ends the program at once
@@ -89,13 +89,14 @@ func DieOfPipe() {
 	os.Exit(ExitOther)
 }
 
-// OnSignal calls say before a signal ends the program, until stop is called.
+// OnSignal registers say, which is called before a signal ends the program. stop removes it.
 func (a *App) OnSignal(say func()) (stop func()) {
 	a.Interrupts.set(&a.Interrupts.last, say)
 	return func() { a.Interrupts.set(&a.Interrupts.last, nil) }
 }
 
-// UntilCut returns a context that a signal ends, or the limit if it is not 0. ended reports whether a signal came.
+// UntilCut returns a context that ends at a signal, or after limit if that is not 0. ended reports whether a signal came. The caller calls
+// stop.
 func (a *App) UntilCut(limit time.Duration) (ctx context.Context, ended func() bool, stop func()) {
 	signals, cancel := context.WithCancel(context.Background())
 	a.Interrupts.set(&a.Interrupts.soft, cancel)
