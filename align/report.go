@@ -221,7 +221,7 @@ func (r Report) String() string {
 // are beyond that width.
 func (r *Report) Print(w io.Writer) error {
 	var b strings.Builder
-	if _, err := fmt.Fprintln(w, r.clock()); err != nil {
+	if _, err := io.WriteString(w, r.clock()+"\n"+r.outside()); err != nil {
 		return err
 	}
 	t := text.NewTable(w, tabwriter.AlignRight, "range", "timestamps", "lossy", "  methods", "outside")
@@ -272,6 +272,26 @@ func (r *Report) clock() string {
 		s += fmt.Sprintf(" (begins with %s, ends with %s)", printed.Text(c.BeginsWith), printed.Text(c.EndsWith))
 	}
 	return s
+}
+
+// outside returns a line about the streams that shorten a clock by a tenth of the recording and a second or more, or nothing.
+func (r *Report) outside() string {
+	c := &r.Clock
+	first, _ := c.First.(int64)
+	last, ok := c.Last.(int64)
+	lo, hi := first, last
+	for _, s := range r.Streams {
+		if s.FirstNS != nil {
+			lo, hi = min(lo, *s.FirstNS), max(hi, *s.LastNS)
+		}
+	}
+	share := 1 - float64(last-first)/float64(max(hi-lo, 1))
+	if !ok || c.BeginsWith == "" || c.EndsWith == "" || share < 0.1 || hi-lo-(last-first) < 1e9 {
+		return ""
+	}
+	ends := slices.Compact([]string{c.BeginsWith, c.EndsWith})
+	return fmt.Sprintf("%.0f %% of the time from %s to %s s is outside, because each stream must have samples: without %s there is more\n",
+		100*share, cover.Seconds(lo), cover.Seconds(hi), printed.Text(strings.Join(ends, " or ")))
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

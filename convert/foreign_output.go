@@ -90,7 +90,7 @@ func (p *place) heads() (list []Head, err error) {
 	return list, err
 }
 
-// otherwise lists the settings in which two heads differ. Settings of a target and keys of a plan are listed by name.
+// otherwise returns a text that lists the settings in which two heads differ: options of the target and keys of the plan by name.
 func otherwise(is, want Head) string {
 	var list []string
 	differ := func(name string, got, want any) {
@@ -103,7 +103,7 @@ func otherwise(is, want Head) string {
 			list = append(list, fmt.Sprintf("%s %s, where %s is asked for", name, a, b))
 		}
 	}
-	keys := func(got, want json.RawMessage) {
+	keys := func(of string, got, want json.RawMessage) {
 		var a, b map[string]any
 		_, _ = json.Unmarshal(got, &a), json.Unmarshal(want, &b) // nil without a plan
 		both := maps.Clone(a)
@@ -113,13 +113,13 @@ func otherwise(is, want Head) string {
 		maps.Copy(both, b)
 		delete(both, "version")
 		for _, key := range slices.Sorted(maps.Keys(both)) {
-			differ(key, a[key], b[key])
+			differ(of+key, a[key], b[key])
 		}
 	}
 	if differ("target", is.Target, want.Target); list == nil {
-		keys(is.Settings, want.Settings)
+		keys("", is.Settings, want.Settings)
 	}
-	keys(is.Plan, want.Plan)
+	keys("the plan's ", is.Plan, want.Plan)
 	for _, c := range []struct {
 		name      string
 		got, want any

@@ -299,7 +299,11 @@ func match(ctx context.Context, path string, head []byte, named bool) (Format, b
 func known() string {
 	var list []string
 	for _, f := range Formats() {
-		list = append(list, f.Name)
+		what := "a folder"
+		if len(f.Extensions) > 0 {
+			what = strings.Join(f.Extensions, ", ")
+		}
+		list = append(list, f.Name+" ("+what+")")
 	}
 	return strings.Join(list, ", ")
 }

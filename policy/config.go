@@ -116,7 +116,7 @@ func newConfig(store *store.Store, o *Options) (*Config, error) {
 	case c.Plan != "" && (o.Hz != 0 || o.Action != "" || len(o.States) > 0 || o.Unordered != ""):
 		return nil, refuse("Plan", "one, and Hz, Action, States or Unordered", "one of the two: a plan has the clock's rate and names streams")
 	case c.Plan == "":
-		if c.Plan, err = planOf(cmp.Or(o.Hz, store.Info().Rate)); err != nil {
+		if c.Plan, err = planOf(cmp.Or(o.Hz, store.Info().Rate), store); err != nil {
 			return nil, err
 		}
 		if o.Unordered != "" {
@@ -158,10 +158,16 @@ func newConfig(store *store.Store, o *Options) (*Config, error) {
 	return c, c.episodes(store, o, p.Filter)
 }
 
-// planOf returns the text of a plan with a rate and nothing else.
-func planOf(rate float64) (string, error) {
+// planOf returns the text of a plan with a rate and nothing else. Without a rate the error has that of a recorded stream.
+func planOf(rate float64, store *store.Store) (string, error) {
 	if rate == 0 {
-		return "", refuse("Hz", "none, and a dataset without a rate", "the clock's rate, or a plan that has it")
+		want := "the clock's rate, or a plan that has it"
+		if e, err := store.Episode(context.Background(), 0); err == nil && len(e.Streams) > 0 {
+			if hz := e.Streams[0].Stats().Rate; hz > 0 {
+				want += fmt.Sprintf(": %s has %.3g Hz", e.Streams[0].Name, hz)
+			}
+		}
+		return "", refuse("Hz", "none, and a dataset without a rate", want)
 	}
 	return fmt.Sprintf("version: 1\nrate: %s\n", strconv.FormatFloat(rate, 'f', -1, 64)), nil
 }

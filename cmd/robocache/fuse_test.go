@@ -156,7 +156,7 @@ func TestExitCodesOfFuse(t *testing.T) {
 		code int
 		want []string
 	}{
-		{[]string{"fuse", "-o", out}, exitUsage, []string{"fuse takes one input file", "got 0"}},
+		{[]string{"fuse", "-o", out}, exitUsage, []string{"fuse takes one input file", "got none"}},
 		{[]string{"fuse", in}, exitUsage, []string{"-o OUT.npz"}},
 		{to(in, "--stream=ramp:cubic"), exitUsage, []string{"cubic", "linear"}},
 		{to(in, "--stream=ramp:linear:fast"), exitUsage, []string{"max-gap", `"fast"`, "50ms"}},

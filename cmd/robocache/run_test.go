@@ -51,7 +51,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"info", "more"}, exitUsage, []string{`"more"`}},
 		{[]string{"completion"}, exitUsage, []string{"bash"}},
 		{[]string{"completion", "tcsh"}, exitUsage, []string{"tcsh", "bash"}},
-		{[]string{"resample", "-o", out}, exitUsage, []string{"one input file", "got 0"}},
+		{[]string{"resample", "-o", out}, exitUsage, []string{"one input file", "got none"}},
 		{[]string{"resample", ramp, ramp, "-o", out}, exitUsage, []string{"got 2"}},
 		{[]string{"resample", ramp}, exitUsage, []string{"-o OUT.npz"}},
 		{[]string{"resample", ramp, "-o", "out.txt"}, exitUsage, []string{"out.txt", ".npz"}},

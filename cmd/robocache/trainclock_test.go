@@ -45,7 +45,7 @@ func TestTrainTakesTheRateOfTheClock(t *testing.T) {
 	code, _, stderr = execute("train", episode, "--backend=cpu")
 	assert.Equal(t, exitUsage, code)
 	assert.NotContains(t, stderr, "nothing is kept")
-	assert.Contains(t, stderr, "--hz: got none, and a dataset without a rate, want the clock's rate, or a plan that has it")
+	assert.Contains(t, stderr, "--hz: got none, and a dataset without a rate, want the clock's rate, or a plan that has it: action has 10 Hz")
 	code, _, stderr = execute("train", g1, "--hz=1e-9")
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, "--hz: got 1e-09")

@@ -49,6 +49,7 @@ func TestAllStreamsAndThoseLeftOut(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "o.npz")
 	stdout, stderr := good(t, "resample", flight, "-o", out, "--hz=50", "--backend=cpu")
 	assert.Contains(t, stdout, "begins with differential_pressure_1, ends with telemetry_status_1")
+	assert.Contains(t, stdout, " % of the time from 19.443729 to 26.82573 s is outside, because each stream must have samples: without differential_pressure_1 or telemetry_status_1 there is more\n")
 	assert.Contains(t, stdout, "yaw_estimator_status        8    5.0 Hz     0  22.785 to 23.822 s         208   25.0 %", "a second of six does not narrow the clock")
 	assert.Contains(t, stdout, "previous, held\n", "a topic under one message a second holds its value")
 	assert.Contains(t, stdout, "dropouts noted by the recorder: 1, 0.030 s in all")

@@ -44,7 +44,7 @@ func TestExitCodesOfVoxelize(t *testing.T) {
 		code int
 		want []string
 	}{
-		{[]string{"voxelize", "-o", out}, exitUsage, []string{"one input file", "got 0"}},
+		{[]string{"voxelize", "-o", out}, exitUsage, []string{"one input file", "got none"}},
 		{[]string{"voxelize", points, "--size=1"}, exitUsage, []string{"-o OUT.npz"}},
 		{[]string{"voxelize", points, "-o", points, "--size=1"}, exitUsage, []string{"is the input"}},
 		{to(points), exitUsage, []string{"--size"}},

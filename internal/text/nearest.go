@@ -34,7 +34,7 @@ func Closest(got string, names []string) string {
 		return strings.Join(names, ", ")
 	}
 	far := func(name string) int {
-		if strings.Contains(strings.ToLower(name), strings.ToLower(got)) {
+		if len(got) > 2 && strings.Contains(strings.ToLower(name), strings.ToLower(got)) {
 			return 0
 		}
 		return distance(strings.ToLower(got), strings.ToLower(name), len(got)+len(name))
