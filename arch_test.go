@@ -66,7 +66,7 @@ var rules = map[string][]string{
 	"cmd":                    {"public", "internal/...", "cmd/robocache/internal/cli", "github.com/spf13/..."},
 	"examples":               {"public"},
 	"bench":                  {"public"},
-	"scripts":                {"scripts/...", "internal/atomicfile"},
+	"scripts":                {"scripts/...", "internal/atomicfile", "github.com/klauspost/compress/..."},
 	"internal/arrayfile":     {"dataset/npz", "dataset/safetensors", "tensor"},
 	"internal/atomicfile":    {"internal/fault"},
 	"internal/caught":        {},

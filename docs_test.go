@@ -65,7 +65,7 @@ func build(t *testing.T, args ...string) string {
 }
 
 func buildTo(t *testing.T, program string, args ...string) {
-	out, err := exec.Command("go", append([]string{"build", "-o", program}, args...)...).CombinedOutput()
+	out, err := exec.Command("go", append([]string{"build", "-ldflags=-s -w", "-o", program}, args...)...).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 }
 
@@ -84,8 +84,8 @@ rm view.out
 case "$1 $2" in
 "run ./"*)
 	program=$BINARY-example
-	"$GO" -C "$MODULE" build -o "$program" "$2" && shift 2 && exec "$program" "$@" ;;
-"install ./"*) exec "$GO" -C "$MODULE" build -o "$BINARY-installed" "$2" ;;
+	"$GO" -C "$MODULE" build -ldflags="-s -w" -o "$program" "$2" && shift 2 && exec "$program" "$@" ;;
+"install ./cmd/robocache") exit 0 ;; # $BINARY is this program
 "test ./...") exec "$GO" -C "$MODULE" list -f '{{if .Incomplete}}{{.Error}}{{end}}' ./... ;;
 esac
 echo "go $*: no such command in this test" >&2

@@ -55,7 +55,7 @@ func compare(a, b *differences, lags int) *match {
 	return m
 }
 
-// shared returns the range in which two series overlap at a lag of the second, and the product of their sums of squares there.
+// shared returns the range [lo,hi) of a that overlaps b at a lag, where a[i] meets b[i+lag], and the product of both sums of squares there.
 func (a *differences) shared(b *differences, lag int) (lo, hi int, power float64) {
 	lo, hi = max(0, -lag), min(len(a.list), len(b.list)-lag)
 	return lo, hi, (a.squares[hi] - a.squares[lo]) * (b.squares[hi+lag] - b.squares[lo+lag])

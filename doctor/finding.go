@@ -196,7 +196,7 @@ func (f Finding) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// sortFindings sorts by episode, with the dataset first; then errors first, then by kind.
+// sortFindings sorts by episode, with the whole dataset first; then by severity, errors first; then by kind, in the order of Kinds.
 func sortFindings(list []Finding) {
 	if len(list) < 2 {
 		return

@@ -57,9 +57,9 @@ type ArgError = backend.ArgError
 // Op is the operation and Arg the argument, for example "SrcTimes". In a Fuse the argument includes the stream:
 // "Streams[2].SrcTimes". "Streams[2].Targets" are the targets on that stream's own clock. Row is the batch row. If all
 // rows share the source times, Row is 0, or with SrcLengths the first row that is long enough to include the index.
-// Index is the index within the row, and Kind is one of this package's Err values. In a Draw, Row is the episode, and
-// the cursor comes before Windows, Begins and the streams' Offsets. If a value is not finite (ErrValue), Index is the
-// tick and Column is the feature.
+// With SrcStarts it is the first row that contains the timestamp. Index is the index within the row, and Kind is one of
+// this package's Err values. In a Draw, Row is the episode, and the cursor comes before Windows, Begins and the
+// streams' Offsets. If a value is not finite (ErrValue), Index is the tick and Column is the feature.
 type ValueError = backend.ValueError
 
 // Argument returns the argument name in an *ArgError or *ValueError, for example "SrcTimes". It returns "" for any

@@ -262,8 +262,8 @@ func (g *gram) regression() *regression {
 	return r
 }
 
-// ridge returns the coefficients [Z,outputs] that minimise the squared error plus lambda times the squared coefficients. They apply to
-// inputs that are not normalised. Constant inputs have the coefficient 0.
+// ridge minimises the squared error plus lambda times the squared coefficients for normalised inputs, without the constant term. It
+// returns the coefficients [Z,outputs] converted to inputs that are not normalised; row 0 is the constant term. Constant inputs have 0.
 func (r *regression) ridge(lambda float64) ([]float64, error) {
 	out, d := r.outputs, len(r.use)
 	fit := make([]float64, (r.inputs+1)*out)

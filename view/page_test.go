@@ -94,9 +94,9 @@ func TestThePageInABrowser(t *testing.T) {
 	assert.Greater(t, s.From, 2.0)
 	assert.Less(t, s.To, 6.0)
 
-	// What a clock of 50 Hz makes of the samples is asked for, and drawn without a complaint.
+	// What a clock with the rate of the first stream makes of the samples is asked for, and drawn without a complaint.
 	p.Key("r")
-	p.Wait(`document.querySelector("#made-on").checked && performance.getEntriesByType("resource").some(r => r.name.includes("hz=50"))`)
+	p.Wait(`document.querySelector("#made-on").checked && performance.getEntriesByType("resource").some(r => r.name.includes("hz=200"))`)
 	settled()
 	complaint := ""
 	p.Eval(`document.querySelector(".stream .wrong-text").textContent`, &complaint)

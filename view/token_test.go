@@ -145,7 +145,7 @@ func TestAPageIsOpenedByItsLinkAndWaitsForItsTurn(t *testing.T) {
 
 	s.busy.Lock()
 	p.Key("r")
-	asked := `performance.getEntriesByType("resource").filter(r => r.name.includes("hz=50")).length`
+	asked := `performance.getEntriesByType("resource").filter(r => r.name.includes("hz=200")).length`
 	p.Wait(asked + ` >= 2`)
 	s.busy.Unlock()
 	p.Wait(asked + ` >= 4`)

@@ -36,7 +36,7 @@ func TestLossesAreDrawnWhereTheyAreNumbers(t *testing.T) {
 		has := false
 		for i := range 840 * 480 {
 			c := color.NRGBAModel.Convert(image.At(i%840, i/840)).(color.NRGBA)
-			has = has || c.R > c.B+100 // vermilion, its line's colour
+			has = has || int(c.R) > int(c.B)+100 // vermilion, its line's colour
 		}
 		assert.Equal(t, want, has, "the mean of one loss would hide %d of them", n)
 	}

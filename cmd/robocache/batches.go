@@ -110,7 +110,7 @@ func (a *app) batchesCommand() *cobra.Command {
 	f.IntVar(&b.Workers, "workers", 0, "goroutines that read; 0 for as many as there are processors")
 	f.IntVar(&b.ShardWindows, "shard-windows", 0, "windows in a shard, for --order shards; 0 for 4096")
 	f.IntVar(&b.MixShards, "mix-shards", 0, "shards that windows are taken from at a time, for --order shards; 0 for 16")
-	selectionFlags(f, &b.Packing.Options.Episodes)
+	selectionFlags(cmd, &b.Packing.Options.Episodes)
 	readingFlags(f, &b.Packing.Options)
 	f.BoolVar(&b.Strict, "strict", false, "refuse broken data, and episodes that the plan cannot take")
 	nameFlag(cmd, &b.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N, sim, several with commas, or cuda:all", backendNames()...)

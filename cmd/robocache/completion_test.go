@@ -56,7 +56,12 @@ func TestCompletionOfCamerasAndLists(t *testing.T) {
 	assert.Contains(t, completions(t, "convert", g1, "--state", "action,"), "action,observation.state")
 	assert.Contains(t, completions(t, "batches", g1, "--window", ""), "action=")
 	assert.Empty(t, completions(t, "train", "none.ulg", "--state", ""))
-	assert.Empty(t, completions(t, "train", "--state", ""))
+	for _, words := range [][]string{{"train", "--state", ""}, {"convert", "--leave-out", ""}, {"batches", "--camera", ""}} {
+		assert.Equal(t, []string{"_activeHelp_ write the recording before " + words[1] + " to list its entries"}, completions(t, words...))
+	}
+	for _, flag := range []string{"--episodes", "--leave-out"} {
+		assert.Equal(t, []string{"0,0", "0,1", "0,2"}, completions(t, "train", g1, flag, "0,"))
+	}
 	camera := "../../../shared/data/lerobot_v3_g1"
 	if _, err := os.Stat(camera); err != nil {
 		t.Skip("the shared recordings are not here")

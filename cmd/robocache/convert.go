@@ -77,7 +77,7 @@ every stream has a valid value are left out and counted, such as those from befo
 	f.StringArrayVar(&c.opt.Media, "media", nil, "a media stream to take, all unless given, or none; repeatable")
 	f.Var(&encoding, "encoding", "encoding for mcap messages: protobuf (default) or json")
 	lerobot.add(f)
-	selectionFlags(f, &c.opt.Reading.Episodes)
+	selectionFlags(cmd, &c.opt.Reading.Episodes)
 	readingFlags(f, &c.opt.Reading)
 	f.BoolVar(&c.opt.Reading.Strict, "strict", false, "refuse broken data")
 	f.BoolVar(&c.allowSkipped, "allow-skipped", false, "an input with every episode skipped is no error")

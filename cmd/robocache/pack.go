@@ -76,7 +76,7 @@ dataset, are refused unless --replace is given.`,
 	f.StringArrayVar(&p.Build.Streams, "stream", nil, "a stream to take, all unless given; repeatable")
 	f.StringArrayVar(&p.Build.Media, "media", nil, "a media stream to take too, or all; repeatable")
 	f.Var(&dtype, "dtype", "dtype of all values: f32, f64, f16 or bf16 (default f32)")
-	selectionFlags(f, &p.Options.Episodes)
+	selectionFlags(cmd, &p.Options.Episodes)
 	readingFlags(f, &p.Options)
 	f.BoolVar(&p.Strict, "strict", false, "refuse broken data")
 	f.BoolVar(&p.Build.Replace, "replace", false, "pack shards anew that are there and were packed with other options")

@@ -71,7 +71,7 @@ func (a *app) planCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVarP(&p.out, "output", "o", "", "the plan `FILE` to write; it is printed unless given")
 	f.StringVar(&p.action, "action", "", "the `STREAM` that a policy predicts, such as /cmd_vel; that called action or actions unless given")
-	selectionFlags(f, &p.Options.Episodes)
+	selectionFlags(cmd, &p.Options.Episodes)
 	readingFlags(f, &p.Options)
 	f.BoolVar(&p.Strict, "strict", false, "refuse broken data")
 	files(cmd, map[string]string{"output": "yaml"})

@@ -41,12 +41,6 @@ func (r rangesFlag) Set(text string) error {
 	return err
 }
 
-// selectionFlags adds the flags that select episodes.
-func selectionFlags(f *pflag.FlagSet, to *dataset.Selection) {
-	f.Var(rangesFlag{&to.Take}, "episodes", "the episodes to take, by the dataset's own numbers, such as 0-9,12")
-	f.Var(rangesFlag{&to.Leave}, "leave-out", "the episodes to leave out, such as 3,7")
-}
-
 // definitionsFlag adds the flag for message definitions, because recordings may lack theirs.
 func definitionsFlag(f *pflag.FlagSet, list *[]string) {
 	f.StringArrayVar(list, "msg-path", nil, "a `FOLDER` or file with message definitions (.msg, .idl), for recordings that lack some; repeatable")

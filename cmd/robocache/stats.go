@@ -96,7 +96,7 @@ again with --after MERGED, and merge again, until stats prints that they are com
 	f.BoolVar(&s.merge, "merge", false, "join states of shards instead of reading a dataset")
 	f.BoolVar(&s.quantless, "no-quantiles", false, "leave the quantiles out, which need other passes")
 	f.BoolVar(&s.read.Strict, "strict", false, "refuse broken data")
-	selectionFlags(f, &s.read.Episodes)
+	selectionFlags(cmd, &s.read.Episodes)
 	readingFlags(f, &s.read)
 	complete(cmd, "to", func() []string { return stats.Forms })
 	files(cmd, map[string]string{"plan": "yaml", "plot": "png"})

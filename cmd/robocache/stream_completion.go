@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
@@ -27,22 +28,55 @@ func episodeOf(path string, number episodeFlag) *dataset.Episode {
 	return e
 }
 
-// completeFrom registers completions from the first recording on a command line: the names that list returns, each with the ending. A value may be a list
-// with commas.
-func completeFrom(cmd *cobra.Command, list func(*dataset.Episode) []string, ending string, flags ...string) {
+// completeListed registers completions with the entries of the first recording on a command line. A value may be a list with commas.
+func completeListed(cmd *cobra.Command, list func(path string) []string, flags ...string) {
 	for _, flag := range flags {
-		completeWith(cmd, flag, func(args []string, word string) (names []string) {
+		completeWith(cmd, flag, func(args []string, word string) (words []string) {
 			if len(args) == 0 {
-				return nil
+				return cobra.AppendActiveHelp(nil, "write the recording before --"+flag+" to list its entries")
 			}
-			if e := episodeOf(args[0], -1); e != nil {
-				for _, name := range list(e) {
-					names = append(names, word[:strings.LastIndex(word, ",")+1]+name+ending)
-				}
+			for _, entry := range list(args[0]) {
+				words = append(words, word[:strings.LastIndex(word, ",")+1]+entry)
 			}
-			return names
+			return words
 		})
 	}
+}
+
+// completeFrom registers completions with the names that list returns for an episode, each with the ending.
+func completeFrom(cmd *cobra.Command, list func(*dataset.Episode) []string, ending string, flags ...string) {
+	completeListed(cmd, func(path string) (names []string) {
+		if e := episodeOf(path, -1); e != nil {
+			for _, name := range list(e) {
+				names = append(names, name+ending)
+			}
+		}
+		return names
+	}, flags...)
+}
+
+// selectionFlags adds the flags that select episodes, and completes their numbers.
+func selectionFlags(cmd *cobra.Command, to *dataset.Selection) {
+	f := cmd.Flags()
+	f.Var(rangesFlag{&to.Take}, "episodes", "the episodes to take, by the dataset's own numbers, such as 0-9,12")
+	f.Var(rangesFlag{&to.Leave}, "leave-out", "the episodes to leave out, such as 3,7")
+	completeEpisodes(cmd, "episodes", "leave-out")
+}
+
+// completeEpisodes registers completions with up to 1000 episode numbers.
+func completeEpisodes(cmd *cobra.Command, flags ...string) {
+	completeListed(cmd, func(path string) (numbers []string) {
+		d, err := inspection.Open(context.Background(), path, dataset.Options{})
+		if err != nil {
+			return nil
+		}
+		defer d.Close()
+		info := d.Info()
+		for place := range min(d.Len(), 1000) {
+			numbers = append(numbers, strconv.Itoa(info.Number(place)))
+		}
+		return numbers
+	}, flags...)
 }
 
 func cameraNames(e *dataset.Episode) (names []string) {

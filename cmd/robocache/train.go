@@ -92,7 +92,7 @@ func (a *app) trainCommand() *cobra.Command {
 	f.Uint64Var(&t.Seed, "seed", 0, "seed for the first weights, the window order, and dropout")
 	f.StringVarP(&t.out, "out", "o", "", "write the checkpoint into this `DIR`")
 	f.BoolVar(&t.resume, "resume", false, "go on from the checkpoint in --out, if there is one")
-	selectionFlags(f, &t.Options.Episodes)
+	selectionFlags(cmd, &t.Options.Episodes)
 	readingFlags(f, &t.request.Packing.Options)
 	nameFlag(cmd, &t.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N or sim; several between commas, or cuda:all, train together", backendNames()...)
 	f.BoolVar(&t.NCCL, "nccl", false, "several GPUs add up their gradients by NCCL, where they do not reach each other's memory")

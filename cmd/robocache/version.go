@@ -9,7 +9,8 @@ import (
 // release is the version of a release or wheel. The linker sets it (-X main.release=0.5.0), and the Python package has the same version.
 var release string
 
-// buildVersion is the module's build information: a release version, a tag, or the revision.
+// buildVersion describes this program's build. Version is the release, or else the module's version (a tag or "(devel)"). Modified means
+// that files differed from the Revision.
 type buildVersion struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`

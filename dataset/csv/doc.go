@@ -12,13 +12,14 @@
 // before the rows may be the header.
 //
 // The clock is the first column with a clock name: timestamp, time, t, stamp, ts and similar names, alone or with a unit
-// ("#timestamp [ns]", time_us, t_ms), also as the last part of a name (header.stamp), or a pair sec and nsec (nanosec). It may hold
-// ISO 8601 dates, which are UTC if they have no zone. Decimal digits are converted to nanoseconds exactly.
+// ("#timestamp [ns]", time_us, t_ms), or a pair sec and nsec (nanosec). If there is none, it is the first column with such a name as the
+// last part of its own (header.stamp). It may hold ISO 8601 dates, which are UTC if they have no zone. Decimal digits are converted to
+// nanoseconds exactly.
 //
 // If the name has no unit, the first values decide: the unit in which they are dates from 2000 to 2100 at most 100 s apart, or else
 // the largest unit in which steps take at most a second. Because this is a guess, Info.Clock and the attribute "clock" report it,
-// and Options.Clock overrides it with one from Info.Clocks. That list also has other columns with rising numbers. A file without
-// such a column has no times: its rows are steps at Options.Rate a second. Options.Clock "steps" selects the same.
+// and Options.Clock overrides it with one from Info.Clocks. That list also has other columns with rising numbers, which are never the
+// default. A file without a clock name has no times: its rows are steps at Options.Rate a second. Options.Clock "steps" selects the same.
 //
 // If a line has another number of fields, or text in a numeric column, only this line is lost, and Notes counts it.
 package csv

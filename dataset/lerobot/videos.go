@@ -48,9 +48,9 @@ func (r *reader) video(ctx context.Context, name string) error {
 	return nil
 }
 
-// pair finds each row's frame, and returns the rows that have one. The frame is the one with the nearest time in the file, counted from
-// the episode's start, if it is within half a frame period. If frames are left over and rows lack one, the video's times do not match
-// the rows, so frame n belongs to row n.
+// pair finds each row's frame. For the rows that have one, it returns the frame's number in the file and the row's timestamp from own. The
+// frame is the one nearest in time, counted from the episode's start, if it is within half a frame period and after the previous row's
+// frame. If frames are left over and rows lack one, the video's times do not match the rows, so row n has the episode's frame n.
 func (r *reader) pair(name string, track *mp4.Track, at video, own []int64) (frames []int32, times []int64, err error) {
 	begin, half := int64(math.Round(at.from*1e9)), halfFrame(r.set.header.fps, track)
 	first, off := track.Nearest(begin)

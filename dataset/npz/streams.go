@@ -58,7 +58,7 @@ type Archive struct {
 	Arrays
 }
 
-// Arrays is the content of an Archive. Errors from the underlying reader are returned unchanged; any other error is a
+// Arrays reads an archive's arrays by name. Errors from the underlying reader are returned unchanged; any other error is a
 // *dataset.FormatError.
 type Arrays interface {
 	Names() []string                                             // in file order, each once

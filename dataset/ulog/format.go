@@ -151,7 +151,7 @@ func splitType(s string) (typ string, n int, array, ok bool) {
 	return s[:open], n, true, true
 }
 
-// plain reports whether s can be a name: printable ASCII without spaces and the format's own signs.
+// plain reports whether s can be a name: 1 to maxName bytes, all printable ASCII, without spaces and the format's own signs :;[].
 func plain[T string | []byte](s T) bool {
 	if len(s) == 0 || len(s) > maxName {
 		return false

@@ -119,7 +119,8 @@ func Available() Room {
 	return room
 }
 
-// mappable returns the bytes that RLIMIT_AS leaves. The address space without objects counts half, because it lies in pieces.
+// mappable returns the bytes that RLIMIT_AS leaves, or half the address space that Go holds without objects, if that is more. It counts
+// half because it lies in pieces.
 func mappable() Room {
 	room := addressSpace(root)
 	_, idle, released := inUse()

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/thorough"
 )
 
 // What an H100 gave for random bfloat16 instructions mma.sync.m16n8k16 of seven spreads of exponents, in turn: the files hold A[16][16],
@@ -175,7 +177,7 @@ func TestEightColumnsAtOnceAreTheSame(t *testing.T) {
 		for _, r := range []Rule{Hopper, Ampere} {
 			for _, f := range []Format{BFloat16, Float16} {
 				s := source{Rand: rand.New(rand.NewPCG(3, 4)), f: f}
-				for n := range 20000 {
+				for n := range thorough.Of(8000, 20000) {
 					s.next(n)
 					a, b, column := make([]Decoded, 16+n%3*8), make([][8]Decoded, 16+n%3*8), make([]Decoded, 16+n%3*8)
 					var acc [8]float32
@@ -201,6 +203,9 @@ func TestEightColumnsAtOnceAreTheSame(t *testing.T) {
 							column[k] = b[k][j]
 						}
 						want := r.Dot(acc[j], a, column)
+						if math.Float32bits(want) == math.Float32bits(got[j]) {
+							continue // require.Equal takes as long as the columns
+						}
 						require.Equal(t, math.Float32bits(want), math.Float32bits(got[j]), "%v %v %v column %d of %d steps to %v", r, f, n, j, len(a)/8, acc)
 					}
 				}

@@ -51,6 +51,8 @@ async function open(number, at = {}, entry = true) {
   $('task').textContent = episode.task;
   star();
   $('made').hidden = episode.steps; // no rate
+  state.hz ||= +(episode.streams.find(s => s.rate)?.rate ?? 50).toPrecision(2); // that of the first stream of a plan
+  $('hz').value = state.hz;
   document.title = `${episode.name} – robocache view`;
   document.querySelector('main').classList.toggle('bare', !episode.streams.length);
   tell('episode');
@@ -224,7 +226,7 @@ async function begin() {
     state.dataset = await askJSON('api/dataset');
   } catch { return; } // the page of a lost server is shown
   const d = state.dataset;
-  $('hz').value = state.hz = d.rate || 50;
+  $('hz').value = state.hz = d.rate;
   state.made = $('made-on').checked = d.plan;
   list.begin();
   if (d.episodes === 0) { $('episode').textContent = d.name; trouble.noEpisodes(d); }

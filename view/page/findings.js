@@ -14,12 +14,12 @@ function draw() {
     if (state.failed) side.append(make('h2', { textContent: '1 finding' }), card(state.failed, -2));
     return;
   }
-  side.append(make('h2', { textContent: e.findings.length ? count(e.findings.length, 'finding') : 'No findings' }));
+  side.append(make('h2', { textContent: (e.findings.length ? count(e.findings.length, 'finding') : 'No findings') + (all.length ? ' about this episode' : '') }));
   e.findings.forEach((f, i) => side.append(card(f, i)));
   const facts = [];
   facts.push(e.steps ? length(e.seconds, true) : length(e.seconds), count(e.streams.reduce((n, s) => n + s.samples, 0), 'sample') + ' in ' + count(e.streams.length, 'stream'));
   if (e.frames) facts.push(count(e.frames, 'row'));
-  if (!e.steps) facts.push('starts at ' + e.start_ns + ' ns');
+  if (!e.steps && e.start_ns !== '0') facts.push('starts at ' + e.start_ns + ' ns');
   if (e.success !== null) facts.push(e.success ? 'success' : 'failure');
   section('Episode', facts);
   section('Metadata', Object.entries(e.attributes ?? {}).map(([k, v]) => `${k}: ${v.length > 200 ? v.slice(0, 200) + ' …' : v}`));

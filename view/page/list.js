@@ -86,6 +86,7 @@ function filter() {
   }
   $('rows-all').style.height = shown.length * height + 'px';
   $('only-marked').textContent = marks.size ? `marked ${marks.size}` : 'marked';
+  $('copy').title = 'copy the command that converts the dataset without the marked episodes: ' + command();
   draw();
 }
 
@@ -177,7 +178,7 @@ $('copy').addEventListener('click', async e => {
   const b = e.currentTarget;
   try {
     await navigator.clipboard.writeText(command());
-    b.textContent = 'copied';
+    b.textContent = 'done';
   } catch { b.textContent = 'refused'; }
   setTimeout(() => { b.textContent = 'copy'; }, 1200);
 });

@@ -25,6 +25,12 @@ func (w *Warp) unseen(t, me *touch) bool {
 	return t.warp != 0 && w.unknown(t)
 }
 
+// ordered reports whether an earlier access t is surely not unseen: there was none, or it was the same lane's or an earlier one in the
+// warp of me, or the warp has seen the access seen of the same warp, which is not earlier.
+func (t *touch) ordered(me, seen *touch) bool {
+	return t.warp == 0 || t.warp == me.warp && (t.clock != me.clock || t.lane == me.lane) || t.warp == seen.warp && t.clock <= seen.clock
+}
+
 // unknown reports whether the warp has not yet seen an access of another warp.
 func (w *Warp) unknown(t *touch) bool {
 	warps, block := w.b.run.warps, w.b.index
@@ -43,34 +49,44 @@ func (b *block) raced(w *Warp, in *Inst, m *memory.Allocation, sp SpaceKind, her
 		s = b.run.shadowOf(m)
 	}
 	strong := in.X.Strong || kind == accessAtomic
-	me := touch{warp: uint32(b.index)*b.run.warps + w.index + 1, pc: w.pc, strong: strong, fixed: in.X.Constant}
+	me := touch{warp: uint32(b.index)*b.run.warps + w.index + 1, pc: w.pc, clock: w.clock, strong: strong, fixed: in.X.Constant}
+	var seen touch // the last access of another warp that this warp has seen
 	for e := here; e != 0; e &= e - 1 {
 		i := bits.TrailingZeros32(e) & 31
 		if strong {
 			w.strongAccess(in, sp, m.Addr+w.ofs[i], kind)
+			me.clock = w.clock
 		}
-		me.lane, me.clock = uint8(i), w.clock
+		me.lane = uint8(i)
 		off := w.ofs[i]
 		for end := off + n; off < end; {
 			k := min(end-off, pageBytes-off%pageBytes)
-			list := s.cells(off, k)
+			p := &s.pages[off/pageBytes]
+			if (off|k)&(p.each-1) != 0 {
+				p.cut(min((off|k)&-(off|k), cellBytes), s.pool)
+			}
+			at := off % pageBytes
+			list := p.cells[at>>p.shift : (at+k)>>p.shift]
 			for j := range list {
 				c := &list[j]
-				var other *touch
 				switch {
 				case kind == accessRead:
-					if c.w.warp != 0 && (me.fixed || w.unseen(&c.w, &me) && !(strong && c.w.strong)) {
-						other = &c.w
+					if c.w.warp == 0 || !me.fixed && c.w.ordered(&me, &seen) {
+						break
 					}
+					switch unseen := w.unseen(&c.w, &me); {
+					case me.fixed || unseen && !(strong && c.w.strong):
+						return w.race(in, m, sp, i, n, kind, c.w, true)
+					case !unseen && c.w.warp != me.warp:
+						seen = c.w
+					}
+				case c.w.ordered(&me, &seen) && c.r.ordered(&me, &seen) && c.r2.ordered(&me, &seen) && !c.r.fixed && !c.r2.fixed:
 				case w.unseen(&c.w, &me) && !(strong && c.w.strong) && !w.silent(in, m, sp, here, i, &c.w, &me):
-					other = &c.w
+					return w.race(in, m, sp, i, n, kind, c.w, true)
 				case w.unseen(&c.r, &me) && !(strong && c.r.strong) || c.r.fixed:
-					other = &c.r
+					return w.race(in, m, sp, i, n, kind, c.r, false)
 				case w.unseen(&c.r2, &me) && !(strong && c.r2.strong) || c.r2.fixed:
-					other = &c.r2
-				}
-				if other != nil {
-					return w.race(in, m, sp, i, n, kind, *other, other == &c.w)
+					return w.race(in, m, sp, i, n, kind, c.r2, false)
 				}
 				if kind != accessRead {
 					c.w = me

@@ -68,16 +68,6 @@ func newShadow(size uint64, pool *cellPool) *shadow {
 	return &shadow{make([]shadowPage, (size+pageBytes-1)/pageBytes), pool}
 }
 
-// cells returns the cells of n bytes at off, which must lie in one page.
-func (s *shadow) cells(off, n uint64) []cell {
-	p := &s.pages[off/pageBytes]
-	if (off|n)&(p.each-1) != 0 {
-		p.cut(min((off|n)&-(off|n), cellBytes), s.pool)
-	}
-	off %= pageBytes
-	return p.cells[off>>p.shift : (off+n)>>p.shift]
-}
-
 // cut splits cells to a smaller size. The new cells keep the accesses of the larger ones.
 func (p *shadowPage) cut(each uint64, pool *cellPool) {
 	fine := pool.take(pageBytes / each)

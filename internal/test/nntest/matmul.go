@@ -95,10 +95,10 @@ func matMulCases() (list []matMulCase) {
 	both("middles", 64, 64, 16, withAfter|withOut|outDropout|middles)
 	both("middles_bias", 64, 64, 16, withBias|withDropout|withOut|middles)
 	// So many tiles that ops/cuda uses its kernel for large matrices.
-	both("large", 2176, 1024, 16, withOut|withBias|withReLU|ties)
-	both("large_rows", 2150, 1040, 16, withSum)
+	both("large", 8192, 144, 16, withOut|withBias|withReLU|ties)
+	both("large_rows", 8150, 144, 16, withSum)
 	both("large_depth", 5, 16272, 272, withOut)
-	both("large_gate", 2060, 1040, 16, withOut|gateReLU)
+	both("large_gate", 8076, 144, 16, withOut|gateReLU)
 	both("gate", 70, 112, 48, withOut|withBias|withReLU|gateReLU|strided)
 	// Each row of a kernel's lane is the last of the matrix in one case, and the first after the end in another.
 	for i, m := range []int{4, 9, 13, 18, 22, 27, 31, 32, 36, 41, 50, 59} {

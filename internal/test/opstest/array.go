@@ -217,7 +217,8 @@ func decode(dtype tensor.DType, b uint64) float64 {
 	return float64(int64(b))
 }
 
-// poison returns the bit pattern that buffers have outside the outputs. No operation should write there.
+// poison returns a dtype's bit pattern for the elements around an output, where a write shows as a change, and inside an output without
+// initial values, where a missing write shows.
 func poison(dtype tensor.DType) uint64 {
 	return 0xa5a5a5a5a5a5a5a5 >> (64 - 8*dtype.Size())
 }

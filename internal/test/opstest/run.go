@@ -49,7 +49,7 @@ func groups() []group {
 // Few lists the parts that should also run on a device with one multiprocessor, because a backend takes other code paths there.
 var Few = []string{
 	"resample/speculative", "unaligned/lone infinities", "unaligned/lone infinities in a fusion", "backward/edges", "backward/shapes", "backward/dtypes", "backward/tiles",
-	"draw/values", "large",
+	"draw/values", "large/voxels", "large/sorted", "large/grouped", "large/tally",
 }
 
 // Concurrent lists the parts that use a device from several goroutines.
@@ -203,8 +203,14 @@ func resampleParts() parts {
 	}
 }
 
-// largeParts returns the tests with jobs so large that a backend may use another algorithm. A device with one multiprocessor does so
-// for smaller jobs.
+// largeParts returns the tests with jobs so large that a backend may switch to another algorithm. Few lists them too, because a device
+// with one multiprocessor switches at smaller jobs.
 func largeParts() parts {
-	return parts{"voxels": (*suite).largeVoxels, "sorted": (*suite).sortedVoxels, "grouped": (*suite).groupedVoxels, "tally": (*suite).tallyLarge}
+	return parts{
+		"voxels":  func(s *suite, t *testing.T) { s.largeVoxels(t, false) },
+		"counted": func(s *suite, t *testing.T) { s.largeVoxels(t, true) },
+		"sorted":  (*suite).sortedVoxels,
+		"grouped": (*suite).groupedVoxels,
+		"tally":   (*suite).tallyLarge,
+	}
 }

@@ -1,7 +1,9 @@
 package opstest
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,7 +17,7 @@ func (s *suite) gradientValues(t *testing.T) {
 	src := func() *array { return vals(tensor.F32, make([]float64, 12), 2, 3, 2) }
 	good, back := []int64{0, 1, 2, 0, 1, 2}, []int64{0, 1, 2, 0, 2, 1}
 	grad := vals(tensor.F32, count0(16), 2, 4, 2)
-	for name, c := range map[string]struct {
+	cases := map[string]struct {
 		x    []int64
 		edit func(*resampling)
 	}{
@@ -32,7 +34,9 @@ func (s *suite) gradientValues(t *testing.T) {
 		"out of range, in order":           {[]int64{0, 1, 2, 2, 0, 1, 2, 3}, func(c *resampling) { c.Opts.Edge = ops.EdgeError }},
 		"beyond 2^62":                      {[]int64{0, 1, 2, 1<<62 + 1, 0, 0, 0, 0}, nil},
 		"before -2^62":                     {[]int64{math.MinInt64, 1, 2, 3, 0, 0, 0, 0}, nil},
-	} {
+	}
+	for _, name := range slices.Sorted(maps.Keys(cases)) {
+		c := cases[name]
 		r := &resampling{Name: name, Src: src(), Times: arr(good, 2, 3), Targets: arr(c.x, 2, 4)}
 		if c.edit != nil {
 			c.edit(r)

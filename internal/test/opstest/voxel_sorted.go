@@ -2,7 +2,9 @@ package opstest
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/robocache/robocache/ops"
@@ -33,15 +35,16 @@ func (s *suite) sortedVoxels(t *testing.T) {
 		labels[i] = int32(i*i%7 - 3)
 	}
 	rows := arr([]int64{0, int64(n) - 9_999, int64(n)}, 3)
-	for name, c := range map[string]*voxelizing{
+	cases := map[string]*voxelizing{
 		"means":             {Points: few, Features: features(4), Box: cellsOf(100, 90, 80), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
 		"greatest of three": {Points: few, Features: features(3), Box: cellsOf(1, 400, 300), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMax, Empty: -1}},
 		"sums of points":    {Points: few, Offsets: rows, Box: cellsOf(60, 50, 40), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceSum, Order: ops.AxisXYZ}},
 		"commonest labels":  {Points: few, Labels: arr(labels, n), Box: cellsOf(40, 50, 60), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMajority, Empty: -7}},
 		"hard":              {Points: few, Box: cellsOf(64, 64, 64), Opts: ops.VoxelizeOptions{Mode: ops.VoxelHard, MaxPoints: 4, MaxVoxels: 5000}},
 		"sparse":            {Points: few, Features: features(4), Box: cellsOf(300, 300, 300), Opts: ops.VoxelizeOptions{Mode: ops.VoxelSparse}},
-	} {
-		s.large(t, name, c, n, layouts[0])
+	}
+	for _, name := range slices.Sorted(maps.Keys(cases)) {
+		s.large(t, name, cases[name], n, layouts[0])
 	}
 	// With this many points per multiprocessor (one or 132), a thread has its maximum of points. The cases end the cloud, and the
 	// points in the grid, at different turns of a thread.

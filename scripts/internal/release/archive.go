@@ -2,15 +2,22 @@ package release
 
 import (
 	"archive/tar"
-	"compress/gzip"
 	"fmt"
 	"io"
 	"io/fs"
+
+	"github.com/klauspost/compress/gzip"
 )
+
+// level is for archives and wheels: one level more saves 0.2 % but takes twice as long.
+const level = 7
 
 // archive writes a compressed tar of the entries. All are owned by root and have the same time.
 func archive(to io.Writer, list []entry) error {
-	z := gzip.NewWriter(to)
+	z, err := gzip.NewWriterLevel(to, level)
+	if err != nil {
+		return err
+	}
 	w := tar.NewWriter(z)
 	for _, e := range list {
 		h := &tar.Header{Typeflag: tar.TypeReg, Name: e.name, Mode: int64(e.mode & fs.ModePerm), Size: int64(len(e.data)), ModTime: epoch, Format: tar.FormatUSTAR}
