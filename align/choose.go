@@ -16,7 +16,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// choose takes the streams of the plan, or all if it names none, and notes streams that cannot be put on a clock.
+// choose selects the streams that the plan names, or all streams if it names none. It adds notes about streams that cannot be put
+// on a clock.
 func (j *job) choose(e *dataset.Episode) error {
 	j.notes = e.Notes
 	want := j.plan.Streams
@@ -95,8 +96,9 @@ func (j *job) choose(e *dataset.Episode) error {
 	return j.covers(e)
 }
 
-// find returns a stream of the recording. It returns nil, with a note, if the reader left the stream out and it needs no place in the row,
-// or if it is a camera.
+// find returns the stream in the recording that w names. If the name is a camera, or a stream that the reader left out, find adds a
+// note and returns nil. If the recording has the stream's columns but no samples, find returns a stream without samples, because
+// its columns keep their place in a row from Fuse. An unknown name or a point cloud is an error.
 func (j *job) find(e *dataset.Episode, i int, w Stream) (*dataset.Stream, error) {
 	name := w.source()
 	s := e.Stream(name)
@@ -167,7 +169,8 @@ func (j *job) inOrder(s *dataset.Stream) (in *dataset.Stream, how sorting, wrong
 	return s, how, wrong, nil
 }
 
-// unusable returns the code of a stream that has no place on a clock, else "".
+// unusable returns the code of the reason why a stream cannot be put on a clock, or "" if it can. named is true if the plan names
+// the streams.
 func (j *job) unusable(s *dataset.Stream, st dataset.Stats, named bool) dataset.Code {
 	switch {
 	case len(s.Columns) == 0:

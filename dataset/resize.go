@@ -69,14 +69,15 @@ func Resize(dst, src *tensor.Tensor) error {
 // weightBits is the number of fractional bits of a weight.
 const weightBits = 22
 
-// taps are the weights for a line: pixel i is the sum of weights[i*most:][:counts[i]] times the source pixels from firsts[i] on.
+// taps are the filter weights along one axis: result pixel i is the sum of weights[i*most:][:counts[i]] times the source pixels
+// from firsts[i] on.
 type taps struct {
 	firsts, counts []int
 	weights        []int32
 	most           int
 }
 
-// triangle returns the taps that resize a line with size pixels to n pixels.
+// triangle returns the taps that resize an axis with size pixels to n pixels.
 func triangle(size, n int) *taps {
 	scale := float64(size) / float64(n)
 	reach := max(scale, 1)
@@ -99,7 +100,7 @@ func triangle(size, n int) *taps {
 	return t
 }
 
-// along resizes a line with c bytes per pixel.
+// along resizes one line horizontally. A pixel has c bytes.
 func (t *taps) along(to, from []byte, c int) {
 	for i, first := range t.firsts {
 		weights := t.weights[i*t.most:][:t.counts[i]]
@@ -123,7 +124,8 @@ func (t *taps) along(to, from []byte, c int) {
 	}
 }
 
-// across resizes columns: it makes lines with width bytes from other lines.
+// across resizes an image vertically: each line in to is a weighted sum of lines in from. A line has width bytes, which is the
+// number of pixels times the number of channels.
 func (t *taps) across(to, from []byte, width int) {
 	sums := make([]int32, width)
 	for i, first := range t.firsts {

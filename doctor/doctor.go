@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// room is the most bytes of episodes that Examine has in memory, unless one episode alone has more.
+// room limits the episodes that Examine holds in memory, in bytes. A single episode may exceed it.
 const room = 32 << 20
 
 // Examine reads every episode in d and returns the findings. An episode that cannot be read is a finding. Examine returns an error
@@ -68,7 +68,7 @@ func NewExamination(ctx context.Context, d dataset.Dataset, opt Options) *Examin
 }
 
 // Add examines the next episode, or adds the finding that it cannot be read if err is not nil. It returns the findings about this
-// episode alone, like [Episode]. ctx is used to read the parts of a log after its clock was set back.
+// episode alone, like [Episode]. If err is a *dataset.SetBackError, Add reads the stretches of the log until ctx ends.
 func (m *Examination) Add(ctx context.Context, number int, e *dataset.Episode, err error) (list []Finding) {
 	stretches := []*dataset.Episode{e}
 	var back *dataset.SetBackError
@@ -126,7 +126,7 @@ func (m *Examination) Compare() []Finding {
 	return grouped(append(whole, m.findings.stuck()...))
 }
 
-// checkFrames returns an episode with notes of frames that were not read when it was opened.
+// checkFrames reads the frames that are not read when an episode is opened. It returns a copy of e with notes about bad frames.
 func checkFrames(ctx context.Context, e *dataset.Episode) (*dataset.Episode, error) {
 	checked := *e
 	checked.Notes = slices.Clone(e.Notes)
@@ -142,7 +142,7 @@ func checkFrames(ctx context.Context, e *dataset.Episode) (*dataset.Episode, err
 	return &checked, nil
 }
 
-// readStretches reads the parts of a log after its clock was set back.
+// readStretches reads every stretch in a log with a clock that was set back, the first one too. Each becomes an episode.
 func readStretches(ctx context.Context, back *dataset.SetBackError) (list []*dataset.Episode, err error) {
 	for n := range back.Stretches {
 		e, err := back.Read(ctx, n+1)

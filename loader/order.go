@@ -221,7 +221,8 @@ type State struct {
 	Mixture []MixtureState `json:"mixture,omitempty"`
 }
 
-// StateError means that a state belongs to another order of windows. Example: What "seed", Got "7", Want "8".
+// StateError means that a state belongs to another order of windows, so the loader cannot resume from it. Got is from the state, Want
+// is from the loader. Example: What "seed", Got "7", Want "8".
 type StateError struct{ What, Got, Want string }
 
 func (e *StateError) Error() string {

@@ -53,10 +53,11 @@ type Panel struct {
 	Title   string
 	Unit    string   // the unit on the y axis
 	Columns []string // [D], the features' names; by default their indices
-	// Show has the indices of the features to draw, at most MaxCurves. If it is nil, features are chosen as by Pick, and features
-	// in Held are drawn only if no other varies.
+	// Show lists the indices of the features to draw, at most MaxCurves. If Show is nil, features are chosen as by Pick, but a
+	// feature that Held marks is chosen only if no other feature varies.
 	Show []int
-	// Held [D] is true for features that are drawn as steps, because they keep their value until the next sample. It may be nil.
+	// Held [D] marks features that are drawn as steps, because they keep their value until the next sample. Example: a counter.
+	// If Held is nil, all features are drawn as lines.
 	Held      []bool
 	Recorded  Series // at least one sample
 	Resampled Series // with the same features

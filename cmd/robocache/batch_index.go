@@ -76,7 +76,8 @@ type sample struct {
 	Batch    batchIndex       `json:"batch"` // the batch of the sample
 }
 
-// samplesFile is the file next to the samples that describes their members. Its content is a described.
+// samplesFile is a JSON file next to the tar files. It lists the files in each sample, for example action.npy, with shape and
+// dtype. Its content has the type described.
 const samplesFile = "samples.json"
 
 type described struct {

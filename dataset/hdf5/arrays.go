@@ -8,19 +8,19 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// entries reads chunks of an array, as fixed and extensible ones hold them.
+// entries reads chunks from an array index, fixed or extensible.
 type entries struct {
 	x        *found
 	w        *walk
 	what     string
 	filtered bool
-	size     int      // bytes of an entry
-	grid     []uint64 // by which chunks are numbered
-	turn     int      // the dimension that is the grid's first, and was moved there from here
+	size     int      // bytes per entry
+	grid     []uint64 // the grid that chunks are numbered by
+	turn     int      // the unlimited dimension's index; the grid has it first
 	place    []uint64
 }
 
-// header reads the common header of both kinds of chunk arrays.
+// header reads the header that both kinds of chunk arrays share.
 func (e *entries) header(c *cursor, magic string) {
 	c.magic(magic, 0)
 	client := c.u8()
@@ -38,7 +38,7 @@ func (e *entries) header(c *cursor, magic string) {
 	}
 }
 
-// read reads count entries; the first is for chunk number.
+// read reads count entries. The first entry is for the chunk with the given number.
 func (e *entries) read(c *cursor, number, count uint64) error {
 	for i := range count {
 		k := chunk{addr: c.address(), size: uint64(e.x.d.bytes)}
@@ -63,7 +63,7 @@ func (e *entries) read(c *cursor, number, count uint64) error {
 	return nil
 }
 
-// block checks the beginning of an array's block: a signature, the client type and the header's address.
+// block checks the start of an array's block: a signature, the client type and the header's address.
 func (e *entries) block(c *cursor, magic string) {
 	c.magic(magic, 0)
 	if got := c.u8(); (got == 1) != e.filtered {
@@ -74,7 +74,7 @@ func (e *entries) block(c *cursor, magic string) {
 	}
 }
 
-// guarded reads n bytes that are followed by a checksum of theirs.
+// guarded reads n bytes followed by their checksum.
 func (e *entries) guarded(addr, n uint64) (*cursor, error) {
 	if n > uint64(e.w.size) {
 		return nil, e.w.fail(e.w.offset(addr), dataset.ErrTruncated, e.what, fmt.Sprintf("%d bytes", n), "no more than the file has")
@@ -89,7 +89,8 @@ func (e *entries) guarded(addr, n uint64) (*cursor, error) {
 	return c, c.err
 }
 
-// pages reads entries that are in pages of their own, each with a checksum. Only those are there that have a bit in the map, from one on.
+// pages reads entries stored in separate pages, each with a checksum. A page exists only if its bit in the bitmap is set; the first
+// page has bit number bit.
 func (e *entries) pages(addr, number, count, page uint64, bitmap []byte, bit uint64) error {
 	for at := uint64(0); at < count; at, bit = at+page, bit+1 {
 		if n := min(page, count-at); bitmap[bit/8]&(0x80>>(bit%8)) != 0 {
@@ -106,7 +107,7 @@ func (e *entries) pages(addr, number, count, page uint64, bitmap []byte, bit uin
 	return nil
 }
 
-// fixed reads a fixed array: one entry a chunk of the largest grid.
+// fixed reads a fixed array, with one entry per chunk in the largest grid.
 func (x *found) fixed(w *walk) error {
 	most, err := x.most()
 	if err != nil {
@@ -151,7 +152,8 @@ func (x *found) fixed(w *walk) error {
 	return e.pages(addr+uint64(len(c.data)), 0, count, page, bitmap, 0)
 }
 
-// extensible reads an extensible array: entries in its index block, in data blocks of that, and in data blocks of secondary blocks.
+// extensible reads an extensible array. Its entries are in the index block, in the index block's data blocks, and in the data blocks of
+// secondary blocks.
 func (x *found) extensible(w *walk) error {
 	most, err := x.most()
 	if err != nil {
@@ -187,15 +189,15 @@ func (x *found) extensible(w *walk) error {
 
 type extensible struct {
 	*entries
-	bits      int    // of a number of an entry
+	bits      int    // bits in an entry's number
 	inIndex   uint64 // entries in the index block
-	least     uint64 // entries of the smallest data block
-	firstBits int    // of that
-	pointers  int    // data blocks of the smallest secondary block
+	least     uint64 // entries in the smallest data block
+	firstBits int    // its log2
+	pointers  int    // data blocks in the smallest secondary block
 	pageBits  int
 }
 
-// blocks returns the data blocks of secondary block i, and the entries of each.
+// blocks returns how many data blocks secondary block i has, and the entries in each.
 func (a *extensible) blocks(i int) (count, size uint64) {
 	return 1 << (i / 2), a.least << ((i + 1) / 2)
 }
@@ -203,7 +205,7 @@ func (a *extensible) blocks(i int) (count, size uint64) {
 func (a *extensible) index(addr uint64) error {
 	all := 1 + a.bits - a.firstBits // secondary blocks; the first ones are not stored as blocks
 	direct := min(2*bits.TrailingZeros(uint(a.pointers)), all)
-	count := uint64(2 * (a.pointers - 1)) // data blocks of these
+	count := uint64(2 * (a.pointers - 1)) // their data blocks
 	prefix := uint64(4 + 2 + a.w.offsets)
 	c, err := a.guarded(addr, prefix+a.inIndex*uint64(a.size)+(count+uint64(all-direct))*uint64(a.w.offsets))
 	if err != nil {
@@ -242,12 +244,12 @@ func (a *extensible) index(addr uint64) error {
 	return c.err
 }
 
-// offsetBytes is the number of bytes in an entry's number.
+// offsetBytes returns the bytes in an entry's number.
 func (a *extensible) offsetBytes() int { return (a.bits + 7) / 8 }
 
 func (a *extensible) secondary(addr, number, count, size uint64) error {
 	prefix := uint64(4 + 2 + a.w.offsets + a.offsetBytes())
-	each := uint64(0) // bytes of the map of a data block's pages
+	each := uint64(0) // bytes in the bitmap for a data block's pages
 	pages := size >> a.pageBits
 	if size > 1<<a.pageBits {
 		each = (pages + 7) / 8
@@ -277,7 +279,7 @@ func (a *extensible) secondary(addr, number, count, size uint64) error {
 	return nil
 }
 
-// data reads a data block. Where it is in pages, their bits in the map begin at one.
+// data reads a data block. If it is stored in pages, its first page has bit number bit in the bitmap.
 func (a *extensible) data(addr, number, count uint64, bitmap []byte, bit uint64) error {
 	prefix := uint64(4 + 2 + a.w.offsets + a.offsetBytes())
 	page := uint64(1) << a.pageBits

@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/internal/raw"
 )
 
-// scratch is memory that the chunks of one read share: the stored bytes, and the results of filters.
+// scratch is memory shared by the chunks in one read: the stored bytes, and filter results.
 type scratch [3][]byte
 
 // take returns n bytes with any content, valid until the next take with the same number.
@@ -18,7 +18,7 @@ func (s *scratch) take(i, n int) []byte {
 	return s[i][:n]
 }
 
-// other takes a buffer that does not contain data.
+// other returns a buffer that does not contain data.
 func (s *scratch) other(data []byte, n int) []byte {
 	if len(data) > 0 && cap(s[1]) > 0 && &data[0] == &s[1][:1][0] {
 		return s.take(2, n)
@@ -26,7 +26,7 @@ func (s *scratch) other(data []byte, n int) []byte {
 	return s.take(1, n)
 }
 
-// forget leaves data, which is not empty, to whoever has it.
+// forget releases data from the scratch, so that the caller may keep it. data must not be empty.
 func (s *scratch) forget(data []byte) {
 	for i := range s {
 		if cap(s[i]) > 0 && &s[i][:1][0] == &data[0] {
@@ -37,14 +37,14 @@ func (s *scratch) forget(data []byte) {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// maxKept is how many bytes of chunks are kept.
+// maxKept limits the bytes of chunks in the cache.
 const maxKept = 64 << 20
 
 // chunkCache keeps decoded chunks that were read in part: the last one, and earlier ones if they fit. The chunks are read-only. The
 // zero value is empty.
 type chunkCache struct {
 	mu     sync.Mutex
-	byUse  list.List // of keptChunk; the last used is first
+	byUse  list.List // keptChunk values; the most recently used first
 	find   map[chunkKey]*list.Element
 	bytes  int
 	closed bool
@@ -90,7 +90,7 @@ func (c *chunkCache) put(of *chunked, number int, data []byte) {
 	c.find[key] = c.byUse.PushFront(keptChunk{key, data})
 }
 
-// close lets go of all.
+// close releases all chunks.
 func (c *chunkCache) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Ways to find chunks. The first is for layouts before version 4; the others have the numbers in version 4.
+// Methods for finding chunks. The first is for layouts before version 4; the others have their numbers in version 4.
 const (
 	indexTree1 = iota
 	indexSingle
@@ -21,32 +21,32 @@ const (
 	indexTree2
 )
 
-// chunked is elements in boxes of one size, those at the array's end too.
+// chunked is an array stored in boxes of equal size, also at the array's ends.
 type chunked struct {
-	addr       uint64 // of the index
+	addr       uint64 // the index's address
 	index      int
 	filters    []Filter
-	plainEdges bool // boxes that reach over the array's end have no filters
+	plainEdges bool // boxes that extend past the array's end have no filters
 	size       uint64
-	mask       uint32 // of a single chunk
+	mask       uint32 // filter mask of a single chunk
 
-	dims  []int // of a chunk, in elements
+	dims  []int // a chunk's dimensions in elements
 	grid  []int // chunks along each dimension
-	bytes int   // of a chunk
+	bytes int   // bytes per chunk
 
 	mu   sync.Mutex
-	list []chunk // by number; nil before they were read
+	list []chunk // by number; nil until they are read
 }
 
-// chunk is one that was written.
+// chunk is a written chunk.
 type chunk struct {
-	number int // in row-major order of the grid
+	number int // in row-major grid order
 	addr   uint64
 	size   uint64
 	mask   uint32
 }
 
-// chunks takes the dimensions of a chunk, and last the bytes of an element.
+// chunks sets the dimensions of a chunk. The last number in dims is the element size in bytes.
 func (v *Values) chunks(c *cursor, d *chunked, dims []uint64) {
 	if c.err != nil {
 		return
@@ -75,7 +75,7 @@ func (v *Values) chunks(c *cursor, d *chunked, dims []uint64) {
 	}
 }
 
-// chunks returns the chunks of rows.
+// chunks returns the chunks that contain rows lo to hi-1.
 func (d *chunked) chunks(v *Values, lo, hi int) ([]chunk, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -103,7 +103,7 @@ func (d *chunked) chunks(v *Values, lo, hi int) ([]chunk, error) {
 	return d.list[at(first):at(end)], nil
 }
 
-// perRow is the number of chunks in a row of chunks.
+// perRow returns how many chunks a row of chunks has.
 func (d *chunked) perRow() int {
 	n, _ := tensor.NumElements(d.grid[1:]...)
 	return n
@@ -176,8 +176,8 @@ func (d *chunked) one(v *Values, lo, hi int) ([]byte, error) {
 	return data[: (hi-lo)*v.perRow()*v.stored : (hi-lo)*v.perRow()*v.stored], nil
 }
 
-// direct reads rows that were all written straight into out, if chunks hold whole rows without filters. Adjacent chunks are one
-// read. If a chunk does not lie in the file, it returns false, and read returns the error.
+// direct reads rows straight into out if all were written and chunks hold whole rows without filters. Adjacent chunks are one read. If
+// a chunk is outside the file, it returns false, and read returns the error.
 func (d *chunked) direct(v *Values, lo, hi int, out []byte) (bool, error) {
 	if len(d.filters) > 0 || !slices.Equal(d.dims[1:], v.space.shape[1:]) {
 		return false, nil
@@ -211,11 +211,11 @@ func (d *chunked) direct(v *Values, lo, hi int, out []byte) (bool, error) {
 	return true, nil
 }
 
-// rowEnd is the number of the first chunk that is in a later row of chunks than one.
+// rowEnd returns the number of the first chunk in the next row of chunks.
 func (d *chunked) rowEnd(number int) int { return (number/d.perRow() + 1) * d.perRow() }
 
-// load reads a chunk at a place in the array, and undoes its filters. Without filters it reads only the rows lo to hi-1; first is
-// the chunk's row at the start of the data. A chunk with filters and unused rows is kept for the next read.
+// load reads the chunk at a place in the array and undoes its filters. Without filters it reads only the rows lo to hi-1; first is the
+// chunk's row at the start of the data. A chunk with filters and unused rows is kept for the next read.
 func (d *chunked) load(v *Values, k chunk, place []int, edge bool, lo, hi int, space *scratch) (data []byte, first int, err error) {
 	what := func() string { return fmt.Sprintf("%s: chunk at %s", v.name, tensor.FormatShape(place)) }
 	filters := d.filters
@@ -255,11 +255,11 @@ func (d *chunked) load(v *Values, k chunk, place []int, edge bool, lo, hi int, s
 	return data, 0, err
 }
 
-// spread passes a chunk's part of the array's rows lo to hi-1 to put, one run of elements after the other. The data begins with a
-// row of the chunk.
+// spread passes a chunk's part of the array's rows lo to hi-1 to put, one contiguous run of elements at a time. data begins with the
+// chunk's row first.
 func (d *chunked) spread(v *Values, place []int, lo, hi int, data []byte, first int, put func(int, []byte) error) error {
 	rank := len(d.dims)
-	var from, to, skip, step [maxRank]int // the first and last index in each dimension; the distance to the next element in the array and in the chunk
+	var from, to, skip, step [maxRank]int // first and last index; distance to the next element in the array and in the chunk
 	skip[rank-1], step[rank-1] = 1, 1
 	for i := rank - 1; i > 0; i-- {
 		skip[i-1], step[i-1] = skip[i]*v.space.shape[i], step[i]*d.dims[i]
@@ -268,7 +268,7 @@ func (d *chunked) spread(v *Values, place []int, lo, hi int, data []byte, first 
 		from[i], to[i] = place[i], min(place[i]+d.dims[i], v.space.shape[i])
 	}
 	from[0], to[0] = max(from[0], lo), min(to[0], hi)
-	// Trailing dimensions that are complete in the chunk and in the array form one run with the dimension before them.
+	// Trailing dimensions that are complete in both the chunk and the array form one run with the dimension before them.
 	last := rank - 1
 	for last > 0 && to[last]-from[last] == d.dims[last] && d.dims[last] == v.space.shape[last] {
 		last--

@@ -2,10 +2,10 @@ package hdf5
 
 import "github.com/robocache/robocache/dataset/internal/lzf"
 
-// compression undoes a filter that changes the size of data.
+// compression undoes a filter that changes the data's size.
 type compression struct {
-	ratio  int                                       // the most bytes that a byte can expand to
-	expand func(dst, src []byte) (in int, err error) // fills dst; with an error, in is the place in src to blame
+	ratio  int                                       // maximum bytes that one byte can expand to
+	expand func(dst, src []byte) (in int, err error) // fills dst; with an error, in is the error's position in src
 }
 
 var compressions = map[int]compression{filterDeflate: {deflateRatio, inflate}, filterLZF: {lzf.MaxRatio, lzf.Decompress}}

@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Dataset is an array with a name. Several goroutines may read it.
+// Dataset is a named array. Several goroutines may read it.
 type Dataset struct {
 	object
 	Values
@@ -22,7 +22,7 @@ type Attr struct {
 	Values
 }
 
-// dataset reads a header. Unsupported features are errors when the values are read, broken ones when it is opened.
+// dataset reads a header. Unsupported features are errors when the values are read; broken ones are errors immediately.
 func (f *File) dataset(o object) (Object, error) {
 	d := &Dataset{object: o, Values: Values{f: f, name: o.path, at: f.offset(o.header.addr)}}
 	v := &d.Values
@@ -78,7 +78,7 @@ func (f *File) dataset(o object) (Object, error) {
 	return d, nil
 }
 
-// described reads the type and the shape of an attribute.
+// described reads an attribute's type and shape.
 func (v *Values) described(typ, space *message) error {
 	v.typ = &Type{}
 	m, err := v.f.shared(typ, msgType)
@@ -107,7 +107,7 @@ func (v *Values) typed(m *message) error {
 	return c.err
 }
 
-// filled reads the value of elements that were not written.
+// filled reads the value for elements that were never written.
 func (v *Values) filled(h *header) error {
 	m, kind := h.find(msgFill), msgFill
 	if m == nil {
@@ -182,7 +182,7 @@ func (o *object) Attr(name string) (*Attr, error) {
 	if err != nil {
 		return nil, err
 	}
-	var unknown error // why the name may be there all the same
+	var unknown error // why the name may exist anyway
 	for _, a := range list {
 		switch a.Name {
 		case name:
@@ -224,7 +224,7 @@ func (o *object) attribute(c *cursor) (*Attr, error) {
 	return a, nil
 }
 
-// denseAttributes reads the attributes that are in a heap, if there is one.
+// denseAttributes reads the attributes stored in a heap, if there is one.
 func (o *object) denseAttributes(m *message, take func(*cursor) error) error {
 	what := o.path + ": attributes"
 	c := o.f.source.open(what, m)

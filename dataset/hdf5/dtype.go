@@ -13,7 +13,7 @@ import (
 // Kind is the class of an element's type.
 type Kind uint8
 
-// Kinds of types. From Opaque on, values cannot be converted, and only their bytes can be read.
+// The type kinds. From Opaque on, values cannot be converted, and only their bytes can be read.
 const (
 	Int Kind = iota + 1
 	Uint
@@ -41,11 +41,11 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }
 
-// Type is the type of an element.
+// Type is an element's type.
 type Type struct {
 	Kind   Kind
 	Size   int  // bytes in the file
-	Big    bool // numbers have their most significant byte first
+	Big    bool // numbers are big-endian
 	Enum   []Member
 	Fields []Field // for a compound, in order
 	Dims   []int   // for an array
@@ -53,8 +53,8 @@ type Type struct {
 	Tag    string  // for opaque bytes
 
 	padding int    // of strings
-	brain   bool   // a float of 2 bytes is a bfloat16
-	odd     string // why it is not read, or empty
+	brain   bool   // a 2-byte float is a bfloat16
+	odd     string // why it cannot be read, or empty
 }
 
 // Member is a value in an enumeration with its name.
@@ -145,7 +145,7 @@ func (t *Type) Flat() (*Type, []int) {
 
 const maxNesting = 16
 
-// dtype reads the type message, or a type nested in one.
+// dtype reads a type message, or a type nested in one.
 func (c *cursor) dtype(depth int) *Type {
 	begin := c.at
 	head := c.u8()
@@ -240,7 +240,7 @@ func (t *Type) float(c *cursor, flags int) {
 	t.odd = fmt.Sprintf("float of %d bits in %d bytes, not of IEEE 754", got.precision, t.Size)
 }
 
-// name reads a name, which older versions fill up to a multiple of 8 bytes.
+// name reads a name. Before version 3 it is padded to a multiple of 8 bytes.
 func (c *cursor) name(version int) string {
 	begin := c.at
 	s := c.text()
@@ -358,7 +358,7 @@ func arrayOf(c *cursor, base *Type, dims []int) *Type {
 	return t
 }
 
-// integer returns the bits of an integer of 1, 2, 4 or 8 bytes, with its sign in all of 64.
+// integer returns the bits of an integer with 1, 2, 4 or 8 bytes, sign-extended to 64 bits.
 func integer(b []byte, t *Type) uint64 {
 	order := t.order()
 	signed := t.Kind == Int || t.Kind == Time
@@ -382,7 +382,7 @@ func integer(b []byte, t *Type) uint64 {
 		}
 	}
 	v := order.Uint64(b)
-	if t.Kind == Time { // as PyTables writes it: seconds in the upper half, microseconds in the lower
+	if t.Kind == Time { // PyTables' form: seconds in the upper half, microseconds in the lower
 		v = uint64(int64(int32(v>>32))*1e9 + int64(int32(v))*1e3)
 	}
 	return v

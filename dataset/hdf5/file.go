@@ -24,9 +24,9 @@ type File struct {
 	chunks   chunkCache
 
 	mu    sync.Mutex
-	links map[uint64]groupLinks  // of the groups that were read, by address
-	heaps map[uint64]*collection // of the global heap, by address
-	spent int64                  // bytes of these
+	links map[uint64]groupLinks  // links of the groups read so far, by address
+	heaps map[uint64]*collection // global heap collections, by address
+	spent int64                  // bytes in these
 }
 
 // Open opens a file. The caller closes it.
@@ -50,7 +50,7 @@ func open(r io.ReaderAt, size int64, path string) (*File, error) {
 	return (&source{r: r, size: max(size, 0), path: path}).file()
 }
 
-// file reads the beginning of a file.
+// file reads a file's superblock and root group.
 func (s *source) file() (*File, error) {
 	f := &File{source: s, links: map[uint64]groupLinks{}, heaps: map[uint64]*collection{}}
 	root, err := f.superblock()
@@ -88,7 +88,7 @@ func (f *File) warn(format string, args ...any) {
 	f.warnings = append(f.warnings, fmt.Sprintf(format, args...))
 }
 
-// superblock finds where the format begins, and returns the address of the root.
+// superblock finds the format's start in the file, and returns the root's address.
 func (f *File) superblock() (uint64, error) {
 	at := int64(0)
 	head := make([]byte, 9)
@@ -119,7 +119,7 @@ func (f *File) superblock() (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	// The end counts from the file's first byte where the base does, as all writers do that put something before the format.
+	// The end address counts from the file's first byte if the base does. All writers that put something before the format do this.
 	if eof != none && eof > uint64(f.size) {
 		f.warn("the file ends at byte %d, and should at %d", f.size, eof)
 	}
@@ -143,7 +143,7 @@ func (f *File) superblock0(c *cursor, version int) (root, eof uint64, err error)
 	if version == 1 {
 		c.skip(4)
 	}
-	c.address() // the base, which is where the superblock is
+	c.address() // the base, which is the superblock's position
 	c.address() // free space
 	eof = c.address()
 	if c.address() != none {

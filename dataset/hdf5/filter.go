@@ -21,7 +21,7 @@ var filterNames = map[int]string{
 	307: "bzip2", filterLZF: "lzf", 32001: "blosc", 32004: "lz4", 32008: "bitshuffle", 32013: "zfp", 32015: "zstd", 32026: "blosc2",
 }
 
-// filtersRead is in the error of a filter that is not read, with the command of HDF5's tools that writes one that is.
+// filtersRead is in the error for an unsupported filter, with the h5repack command that converts it.
 const filtersRead = "deflate, shuffle, fletcher32 or lzf; h5repack -f GZIP=1 IN OUT makes them deflate"
 
 // Filter is a step in the encoding of chunks, such as deflate.
@@ -48,7 +48,7 @@ func (c *cursor) filters() []Filter {
 		if version == 1 || f.ID >= 256 {
 			size = c.u16()
 		}
-		c.skip(2) // whether a writer may go on without it
+		c.skip(2) // whether a writer may skip it
 		count := c.u16()
 		if version == 1 {
 			size += (8 - size%8) % 8
@@ -71,12 +71,12 @@ func (c *cursor) filters() []Filter {
 	return list
 }
 
-// decode undoes filters, the last first, on a stored chunk, which must become want bytes. If bit i of the mask is set, filter i was
-// skipped. The result is in the scratch.
+// decode undoes filters on a stored chunk, last filter first. The result must have want bytes. If bit i in the mask is set, filter i
+// was skipped. The result is in the scratch.
 func decode(s *source, what func() string, at int64, data []byte, filters []Filter, mask uint32, want int, space *scratch) ([]byte, error) {
 	full, compressed := want, false
 	left := func(i int) bool { return i < 32 && mask>>i&1 != 0 }
-	sizes := make([]int, len(filters)) // the input size of each filter
+	sizes := make([]int, len(filters)) // each filter's input size
 	for i, f := range filters {
 		sizes[i] = want
 		switch {
@@ -135,7 +135,7 @@ func expand(s *source, what func() string, at int64, data []byte, want int, spac
 	return out, nil
 }
 
-// unshuffle brings the bytes of each element together, which the file has by their place in it.
+// unshuffle reorders bytes: the file groups them by their position in the element, and the result has each element's bytes together.
 func unshuffle(s *source, what func() string, at int64, data []byte, f Filter, space *scratch) ([]byte, error) {
 	if len(f.values) < 1 || f.values[0] < 1 {
 		return nil, s.fail(at, dataset.ErrCorrupt, what(), "shuffle of elements of no size", "a size")
@@ -166,7 +166,7 @@ func unshuffle(s *source, what func() string, at int64, data []byte, f Filter, s
 			binary.LittleEndian.PutUint64(out[8*i:], uint64(low)|uint64(high)<<32)
 		}
 	default:
-		const block = 128 // elements, which the cache of a core holds
+		const block = 128 // elements that fit in a core's cache
 		for from := 0; from < n; from += block {
 			for k := range size {
 				for i, b := range part(k)[from:min(from+block, n)] {
@@ -179,7 +179,7 @@ func unshuffle(s *source, what func() string, at int64, data []byte, f Filter, s
 	return out, nil
 }
 
-// fletcher32 checks the sum that follows the data, and cuts it off.
+// fletcher32 verifies the checksum after the data, and removes it.
 func fletcher32(s *source, what func() string, at int64, data []byte) ([]byte, error) {
 	n := len(data) - 4
 	if n < 0 {
@@ -201,7 +201,7 @@ func fletcher32(s *source, what func() string, at int64, data []byte) ([]byte, e
 		a, b = a%0xffff, b%0xffff
 	}
 	want := binary.LittleEndian.Uint32(data[n:])
-	// A sum that is 0 modulo 2^16-1 may be written as all ones.
+	// A sum equal to 0 modulo 2^16-1 may be written as all ones.
 	if got := uint32(b<<16 | a); got != want%0x10000%0xffff|want>>16%0xffff<<16 && !s.believe {
 		return nil, s.fail(at+int64(n), dataset.ErrCorrupt, what()+": checksum fletcher32", fmt.Sprintf("%08x", got), fmt.Sprintf("%08x", want))
 	}

@@ -7,27 +7,27 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// maxRows bounds the rows of a heap, because sizes double from row to row and the last row has a byte per address.
+// maxRows limits a heap's rows, because sizes double from row to row and the last row has a byte per address.
 const maxRows = 32
 
-// fractal is a fractal heap, where links and attributes are that do not fit into a header.
+// fractal is a fractal heap. It stores links and attributes that do not fit in a header.
 type fractal struct {
 	w         *walk
 	what      string
 	addr      uint64
-	id        int // bytes of an object's
+	id        int // bytes in an object's identifier
 	hugeTree  uint64
-	width     uint64 // blocks in a row
-	start     uint64 // bytes of the first row's blocks
-	direct    uint64 // bytes of the largest block of objects
-	bits      int    // of an offset in the heap
-	lengths   int    // bytes of an object's length
+	width     uint64 // blocks per row
+	start     uint64 // block size in the first row, in bytes
+	direct    uint64 // size of the largest direct block, in bytes
+	bits      int    // bits in a heap offset
+	lengths   int    // bytes in an object's length
 	root      uint64
-	rows      int  // of the root, 0 where it is a block of objects
-	sums      bool // blocks of objects have checksums
+	rows      int  // the root's rows; 0 if the root is a direct block
+	sums      bool // whether direct blocks have checksums
 	hugeByID  map[uint64]span
-	blocks    map[uint64]*cursor // of objects that were read, by address
-	indirects map[uint64]*cursor // and the blocks that point to them
+	blocks    map[uint64]*cursor // direct blocks read so far, by address
+	indirects map[uint64]*cursor // indirect blocks read so far, by address
 }
 
 // fractal reads a heap's header.
@@ -83,7 +83,7 @@ func (h *fractal) object(id *cursor) (*cursor, error) {
 	return nil, id.bad(1, dataset.ErrUnsupported, "kind of an object", fmt.Sprint(head>>4&3), "0, in a block, or 1, in a place of its own")
 }
 
-// row returns the bytes of the blocks of a row, and where in the heap the row begins.
+// row returns the block size in a row, and the row's offset in the heap.
 func (h *fractal) row(r int) (size, begin uint64) {
 	if r == 0 {
 		return h.start, 0
@@ -91,7 +91,7 @@ func (h *fractal) row(r int) (size, begin uint64) {
 	return h.start << (r - 1), h.width * h.start << (r - 1)
 }
 
-// managed returns an object in the heap's own blocks.
+// managed returns an object stored in the heap's own blocks.
 func (h *fractal) managed(id *cursor, offset, n uint64) (*cursor, error) {
 	addr, size, begin := h.root, h.start, uint64(0)
 	for rows := h.rows; rows > 0; {
@@ -99,7 +99,7 @@ func (h *fractal) managed(id *cursor, offset, n uint64) (*cursor, error) {
 		if err != nil {
 			return nil, err
 		}
-		// The row is found by the highest bit, as sizes double from row to row.
+		// The highest bit determines the row, because sizes double from row to row.
 		r := 0
 		if row := (offset - begin) / h.start / h.width; row > 0 {
 			r = bits.Len64(row)
@@ -137,7 +137,7 @@ func (h *fractal) managed(id *cursor, offset, n uint64) (*cursor, error) {
 	return h.w.cursor(h.what, c.data[at:at+n], c.start+int64(at)), nil
 }
 
-// indirect returns the addresses that a block of blocks holds.
+// indirect returns the block addresses in an indirect block.
 func (h *fractal) indirect(addr uint64, rows int) (*cursor, error) {
 	if c := h.indirects[addr]; c != nil {
 		return c, nil
@@ -165,7 +165,7 @@ func (h *fractal) prefix(c *cursor, magic string) {
 	c.skip((h.bits + 7) / 8)
 }
 
-// block returns a block of objects.
+// block returns a direct block, which stores objects.
 func (h *fractal) block(addr, size uint64) (*cursor, error) {
 	if c := h.blocks[addr]; c != nil && uint64(len(c.data)) == size {
 		return c, nil
@@ -175,7 +175,7 @@ func (h *fractal) block(addr, size uint64) (*cursor, error) {
 		return nil, err
 	}
 	if h.prefix(c, "FHDB"); h.sums && c.err == nil {
-		// The checksum lies inside the checked bytes, and counts as zeros.
+		// The checksum is inside the checked bytes, and counts as zeros.
 		want := uint32(c.u32())
 		if c.err == nil {
 			clear(c.data[c.at-4 : c.at])
@@ -189,7 +189,7 @@ func (h *fractal) block(addr, size uint64) (*cursor, error) {
 	return c, nil
 }
 
-// huge returns an object that has a place of its own.
+// huge returns an object that is stored outside the heap's blocks.
 func (h *fractal) huge(id *cursor) (*cursor, error) {
 	var at span
 	if h.w.offsets+h.w.lengths <= h.id-1 {

@@ -2,10 +2,10 @@ package hdf5
 
 import "github.com/robocache/robocache/internal/memory"
 
-// shortRun is how many bytes of a chunk lie together in the array where it is quicker to gather rows first.
+// shortRun is the contiguous byte count below which it is faster to gather rows first.
 const shortRun = 64
 
-// short reports whether the contiguous runs in a chunk are so short that the array is read in file order.
+// short reports whether a chunk's contiguous runs are so short that rows are gathered before they are used.
 func (d *chunked) short(v *Values) bool {
 	last := len(d.dims) - 1
 	run := v.stored
@@ -16,14 +16,14 @@ func (d *chunked) short(v *Values) bool {
 	return last > 0 && run*d.dims[last] < shortRun && v.stored == v.typ.Size
 }
 
-// gathered is rows of the array that are put together from all chunks that hold them.
+// gathered holds rows of the array, assembled from all chunks that contain them.
 type gathered struct {
-	data     []byte // nil while nothing is put together
+	data     []byte // nil if no rows are being gathered
 	buf      []byte
-	from, to int // rows
+	from, to int // row range
 }
 
-// begin begins with the rows of a row of chunks, as far as they are wanted.
+// begin starts with the requested rows in a row of chunks.
 func (g *gathered) begin(v *Values, d *chunked, row, lo, hi int) {
 	g.from, g.to = max(row, lo), min(row+d.dims[0], v.space.shape[0], hi)
 	n := (g.to - g.from) * v.perRow() * v.stored
@@ -33,10 +33,10 @@ func (g *gathered) begin(v *Values, d *chunked, row, lo, hi int) {
 	g.data = g.buf[:n]
 }
 
-// take puts a chunk's elements where they belong. The chunk is at a place; its data begins with a row of it.
+// take copies a chunk's elements to their position in the rows. place is the chunk's position. data begins with the chunk's row first.
 func (g *gathered) take(v *Values, d *chunked, place []int, data []byte, first int) {
 	rank := len(d.dims)
-	var count, skip, step [maxRank]int // elements that are taken; bytes of the array and of the chunk to the next in each dimension
+	var count, skip, step [maxRank]int // elements to copy; bytes to the next element in the array and in the chunk, by dimension
 	skip[rank-1], step[rank-1] = v.stored, v.stored
 	for i := rank - 1; i > 0; i-- {
 		skip[i-1], step[i-1] = skip[i]*v.space.shape[i], step[i]*d.dims[i]
@@ -54,7 +54,7 @@ func (g *gathered) take(v *Values, d *chunked, place []int, data []byte, first i
 // nest copies the elements from dimension i on.
 func (g *gathered) nest(i, rank int, count, skip, step *[maxRank]int, target int, data []byte, size int) {
 	last := rank - 1
-	if i == last { // elements that lie together
+	if i == last { // contiguous elements
 		copy(g.data[target:target+count[last]*size], data)
 		return
 	}

@@ -14,7 +14,7 @@ import (
 // LinkKind is the type of a link from a group to an object.
 type LinkKind uint8
 
-// Kinds of links.
+// The link kinds.
 const (
 	Hard     LinkKind = iota // by its address
 	Soft                     // by a path in the same file
@@ -29,7 +29,7 @@ type Link struct {
 	Target string // for a soft link the path; for an external link the file, a colon and the path
 
 	addr  uint64
-	names *message // where the names of a group are, as tables of links repeat it; nil where they do not
+	names *message // location of a group's names, if the link table repeats it; else nil
 }
 
 // Object is a *Group, a *Dataset or a *NamedType.
@@ -99,7 +99,7 @@ func (g *Group) Dataset(path string) (*Dataset, error) {
 	return objectAt[*Dataset](g, path, "a dataset")
 }
 
-// objectAt returns the object at a path from a group or from the root, which must be of a type.
+// objectAt returns the object at a path, relative to a group or absolute. It must have type T.
 func objectAt[T Object](g *Group, path, want string) (found T, err error) {
 	o, err := g.Open(path)
 	if err != nil {
@@ -122,7 +122,7 @@ func describe(o Object) string {
 	return "a type"
 }
 
-// maxLinks is how many soft links may lead to an object.
+// maxLinks limits the soft links on the way to an object.
 const maxLinks = 16
 
 // Open returns the object at a relative or absolute path. If a name is missing, the error is dataset.ErrNotFound; for an external
@@ -181,7 +181,7 @@ func (g *Group) Walk(fn func(path string, o Object, err error) error) error {
 	return g.walk(map[uint64]bool{g.header.addr: true}, fn)
 }
 
-// maxGroups is how deep Walk goes.
+// maxGroups limits the nesting depth for Walk.
 const maxGroups = 500
 
 func (g *Group) walk(seen map[uint64]bool, fn func(path string, o Object, err error) error) error {

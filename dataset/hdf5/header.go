@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// The messages of an object header.
+// The message types in an object header.
 const (
 	msgDataspace     = 0x01
 	msgLinkInfo      = 0x02
@@ -27,22 +27,22 @@ const (
 )
 
 const (
-	flagShared = 1 << 1 // the message is in another place
-	flagMust   = 1 << 7 // a reader that does not know the message must not go on
+	flagShared = 1 << 1 // the message is stored elsewhere
+	flagMust   = 1 << 7 // a reader that does not know the message must fail
 )
 
 type message struct {
 	kind  int
 	flags int
 	body  []byte
-	at    int64 // of body in the file
+	at    int64 // the body's offset in the file
 }
 
 // header is an object header, which describes a group, a dataset or a type.
 type header struct {
 	addr     uint64
 	messages []message
-	lost     error // the reason why messages may be missing after the end of a cut file; nil if none can be
+	lost     error // why messages may be missing after the end of a cut file; nil if none can be
 }
 
 // find returns the first message of a kind, or nil.
@@ -116,7 +116,7 @@ func (h *header) read1(w *walk) error {
 	return nil
 }
 
-// read2 reads a header of version 2: blocks of messages, each with a checksum.
+// read2 reads a version 2 header: blocks of messages, each with a checksum.
 func (h *header) read2(w *walk) error {
 	most := uint64(w.size - w.base)
 	c, err := w.read("object header", h.addr, min(6+16+4+8, most-h.addr))
@@ -129,7 +129,7 @@ func (h *header) read2(w *walk) error {
 		c.skip(16) // times
 	}
 	if flags&(1<<4) != 0 {
-		c.skip(4) // when attributes become dense
+		c.skip(4) // attribute counts for dense storage
 	}
 	size := c.number(1 << (flags & 3))
 	if c.err != nil {
@@ -145,7 +145,7 @@ func (h *header) read2(w *walk) error {
 	c.at = begin
 	for next := []*cursor{c}; len(next) > 0; {
 		c, next = next[0], next[1:]
-		// The checksum is verified first, so no broken message is used.
+		// The checksum is verified first, so that no broken message is used.
 		begin, end := c.at, len(c.data)-4
 		if c.at = end; begin > end {
 			c.at = len(c.data)
@@ -162,7 +162,7 @@ func (h *header) read2(w *walk) error {
 			m := message{kind: c.u8()}
 			n := c.u16()
 			m.flags = c.u8()
-			c.skip(prefix - 4) // the order of creation
+			c.skip(prefix - 4) // creation order
 			m.at, m.body = c.here(), c.bytes(uint64(n))
 			if c.err != nil {
 				return c.err
@@ -203,7 +203,7 @@ func (h *header) take(w *walk, m message) (*cursor, error) {
 	return nil, nil
 }
 
-// shared returns the message that a shared message stands for.
+// shared returns the target of a shared message.
 func (s *source) shared(m *message, kind int) (*message, error) {
 	if m.flags&flagShared == 0 {
 		return m, nil

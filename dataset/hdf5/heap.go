@@ -7,19 +7,19 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// collection is a part of the global heap, where elements of variable length are.
+// collection is a part of the global heap, which stores variable-length elements.
 type collection struct {
 	objects map[int]span
 	err     error
 }
 
-// span is where an object's bytes are.
+// span locates an object's bytes.
 type span struct{ addr, size uint64 }
 
-// window is the number of bytes of a collection that are read at once to list its objects.
+// window is how many bytes of a collection are read together to list its objects.
 const window = 1 << 16
 
-// collection returns a part of the global heap. Each is read once; together they are no larger than the file.
+// collection returns a part of the global heap. Each is read once; together they may not exceed the file's size.
 func (f *File) collection(addr uint64) (*collection, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -53,7 +53,7 @@ func (h *collection) read(f *File, addr uint64) error {
 		return f.fail(f.offset(addr), dataset.ErrCorrupt, what, "more bytes in all than the file has", "parts that do not overlap")
 	}
 	prefix := uint64(8 + f.lengths)
-	begin, end := uint64(0), uint64(0) // of the bytes in memory, relative to addr
+	begin, end := uint64(0), uint64(0) // range in memory, relative to addr
 	for at := prefix; at+prefix <= size; {
 		if at < begin || at+prefix > end {
 			begin, end = at, min(at+window, size)

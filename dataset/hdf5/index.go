@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// found collects the chunks that an index names.
+// found collects the chunks in an index.
 type found struct {
 	v    *Values
 	d    *chunked
@@ -32,7 +32,7 @@ func (x *found) all() error {
 	return x.tree2(w)
 }
 
-// add keeps a chunk by its place in the grid. Those outside the array are of a time when it was larger.
+// add adds a chunk by its place in the grid. It ignores chunks outside the array, which remain from a time when it was larger.
 func (x *found) add(place []uint64, k chunk) error {
 	if k.addr == none {
 		return nil
@@ -62,8 +62,8 @@ func (x *found) tree1(w *walk) error {
 	})
 }
 
-// tree1 reads a node of a B-tree of version 1 and those below it. Each is handed a key's bytes and the address that follows them; level is the
-// node's, -1 where it is not known.
+// tree1 reads a version 1 B-tree node and its descendants. It calls leaf with each key's bytes and the address after them. level is the
+// node's level, -1 if unknown.
 func (w *walk) tree1(what string, addr uint64, kind, level, key int, leaf func(c *cursor, addr uint64) error) error {
 	c, err := w.block(what, addr, uint64(8+2*w.offsets))
 	if err != nil {
@@ -101,7 +101,7 @@ func (w *walk) tree1(what string, addr uint64, kind, level, key int, leaf func(c
 	return nil
 }
 
-// most is the number of chunks along each dimension, were the array as large as it may become. The first may be without end.
+// most returns the chunk count along each dimension at the array's maximum size. The first dimension may be unlimited.
 func (x *found) most() ([]uint64, error) {
 	most := make([]uint64, len(x.d.dims))
 	total := uint64(1)
@@ -125,7 +125,7 @@ func (x *found) most() ([]uint64, error) {
 	return most, nil
 }
 
-// numbered places the chunk of a number, in row-major order of a grid whose first dimension may be without end.
+// numbered computes the place of the chunk with a number, in row-major grid order. The grid's first dimension may be unlimited.
 func numbered(place, grid []uint64, number uint64) {
 	for i := len(grid) - 1; i > 0; i-- {
 		if grid[i] > 0 {
@@ -138,7 +138,7 @@ func numbered(place, grid []uint64, number uint64) {
 	}
 }
 
-// implicit chunks are one after the other.
+// implicit adds chunks that are stored consecutively.
 func (x *found) implicit() error {
 	most, err := x.most()
 	if err != nil {
@@ -161,7 +161,7 @@ func (x *found) implicit() error {
 	return nil
 }
 
-// tree2 reads a B-tree of version 2, whose records are chunks with or without filters.
+// tree2 reads a version 2 B-tree with records for chunks, with or without filters.
 func (x *found) tree2(w *walk) error {
 	kind, least := 10, w.offsets+8*len(x.d.dims)
 	if len(x.d.filters) > 0 {

@@ -9,20 +9,20 @@ import (
 	"github.com/klauspost/compress/zlib"
 )
 
-// deflateRatio is the largest number of bytes that one byte of a deflate stream can become. No other filter reaches it.
+// deflateRatio is the maximum bytes that one byte in a deflate stream can expand to. Other filters expand less.
 const deflateRatio = 1032
 
-// Errors about the length of an inflated chunk. Errors inside a stream come from the library.
+// Errors for an inflated chunk's length. Errors inside a stream come from the library.
 var (
 	errShort = errors.New("fewer bytes than expected")
 	errLong  = errors.New("more bytes than expected")
 )
 
-// zlibReaders holds idle readers, because each has a window and tables of some 40 kB.
+// zlibReaders holds idle readers, because each has a window and tables of about 40 kB.
 var zlibReaders sync.Pool
 
-// inflate decodes a zlib stream, which must fill dst exactly, and compares its checksum. It ignores bytes of src after the stream. It returns the
-// number of bytes of src that it read, which is the place of an error.
+// inflate decodes a zlib stream, which must fill dst exactly, and verifies its checksum. Bytes in src after the stream are ignored. in
+// is how many bytes of src it read, which locates an error.
 func inflate(dst, src []byte) (in int, err error) {
 	from := bytes.NewReader(src)
 	r, ok := zlibReaders.Get().(io.ReadCloser)
@@ -36,12 +36,12 @@ func inflate(dst, src []byte) (in int, err error) {
 	}
 	err = readExactly(dst, r)
 	in = len(src) - from.Len()
-	from.Reset(nil) // so that an idle reader keeps no chunk
+	from.Reset(nil) // so that an idle reader does not keep the chunk
 	zlibReaders.Put(r)
 	return in, err
 }
 
-// readExactly reads dst, after which r must end. A reader that fails at its end, for example at a checksum, fails.
+// readExactly fills dst. Then r must end without an error; a checksum error at the end counts too.
 func readExactly(dst []byte, r io.Reader) (err error) {
 	n := 0
 	for n < len(dst) && err == nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// inline is elements that are in a header.
+// inline holds elements stored in a header.
 type inline []byte
 
 func (d inline) whole(*Values, int, int) (bool, error) { return true, nil }
@@ -20,13 +20,13 @@ func (d inline) read(v *Values, lo, hi int, put func(int, []byte) error) error {
 	return put(0, d[lo*row:hi*row])
 }
 
-// unwritten is elements that have no place.
+// unwritten is storage that was never allocated.
 type unwritten struct{}
 
 func (unwritten) whole(*Values, int, int) (bool, error)                 { return false, nil }
 func (unwritten) read(*Values, int, int, func(int, []byte) error) error { return nil }
 
-// contiguous is elements one after the other.
+// contiguous is storage with all elements consecutive.
 type contiguous struct{ addr uint64 }
 
 func (contiguous) whole(*Values, int, int) (bool, error) { return true, nil }
@@ -37,7 +37,7 @@ func (d contiguous) read(v *Values, lo, hi int, put func(int, []byte) error) err
 	if err := v.f.fits(v.name, from, size); err != nil {
 		return err
 	}
-	part := max(1<<18/v.stored, 1) // elements read at once, which stay in a core's cache
+	part := max(1<<18/v.stored, 1) // elements read together, so that they stay in a core's cache
 	buf := make([]byte, min(uint64(part*v.stored), size))
 	for at := 0; size > 0; at += part {
 		n := min(uint64(len(buf)), size)
@@ -52,12 +52,12 @@ func (d contiguous) read(v *Values, lo, hi int, put func(int, []byte) error) err
 	return nil
 }
 
-// direct reads rows to where they are wanted as they are in the file.
+// direct reads rows straight into out.
 func (d contiguous) direct(v *Values, lo, hi int, out []byte) error {
 	return v.f.into(v.name, d.addr+uint64(lo)*uint64(v.perRow())*uint64(v.stored), out)
 }
 
-// layout reads the layout message: where the elements are.
+// layout reads the layout message, which locates the elements.
 func (v *Values) layout(m *message, filters []Filter) {
 	c := v.f.open(v.name+": layout", m)
 	switch version := c.version(1, 2, 3, 4); version {
@@ -150,7 +150,7 @@ func (v *Values) layout4(c *cursor, filters []Filter) {
 	v.chunks(c, d, dims)
 }
 
-// place notes where contiguous elements are.
+// place sets the location of contiguous elements.
 func (v *Values) place(c *cursor, addr, size uint64) {
 	if c.err != nil {
 		return

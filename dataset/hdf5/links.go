@@ -9,13 +9,13 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// groupLinks are the links of a group, and why there may be more.
+// groupLinks holds a group's links, and the reason why some may be missing.
 type groupLinks struct {
 	list []Link
 	err  error
 }
 
-// groupLinks returns the links of a group in name order. With an error it returns the links before it. Links are read once.
+// groupLinks returns a group's links in name order. With an error it returns the links read before it. Links are read once.
 func (f *File) groupLinks(path string, h *header) ([]Link, error) {
 	f.mu.Lock()
 	links, ok := f.links[h.addr]
@@ -62,7 +62,7 @@ func (g *linkReader) all(h *header) error {
 	return nil
 }
 
-// add keeps a link if its name is valid.
+// add adds a link if its name is valid.
 func (g *linkReader) add(c *cursor, l Link) error {
 	if l.Name == "" || strings.Contains(l.Name, "/") {
 		c.bad(0, dataset.ErrCorrupt, "name", fmt.Sprintf("%.60q", l.Name), "letters, and no slash")
@@ -73,7 +73,7 @@ func (g *linkReader) add(c *cursor, l Link) error {
 	return c.err
 }
 
-// symbols reads the links of a group of old: a B-tree of tables, and names in a heap.
+// symbols reads the links in an old-style group: a B-tree of tables, with names in a heap.
 func (g *linkReader) symbols(m *message) error {
 	c := g.open(g.what, m)
 	tree, heap := c.address(), c.address()
@@ -101,7 +101,7 @@ func (g *linkReader) symbols(m *message) error {
 	return g.tree1(g.what, tree, 0, -1, g.lengths, func(_ *cursor, addr uint64) error { return g.table(addr, names) })
 }
 
-// text returns a name of the heap.
+// text returns a name in the heap.
 func (g *linkReader) text(names *cursor, at uint64) (string, error) {
 	c := *names
 	if c.bytes(at); c.err != nil {
@@ -168,10 +168,10 @@ func (g *linkReader) link(c *cursor) error {
 	}
 	var l Link
 	if flags&4 != 0 {
-		c.skip(8) // the order of creation
+		c.skip(8) // creation order
 	}
 	if flags&16 != 0 {
-		c.skip(1) // the set of characters
+		c.skip(1) // character set
 	}
 	l.Name = string(c.bytes(c.number(1 << (flags & 3))))
 	switch kind {
@@ -192,7 +192,7 @@ func (g *linkReader) link(c *cursor) error {
 	return g.add(c, l)
 }
 
-// dense reads the links of a group that are in a heap, if there is one.
+// dense reads the links stored in a heap, if there is one.
 func (g *linkReader) dense(m *message) error {
 	c := g.open(g.what, m)
 	c.version(0)

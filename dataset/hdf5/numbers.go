@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// filler returns a function that writes the numbers of a type, at an offset in stored elements, to a tensor.
+// filler returns a function that writes numbers to a tensor, at an offset counted in stored elements.
 func filler(v *Values, base *Type, t *tensor.Tensor) func(at int, b []byte) error {
 	order := base.order()
 	switch t.DType() {
@@ -56,7 +56,7 @@ func fill[T tensor.Element](v *Values, base *Type, t *tensor.Tensor, get func([]
 	}
 }
 
-// plain reports whether elements are in the file as they are in a tensor.
+// plain reports whether elements have the same bytes in the file as in a tensor.
 func (v *Values) plain(base *Type, dtype tensor.DType) bool {
 	return v.stored == v.typ.Size && base.Size == dtype.Size() && (base.Size == 1 || raw.Little && !base.Big) && !((base.Kind == Uint || base.Kind == Time) && base.Size == 8)
 }

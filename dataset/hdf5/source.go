@@ -12,31 +12,31 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// none is an address or a length with all bits set, which means undefined.
+// none is an address or length with all bits set, which means undefined.
 const none = math.MaxUint64
 
-// source is the bytes of a file. Addresses in it count from base; offsets in errors from the file's first byte.
+// source is a file's bytes. Addresses in it count from base; offsets in errors count from the file's first byte.
 type source struct {
 	r       io.ReaderAt
 	size    int64
 	base    int64
 	path    string
-	offsets int // bytes of an address
-	lengths int // bytes of a length
+	offsets int // bytes in an address
+	lengths int // bytes in a length
 
-	believe bool // checksums are ignored, for tests with files from a hostile writer
+	believe bool // ignore checksums, for tests with files from a hostile writer
 }
 
 func (s *source) fail(at int64, kind error, msg, got, want string) *dataset.FormatError {
 	return &dataset.FormatError{Format: "hdf5", Path: s.path, Offset: at, Kind: kind, Msg: msg, Got: got, Want: want}
 }
 
-// offset returns the place of an address in the file, kept inside it for errors.
+// offset returns an address's offset in the file, clamped to the file for errors.
 func (s *source) offset(addr uint64) int64 {
 	return int64(min(addr, uint64(s.size-s.base))) + s.base
 }
 
-// fits returns an error unless n bytes at an address lie in the file.
+// fits returns an error unless n bytes at an address are inside the file.
 func (s *source) fits(what string, addr, n uint64) error {
 	room := uint64(s.size - s.base)
 	switch {
@@ -67,7 +67,7 @@ func (s *source) into(what string, addr uint64, buf []byte) error {
 	return err
 }
 
-// within names the structure in an error from fits or into.
+// within sets the structure's name in an error from fits or into.
 func (s *source) within(what string, err error) error {
 	if bad, ok := err.(*dataset.FormatError); ok {
 		bad.Msg = what
@@ -75,7 +75,7 @@ func (s *source) within(what string, err error) error {
 	return err
 }
 
-// read returns n bytes at an address; what is their name in errors.
+// read returns n bytes at an address. The name in what is for errors.
 func (s *source) read(what string, addr, n uint64) (*cursor, error) {
 	if err := s.fits(what, addr, n); err != nil {
 		return nil, err
@@ -87,13 +87,12 @@ func (s *source) read(what string, addr, n uint64) (*cursor, error) {
 	return s.cursor(what, data, s.offset(addr)), nil
 }
 
-// cursor reads bytes that begin at an offset of the file.
+// cursor returns a cursor over bytes that begin at the given file offset.
 func (s *source) cursor(what string, data []byte, offset int64) *cursor {
 	return &cursor{source: s, what: what, data: data, start: offset}
 }
 
-// walk bounds the blocks of one structure: no block twice, and in total no more bytes than the file has. So links that lead back
-// end.
+// walk limits the blocks in one structure: no block is read twice, and in total no more bytes than the file has. So circular links end.
 type walk struct {
 	*source
 	seen map[uint64]bool
@@ -131,13 +130,13 @@ func (w *walk) spend(what string, addr, n uint64) error {
 	return nil
 }
 
-// cursor steps through bytes. Its first error stays, and everything after it reads as zero.
+// cursor steps through bytes. It keeps its first error, and everything after it reads as zero.
 type cursor struct {
 	*source
 	what  string
 	data  []byte
 	at    int
-	start int64 // of data in the file
+	start int64 // file offset of data
 	err   error
 }
 
@@ -152,7 +151,7 @@ func (c *cursor) bad(n int, kind error, msg, got, want string) error {
 	return c.err
 }
 
-// bytes returns the next n, or nil.
+// bytes returns the next n bytes, or nil.
 func (c *cursor) bytes(n uint64) []byte {
 	if c.err != nil {
 		return nil
@@ -191,7 +190,7 @@ func ones(v uint64, n int) uint64 {
 func (c *cursor) address() uint64 { return ones(c.number(c.offsets), c.offsets) }
 func (c *cursor) length() uint64  { return ones(c.number(c.lengths), c.lengths) }
 
-// text returns the bytes up to a zero, which is passed over.
+// text returns the bytes up to a zero, and skips the zero.
 func (c *cursor) text() string {
 	for i := c.at; c.err == nil && i < len(c.data); i++ {
 		if c.data[i] == 0 {
@@ -204,7 +203,7 @@ func (c *cursor) text() string {
 	return ""
 }
 
-// magic reads four letters and a version.
+// magic reads a four-letter signature and a version.
 func (c *cursor) magic(want string, version int) {
 	if got := c.bytes(4); got != nil && string(got) != want {
 		c.bad(4, dataset.ErrCorrupt, "signature", fmt.Sprintf("%q", got), fmt.Sprintf("%q", want))
@@ -212,7 +211,7 @@ func (c *cursor) magic(want string, version int) {
 	c.version(version)
 }
 
-// version reads a version number and refuses all others than the wanted ones.
+// version reads a version number and records an error if it is not wanted.
 func (c *cursor) version(want ...int) int {
 	got := c.u8()
 	for _, v := range want {
@@ -224,7 +223,7 @@ func (c *cursor) version(want ...int) int {
 	return got
 }
 
-// checksum reads the checksum of all bytes before it.
+// checksum verifies the checksum over all bytes before it.
 func (c *cursor) checksum() {
 	end := c.at
 	want := uint32(c.u32())
@@ -241,7 +240,7 @@ func (c *cursor) compare(got, want uint32) {
 	}
 }
 
-// lookup3 is Bob Jenkins' hash of that name, begun with 0, by which HDF5 guards its structures.
+// lookup3 is Bob Jenkins' hash of that name, started with 0. HDF5 uses it as the checksum for its structures.
 func lookup3(k []byte) uint32 {
 	a := 0xdeadbeef + uint32(len(k))
 	b, c := a, a

@@ -8,13 +8,13 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-const maxRank = 32 // the format's own
+const maxRank = 32 // the format's limit
 
-// space is the shape of an array.
+// space is an array's shape.
 type space struct {
 	shape []int
-	most  []uint64 // the largest size of each dimension; none means unlimited
-	empty bool     // there is no element, not even one without dimensions
+	most  []uint64 // each dimension's maximum size; none means unlimited
+	empty bool     // there is no element, not even a scalar
 }
 
 // space reads a dataspace message.

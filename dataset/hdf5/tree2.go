@@ -9,28 +9,28 @@ import (
 
 const maxDepth = 32
 
-// tree2 is a B-tree of version 2.
+// tree2 is a version 2 B-tree.
 type tree2 struct {
 	w      *walk
 	what   string
 	kind   int
-	node   uint64 // bytes
+	node   uint64 // bytes per node
 	record int
-	levels []level // from the leaves on
+	levels []level // from the leaves up
 	leaf   func(c *cursor) error
 }
 
-// level is the capacity of the nodes on one level.
+// level holds the capacity of the nodes on one level.
 type level struct {
 	most  uint64 // records in a node
-	all   uint64 // records in a node and below
-	bytes int    // of a number up to all
+	all   uint64 // records in a node and its descendants
+	bytes int    // bytes in a number up to all
 }
 
-// bytesOf is the bytes that numbers up to n take.
+// bytesOf returns the bytes needed for numbers up to n.
 func bytesOf(n uint64) int { return max(bits.Len64(n)+7, 8) / 8 }
 
-// tree2 calls record for each record in a B-tree, which must have a type and at least a size in bytes.
+// tree2 calls record for each record in a B-tree. The tree must have the given type, and records with at least `least` bytes.
 func (w *walk) tree2(what string, addr uint64, kind, least int, record func(c *cursor) error) error {
 	n := 4 + 2 + 4 + 2 + 2 + 2 + w.offsets + 2 + w.lengths
 	c, err := w.block(what, addr, uint64(n+4))
@@ -86,7 +86,7 @@ func (w *walk) tree2(what string, addr uint64, kind, least int, record func(c *c
 	return t.visit(root, uint64(count), depth)
 }
 
-// visit reads a node with count records, and the nodes below it.
+// visit reads a node with count records, and its child nodes.
 func (t *tree2) visit(addr, count uint64, depth int) error {
 	if most := t.levels[depth].most; count > most {
 		return t.w.fail(t.w.offset(addr), dataset.ErrCorrupt, t.what, fmt.Sprintf("%d records in a node", count), fmt.Sprintf("at most %d", most))

@@ -13,26 +13,26 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Values are the elements in a dataset or an attribute. A row is a part along the first dimension; a scalar is one row.
+// Values holds the elements in a dataset or an attribute. A row is a slice along the first dimension; a scalar is one row.
 type Values struct {
 	f      *File
 	name   string // for errors
-	at     int64  // of the header or message
+	at     int64  // offset of the header or message
 	space  space
-	typ    *Type  // of the selected part
-	stored int    // bytes of an element in the file
-	offset int    // of the selected part in an element
-	fill   []byte // an element that was not written, nil for zeros
+	typ    *Type  // type of the selected part
+	stored int    // bytes per element in the file
+	offset int    // the selected part's offset in an element
+	fill   []byte // value for unwritten elements; nil means zeros
 	data   stored
 	err    error // why there are no values
 }
 
-// stored is where the elements of an array are.
+// stored is an array's storage.
 type stored interface {
-	// read passes the elements of rows lo to hi-1 to put, in parts; at counts from the first element. Elements that were never
-	// written are left out.
+	// read passes the elements in rows lo to hi-1 to put, in parts; at counts from the first element. It leaves out elements that were
+	// never written.
 	read(v *Values, lo, hi int, put func(at int, elements []byte) error) error
-	// whole reports whether all of these rows were written.
+	// whole reports whether all elements in rows lo to hi-1 were written.
 	whole(v *Values, lo, hi int) (bool, error)
 }
 
@@ -53,7 +53,7 @@ func (v *Values) Len() int {
 	return v.space.shape[0]
 }
 
-// perRow is the number of elements in a row.
+// perRow returns how many elements a row has.
 func (v *Values) perRow() int {
 	if len(v.space.shape) < 2 {
 		return 1
@@ -79,10 +79,10 @@ func (v *Values) Field(name string) (*Values, error) {
 	return nil, v.fail(dataset.ErrNotFound, ": field", fmt.Sprintf("%.60q", name), v.typ.String())
 }
 
-// maxUnfilled is how much a read may give of a file that is smaller.
+// maxUnfilled is how many bytes a read may return even if the file is smaller.
 const maxUnfilled = 64 << 20
 
-// each reads rows. Elements are handed over as they are in the file, whole compounds for a field.
+// each reads rows. put gets the elements as stored, whole compounds for a field.
 func (v *Values) each(lo, hi int, put func(at int, elements []byte) error) error {
 	whole, err := v.data.whole(v, lo, hi)
 	if err != nil {
@@ -100,7 +100,7 @@ func (v *Values) each(lo, hi int, put func(at int, elements []byte) error) error
 	return v.data.read(v, lo, hi, put)
 }
 
-// check returns the number of elements in rows, which with n bytes each must not be more than the file could hold.
+// check returns how many elements rows lo to hi-1 have. With n bytes each, they must not exceed the file's possible content.
 func (v *Values) check(lo, hi, n int) (int, error) {
 	if v.err != nil {
 		return 0, v.err
@@ -169,7 +169,7 @@ func (v *Values) Rows(lo, hi int) (*tensor.Tensor, error) {
 	return t, nil
 }
 
-// direct reads rows that were all written straight into out, in file order. It returns false if the storage cannot.
+// direct reads rows straight into out if all were written, in file order. It returns false if the storage does not support it.
 func (v *Values) direct(lo, hi int, out []byte) (bool, error) {
 	switch d := v.data.(type) {
 	case contiguous:
@@ -254,7 +254,7 @@ func (v *Values) Bytes(lo, hi int) ([][]byte, error) {
 	return variable(v, base, dims, lo, hi, bytes.Clone)
 }
 
-// variable reads strings, and sequences as bytes. take must copy its argument if it keeps it.
+// variable reads strings, or sequences as bytes. take must copy its argument if it keeps it.
 func variable[T any](v *Values, base *Type, dims []int, lo, hi int, take func([]byte) T) ([]T, error) {
 	per, _ := tensor.NumElements(dims...)
 	n, err := v.check(lo, hi, max(v.typ.Size, 24*per))

@@ -6,34 +6,34 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// episodeEntry is an episode as meta/episodes lists it. Numbers that are missing there are -1.
+// episodeEntry is an episode's row in meta/episodes. Missing numbers are -1.
 type episodeEntry struct {
 	tasks       []string
 	length      int64
-	chunk, file int64 // of its data
+	chunk, file int64 // of its data file
 	from, to    int64 // its rows in the whole dataset
 	videos      map[string]video
 	other       map[string]string
 }
 
-// video is the position of an episode's video: the file, and seconds in it. Values that meta/episodes lacks are -1.
+// video locates an episode's video: the file, and seconds in it. Values missing in meta/episodes are -1.
 type video struct {
 	chunk, file int64
 	from, to    float64
-	// before, count and all are the frames in the file before the episode, for it and in total, if each row has one; all is
+	// before, count and all are frame counts in the file, if each row has one frame: before the episode, for it, and in total. all is
 	// negative if unknown.
 	before, count, all int64
-	next               float64 // where the next episode begins in the file; negative for the last
+	next               float64 // start of the next episode in the file; negative for the last
 }
 
-// catalog is the tasks and the episodes that a dataset lists.
+// catalog holds the tasks and episodes that a dataset declares.
 type catalog struct {
 	*source
 	header   *header
 	tasks    map[int64]string
-	places   map[int64]int           // of the tasks in Info.Tasks, if their numbers are not 0, 1, 2, ...
-	declared map[int64]*episodeEntry // episodes as meta/episodes has them
-	order    []int64                 // their numbers, as they are listed
+	places   map[int64]int           // indices in Info.Tasks by task number, if the numbers are not 0, 1, 2, ...
+	declared map[int64]*episodeEntry // episodes in meta/episodes
+	order    []int64                 // their numbers in file order
 }
 
 func (s *catalog) task(n int64, task string) {
@@ -55,15 +55,15 @@ func (s *catalog) declare(where string, n int64, d *episodeEntry) {
 	s.declared[n], s.order = d, append(s.order, n)
 }
 
-// maxVideoTime is the limit of times in a video, in seconds.
+// maxVideoTime limits times in a video, in seconds.
 const maxVideoTime = 1e9
 
-// invalid notes a number of a list that cannot be used.
+// invalid adds a note about a number in a list that cannot be used.
 func (s *catalog) invalid(where, column string, row int, got string) {
 	s.problems.add(dataset.CodeNumberInvalid, where, dataset.At(row), detail{Got: got, Names: []string{column}})
 }
 
-// dataName is the declared file for an episode's data, or empty if there is none.
+// dataName returns the declared file for an episode's data, or "" if there is none.
 func (s *catalog) dataName(number int64, d *episodeEntry) string {
 	pattern := s.header.dataPath
 	if s.header.major == 2 {

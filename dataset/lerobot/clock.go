@@ -12,10 +12,10 @@ import (
 	"github.com/robocache/robocache/internal/parquet"
 )
 
-// maxUnseen is the largest declared number of rows that is accepted before a column with these rows was read.
+// maxUnseen is the largest declared row count that is accepted before a column with these rows was read.
 const maxUnseen = 1 << 22
 
-// clock sets the rows' timestamps, ns, and checks the columns that count.
+// clock sets the rows' timestamps in ns, and checks the bookkeeping columns.
 func (r *reader) clock(ctx context.Context, f *parquet.File) error {
 	var frames []int64
 	for _, name := range []string{"episode_index", "index", "frame_index"} {
@@ -76,7 +76,7 @@ func (r *reader) clock(ctx context.Context, f *parquet.File) error {
 	return r.setTimes(frames, stamps, typ)
 }
 
-// capturedOf returns a column with times in nanoseconds; nil if it is missing or cannot be used.
+// capturedOf returns a column of times in nanoseconds; nil if it is missing or cannot be used.
 func (r *reader) capturedOf(ctx context.Context, name string) ([]int64, error) {
 	if !r.set.header.captures(name) {
 		return nil, nil
@@ -92,8 +92,7 @@ func (r *reader) capturedOf(ctx context.Context, name string) ([]int64, error) {
 	return list, nil
 }
 
-// frameTimes returns the times of a camera's frames, one per row: the recorded ones if these are the clock and the dataset has
-// them.
+// frameTimes returns the times of a camera's frames, one per row: the recorded times if they are the selected clock and exist.
 func (r *reader) frameTimes(ctx context.Context, camera string) ([]int64, error) {
 	if r.set.info.Clock == clockCaptured {
 		if list, err := r.capturedOf(ctx, clockCaptured+"."+camera); list != nil || err != nil {
@@ -103,10 +102,10 @@ func (r *reader) frameTimes(ctx context.Context, camera string) ([]int64, error)
 	return r.times, nil
 }
 
-// counts checks that a column of bookkeeping goes on as it should.
+// counts checks that a bookkeeping column counts up as expected.
 func (r *reader) counts(name string, list []int64) error {
 	wrong, at := 0, -1
-	first := int64(-1) // the row of the dataset, unless compareIndex compared it
+	first := int64(-1) // the first row's index in the dataset, unless compareIndex compared it
 	if run := r.of.runs[0]; name == "index" && r.set.header.major > 2 {
 		f, err := r.file(run)
 		if err != nil {
@@ -143,7 +142,7 @@ func (r *reader) counts(name string, list []int64) error {
 	return r.damage(dataset.Note{Code: code, Count: wrong, Row: dataset.At(at)}, fmt.Sprintf("%d in row %d", list[at], at), "")
 }
 
-// setTimes chooses the clock.
+// setTimes sets the clock.
 func (r *reader) setTimes(frames []int64, stamps []float64, typ string) (err error) {
 	info := &r.set.info
 	counted := r.counted(frames, info.Rate)
@@ -211,7 +210,8 @@ func (r *reader) setTimes(frames []int64, stamps []float64, typ string) (err err
 	return nil
 }
 
-// counted returns the times of frames, or of rows where there is no frame_index, ns. Without a rate a frame takes a second.
+// counted returns the times in ns computed from frame numbers, or from row numbers if there is no frame_index. Without a rate a frame
+// takes a second.
 func (r *reader) counted(frames []int64, rate float64) []int64 {
 	if rate == 0 {
 		rate = 1

@@ -15,7 +15,7 @@ import (
 func (x *indexer) compareSchema(f *parquet.File, name string) {
 	var b strings.Builder
 	for _, c := range f.Columns() {
-		if !slices.Contains(layout.Language, c.Name) { // LeRobot derives the type of these from the values of a file
+		if !slices.Contains(layout.Language, c.Name) { // LeRobot derives the type of these columns from a file's values
 			fmt.Fprintf(&b, "%s %s %d\n", c.Name, c.Type, c.Rank)
 		}
 	}
@@ -48,7 +48,7 @@ func (x *indexer) compareSchema(f *parquet.File, name string) {
 	}
 }
 
-// fits reports whether a column is of the type that its feature declares.
+// fits reports whether a column has the type that its feature declares.
 func fits(f *feature, c *parquet.Column) bool {
 	switch f.DType {
 	case "image":
@@ -61,7 +61,7 @@ func fits(f *feature, c *parquet.Column) bool {
 	return c.Type == f.DType
 }
 
-// compareIndex looks by the file's statistics whether index counts up and whether the timestamps can be frame_index/fps.
+// compareIndex checks, by the file's statistics, whether index counts up and whether the timestamps can be frame_index/fps.
 func (x *indexer) compareIndex(f *parquet.File, file int32) {
 	s := x.set
 	index, stamps, frames := f.Column("index"), f.Column("timestamp"), f.Column("frame_index")
@@ -74,7 +74,7 @@ func (x *indexer) compareIndex(f *parquet.File, file int32) {
 		if index != nil && x.sure {
 			low, high, ok := index.Bounds(g)
 			want := float64(row)
-			if s.header.major == 2 { // files may be missing on purpose, so it is only the file's own that has to count up
+			if s.header.major == 2 { // files may be missing on purpose, so index only has to count up inside a file
 				want = low
 			}
 			if ok && (low != want || high != want+float64(group.Rows-1)) {

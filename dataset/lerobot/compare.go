@@ -63,7 +63,7 @@ func (s *rowIndex) compare() {
 	s.compareTotals(where, present, broken)
 }
 
-// compareTotals compares the numbers of episodes and rows.
+// compareTotals compares the declared counts of episodes and rows with the data.
 func (s *rowIndex) compareTotals(where string, present []int64, broken int) {
 	total, told := s.header.totals["total_episodes"]
 	if told && total != int64(len(present)) {
@@ -101,7 +101,7 @@ func (s *rowIndex) compareTotals(where string, present []int64, broken int) {
 	if len(s.order) == 0 && s.header.major == 2 {
 		s.problems.add(dataset.CodeNoEpisodeListed, where, 0, detail{})
 	}
-	// Numbers below the last one that are neither in the data nor listed.
+	// Numbers below the last one that are neither in the data nor declared.
 	next, gaps := int64(0), []span{}
 	for _, n := range slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(present), s.order...)))) {
 		if n > next {
@@ -114,7 +114,7 @@ func (s *rowIndex) compareTotals(where string, present []int64, broken int) {
 	}
 }
 
-// compareFiles names the files that episodes should be in and that are not there, and returns the first.
+// compareFiles adds notes about missing files in which episodes should be, and returns the first one.
 func (s *rowIndex) compareFiles(absent []int64) (first string) {
 	there := map[string]bool{}
 	for _, name := range s.files {
@@ -132,7 +132,7 @@ func (s *rowIndex) compareFiles(absent []int64) (first string) {
 	return first
 }
 
-// compareVideos looks for the videos' files.
+// compareVideos checks whether the video files exist.
 func (s *rowIndex) compareVideos(ctx context.Context) error {
 	var files storage.Listing
 	for _, f := range s.header.features {
@@ -167,7 +167,7 @@ func (s *rowIndex) compareVideos(ctx context.Context) error {
 
 // readSplits converts episode ranges, "0:80", to lists of existing episodes.
 func (s *rowIndex) readSplits() {
-	all := make([]int, len(s.episodes)) // in the order of their numbers, so that a split is a part of it
+	all := make([]int, len(s.episodes)) // sorted by number, so that a split is a subslice
 	for i := range all {
 		all[i] = i
 	}

@@ -38,7 +38,7 @@ func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error
 	return r.e, nil
 }
 
-// empty leaves out all features of an episode without rows.
+// empty adds notes for all features in an episode without rows.
 func (r *reader) empty() {
 	for i := range r.set.header.features {
 		if f := &r.set.header.features[i]; !slices.Contains(layout.Standard, f.Name) {
@@ -78,7 +78,7 @@ func (r *reader) read(ctx context.Context) error {
 	return nil
 }
 
-// names lists the columns that are not bookkeeping: those of the features first, in their order.
+// names lists the columns that are not bookkeeping: first those with a feature, in feature order.
 func (r *reader) names(f *parquet.File) (names []string) {
 	for _, feature := range r.set.header.features {
 		if f.Column(feature.Name) != nil || feature.DType == "video" {

@@ -15,18 +15,18 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// reader reads an episode.
+// reader reads one episode.
 type reader struct {
 	set      *Set
 	of       *episode
 	rows     int
-	files    []*openfiles.File[*parquet.File] // of the runs, those of one file once
+	files    []*openfiles.File[*parquet.File] // for the runs; each file once
 	e        *dataset.Episode
 	times    []int64
-	captured []int64 // of the clock capture_time
-	shown    []int64 // when the rows' frames are in a video, ns from its beginning: times, unless the caller chose another rate
-	good     bool    // a column could be read
-	first    error   // why the first could not
+	captured []int64 // for the clock capture_time
+	shown    []int64 // times of the rows' frames in the video, ns from its start; differs from times if the caller set another rate
+	good     bool    // whether any column could be read
+	first    error   // the error from the first unreadable column
 }
 
 func (r *reader) close() {
@@ -35,7 +35,7 @@ func (r *reader) close() {
 	}
 }
 
-// file returns the open file of a run.
+// file returns the open file for a run.
 func (r *reader) file(at run) (*parquet.File, error) {
 	path := r.set.path(r.set.files[at.file])
 	for _, f := range r.files {
@@ -51,7 +51,7 @@ func (r *reader) file(at run) (*parquet.File, error) {
 	return f.File, nil
 }
 
-// damage adds a note about broken data. A strict reader returns an error.
+// damage adds a note about broken data, or returns an error if reading is strict.
 func (r *reader) damage(n dataset.Note, got, want string) error {
 	if n.Count == 0 {
 		return nil
@@ -73,7 +73,7 @@ func (r *reader) leave(name string, count int, code dataset.Code, d dataset.Deta
 	r.e.Notes = append(r.e.Notes, dataset.Note{Code: code, Subject: name, Count: count, Detail: d})
 }
 
-// values reads a column over all runs. If the column is broken, that is counted, and the result is nil.
+// values reads a column over all runs. A broken column is counted, and the result is nil.
 func (r *reader) values(ctx context.Context, name string) (*parquet.Values, error) {
 	v := &parquet.Values{AsLists: r.set.opt.Lists && slices.Contains(layout.Language, name)}
 	typ := ""
@@ -97,8 +97,8 @@ func (r *reader) values(ctx context.Context, name string) (*parquet.Values, erro
 	return v, nil
 }
 
-// passOver leaves out a column that cannot be read, unless Strict refuses it. It returns errors that do not come from the file's
-// content.
+// passOver leaves out an unreadable column, or returns an error if reading is strict. It also returns errors that the file's content
+// did not cause.
 func (r *reader) passOver(name string, err error) error {
 	bad, broken := dataset.AsBroken(err)
 	if r.first == nil {
@@ -118,7 +118,7 @@ func (r *reader) passOver(name string, err error) error {
 	return nil
 }
 
-// stream makes a stream of a column of numbers.
+// stream creates a stream from a column of numbers.
 func (r *reader) stream(name string, c *parquet.Column, f *feature, v *parquet.Values) error {
 	declared := 0
 	if f != nil {
@@ -177,10 +177,10 @@ func (r *reader) stream(name string, c *parquet.Column, f *feature, v *parquet.V
 	return err
 }
 
-// maxText is how long the attribute of a text that changes may be.
+// maxText limits an attribute with a changing text, in bytes.
 const maxText = 64 << 10
 
-// texts makes an attribute of a column of texts.
+// texts creates an attribute from a column of texts.
 func (r *reader) texts(name string, v *parquet.Values) {
 	if v.Lens != nil || v.Width != 1 {
 		r.leave(name, r.rows, dataset.CodeTextLists, dataset.Detail{})
@@ -258,8 +258,8 @@ func (r *reader) task(ctx context.Context, first *parquet.File) error {
 	return nil
 }
 
-// placed returns where in Info.Tasks the tasks of these numbers are: that is the number, unless the list of tasks has gaps; there it is -1 of one that
-// the list lacks.
+// placed converts task numbers to indices in Info.Tasks. They are equal unless the task list has gaps; then a number missing from the
+// list becomes -1.
 func (s *Set) placed(numbers []int64) []int64 {
 	if s.places == nil {
 		return numbers
@@ -274,7 +274,7 @@ func (s *Set) placed(numbers []int64) []int64 {
 	return list
 }
 
-// named returns the tasks of an episode in the order in which they come.
+// named returns an episode's tasks in order of appearance.
 func (r *reader) named(list []int64) (names []string, err error) {
 	seen := map[int64]bool{}
 	unknown := 0

@@ -16,7 +16,7 @@ import (
 	"github.com/robocache/robocache/internal/orderjson"
 )
 
-// header is the content of meta/info.json.
+// header is the parsed meta/info.json.
 type header struct {
 	version   string
 	major     int
@@ -25,16 +25,16 @@ type header struct {
 	dataPath  string
 	videoPath string
 	chunkSize int64
-	totals    map[string]int64 // "total_episodes", as far as they are there
+	totals    map[string]int64 // present totals, such as "total_episodes"
 	splits    []orderjson.Member
 }
 
-// feature is one of info.json's.
+// feature is a feature in info.json.
 type feature struct {
 	dataset.Feature
-	width  int    // number of values per row; 0 if the shape is open
-	pixels string // the format of a video's pixels: "yuv420p"; empty where nothing says so
-	depth  string // the info of a depth map
+	width  int    // values per row; 0 if the shape is open
+	pixels string // a video's pixel format, such as "yuv420p"; empty if unknown
+	depth  string // a depth map's info
 }
 
 // readHeader reads meta/info.json.
@@ -101,7 +101,7 @@ func (s *source) readHeader(path string) (*header, error) {
 		if why != "" {
 			s.problems.add(dataset.CodeDeclaration, "feature "+m.Name, 0, detail{Cause: errors.New(why)})
 		}
-		if i, twice := at[m.Name]; twice { // the last counts, as in Python
+		if i, twice := at[m.Name]; twice { // the last one counts, as in Python
 			s.problems.add(dataset.CodeDeclaration, "feature "+m.Name, 0, detail{Cause: errors.New("there are two")})
 			h.features[i], s.info.Features[i] = f, f.Feature
 			continue
@@ -119,7 +119,7 @@ func (s *source) readHeader(path string) (*header, error) {
 	return h, nil
 }
 
-// feature returns the feature of that name, or nil.
+// feature returns the feature with a name, or nil.
 func (h *header) feature(name string) *feature {
 	for i := range h.features {
 		if h.features[i].Name == name {
@@ -129,7 +129,7 @@ func (h *header) feature(name string) *feature {
 	return nil
 }
 
-// featureOf decodes a feature, and returns a description of its error.
+// featureOf decodes a feature. If it is invalid, why describes the error.
 func featureOf(m orderjson.Member) (f feature, why string) {
 	f.Name = m.Name
 	list, err := orderjson.Members(m.Value)
@@ -172,8 +172,8 @@ func featureOf(m orderjson.Member) (f feature, why string) {
 	return f, why
 }
 
-// readVideo reads a video's declaration. Its size is in the shape, and may be repeated next to its rate and pixel format. It
-// returns a description of a contradiction.
+// readVideo reads a video's declaration. Its size is in the shape, and may be repeated next to its rate and pixel format. If the two
+// differ, why describes the contradiction.
 func (f *feature) readVideo(info string) (why string) {
 	f.Height, f.Width = sizeIn(f.Shape, f.Names)
 	list, err := orderjson.Members([]byte(info))
@@ -198,7 +198,8 @@ func (f *feature) readVideo(info string) (why string) {
 	return ""
 }
 
-// codecOf returns the name that Media has of a codec, which may be called by its encoder: "libsvtav1"; empty if it is another.
+// codecOf returns the name of a codec as in Media. The argument may be an encoder's name, such as "libsvtav1". It returns "" for other
+// codecs.
 func codecOf(name string) string {
 	for _, c := range [][]string{{"av1", "av1", "av01"}, {"h264", "264", "avc"}, {"hevc", "265", "hevc"}, {"vp9", "vp9"}, {"vp8", "vp8"}, {"mpeg4", "mpeg4", "mp4v"}} {
 		for _, part := range c[1:] {
@@ -210,8 +211,8 @@ func codecOf(name string) string {
 	return ""
 }
 
-// sizeIn returns the height and width in a shape with three dimensions, by their names, or by the one that is as small as a channel
-// count; 0 if unknown.
+// sizeIn returns the height and width in a shape with three dimensions. It finds them by name, or else by the first or last dimension
+// that is as small as a channel count. It returns 0 if they are unknown.
 func sizeIn(shape []int, names []string) (height, width int) {
 	if len(shape) != 3 {
 		return 0, 0
@@ -254,7 +255,7 @@ func namesOf(raw json.RawMessage, prefix string, depth int) (names []string) {
 			return nil
 		}
 		for _, m := range list {
-			if _, isNumber := number(m.Value); isNumber { // names with their places
+			if _, isNumber := number(m.Value); isNumber { // names with their indices
 				return placed(list)
 			}
 			below := prefix
@@ -270,7 +271,7 @@ func namesOf(raw json.RawMessage, prefix string, depth int) (names []string) {
 	return names
 }
 
-// placed returns names in the order of their numbers: {"y": 1, "x": 0}.
+// placed returns names sorted by their numbers: {"y": 1, "x": 0}.
 func placed(list []orderjson.Member) []string {
 	slices.SortStableFunc(list, func(a, b orderjson.Member) int {
 		x, _ := number(a.Value)
@@ -284,7 +285,7 @@ func placed(list []orderjson.Member) []string {
 	return names
 }
 
-// columns names the columns of a feature; width is the number of columns in the data.
+// columns returns a feature's columns. width is the column count in the data.
 func (f *feature) columns(width int, typ string, integer bool) []dataset.Column {
 	list := make([]dataset.Column, width)
 	for i := range list {
@@ -300,7 +301,7 @@ func (f *feature) columns(width int, typ string, integer bool) []dataset.Column 
 	return list
 }
 
-// readModality notes the slices of GR00T's meta/modality.json.
+// readModality reads the slices in GR00T's meta/modality.json.
 func (s *source) readModality(h *header, path string) {
 	list, err := readObject(path)
 	if err != nil {

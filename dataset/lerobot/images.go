@@ -14,7 +14,7 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// images makes media of a column of images. It reads the first page of them, to see how they are encoded.
+// images creates media from a column of images. It reads the column's first page to find the encoding.
 func (r *reader) images(ctx context.Context, name string, f *feature) error {
 	source := &images{set: r.set, column: name}
 	m := dataset.Media{Name: name, Source: source}
@@ -56,7 +56,7 @@ func (r *reader) images(ctx context.Context, name string, f *feature) error {
 		return nil
 	}
 	k := 0
-	for ; k < len(m.Times)-1; k++ { // an empty image says nothing about the others
+	for ; k < len(m.Times)-1; k++ { // an empty image does not show the encoding
 		image, err := source.read(ctx, source.frames[k])
 		if err != nil || len(image.Bytes) > 0 || image.Path != "" {
 			break
@@ -87,33 +87,33 @@ func sniff(b []byte) string {
 	case bytes.HasPrefix(b, []byte("\x89PNG\r\n\x1a\n")):
 		return "png"
 	case bytes.HasPrefix(b, []byte("II*\x00")), bytes.HasPrefix(b, []byte("MM\x00*")):
-		return "tiff" // of raw depth
+		return "tiff" // raw depth
 	}
 	return ""
 }
 
-// images reads the images of a column, and keeps the page that it read last, for the next are in it.
+// images reads a column's images. It keeps the last page, because the next images are in it.
 type images struct {
 	set    *Set
 	column string
 	frames []place
 
 	mu   sync.Mutex
-	at   place // of the first of page
+	at   place // the page's first row
 	page []parquet.Image
 }
 
-// place is a row of a row group.
+// place is a row in a row group.
 type place struct{ file, group, row int32 }
 
-// keepBytes is how many bytes of a page are kept at most: a writer may put hundreds of images into one. maxImage is how many bytes an image in a file
-// of its own may have.
+// keepBytes limits the bytes kept from a page, because a writer may put hundreds of images into one. maxImage limits an image in its
+// own file, in bytes.
 const (
 	keepBytes = 16 << 20
 	maxImage  = 1 << 28
 )
 
-// DepthInfo returns the info of the images in info.json if they are a depth map, else "".
+// DepthInfo returns the images' info in info.json if they are a depth map, else "".
 func (m *images) DepthInfo() string {
 	if f := m.set.header.feature(m.column); f != nil {
 		return f.depth

@@ -16,7 +16,7 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// readIndex reads the footers of the data files.
+// readIndex reads the data files' footers.
 func readIndex(ctx context.Context, from *catalog) (*rowIndex, error) {
 	names, err := from.parquetFiles(ctx, folderOf(from.header.dataPath, "data"))
 	if err != nil {
@@ -30,7 +30,7 @@ func readIndex(ctx context.Context, from *catalog) (*rowIndex, error) {
 	}
 	workers := 1
 	if _, local := storage.Local(s.root); !local {
-		workers = 8 // for each takes long
+		workers = 8 // because opening a file is slow
 	}
 	for i, o := range inorder.Each(ctx, len(names), workers, workers, func(opened) int { return workers }, func(ctx context.Context, i int) (o opened) {
 		if o.err = ctx.Err(); o.err == nil {
@@ -57,7 +57,7 @@ func readIndex(ctx context.Context, from *catalog) (*rowIndex, error) {
 	return s, nil
 }
 
-// pass adds a note about a file that cannot be read. The episodes that should be in it exist and return the error.
+// pass adds a note about an unreadable file. Episodes that should be in it exist, and return the error.
 func (x *indexer) pass(i int, err error) {
 	s := x.set
 	name := s.files[i]
@@ -84,7 +84,7 @@ func (x *indexer) pass(i int, err error) {
 	}
 }
 
-// add notes the rows of a file.
+// add records a file's rows.
 func (x *indexer) add(ctx context.Context, file int32, f *parquet.File) error {
 	s := x.set
 	x.compareSchema(f, filepath.ToSlash(s.files[file]))
@@ -95,7 +95,7 @@ func (x *indexer) add(ctx context.Context, file int32, f *parquet.File) error {
 			return nil
 		}
 		x.compareIndex(f, file)
-		s.episodes[x.place(number)].err = nil // of another file that cannot be read
+		s.episodes[x.place(number)].err = nil // clears the error of another, unreadable file
 		for g, group := range f.Groups() {
 			x.put(number, run{file, int32(g), 0, int32(group.Rows), x.row})
 		}
@@ -138,7 +138,7 @@ func (x *indexer) add(ctx context.Context, file int32, f *parquet.File) error {
 	return nil
 }
 
-// numbers returns the episode of each row in a row group, from the column, or else from the rows in meta/episodes.
+// numbers returns each row's episode in a row group, from the column, or else from the rows in meta/episodes.
 func (x *indexer) numbers(ctx context.Context, path string, column *parquet.Column, group int, rows int64) ([]int64, error) {
 	why := error(formatError(dataset.ErrNotFound, path, -1, "column episode_index", "none of whole numbers", "one"))
 	if column != nil {
@@ -179,7 +179,7 @@ func (x *indexer) numbers(ctx context.Context, path string, column *parquet.Colu
 	return list, nil
 }
 
-// place returns where an episode is in Set.episodes.
+// place returns an episode's index in Set.episodes, and adds the episode if it is new.
 func (x *indexer) place(number int64) int {
 	i, there := x.at[number]
 	if !there {
@@ -190,7 +190,7 @@ func (x *indexer) place(number int64) int {
 	return i
 }
 
-// put notes rows of an episode.
+// put records an episode's rows.
 func (x *indexer) put(number int64, r run) {
 	s := x.set
 	x.row += int64(r.to - r.from)
@@ -202,7 +202,7 @@ func (x *indexer) put(number int64, r run) {
 	}
 	i := x.place(number)
 	e := &s.episodes[i]
-	e.err = nil // of another file that cannot be read
+	e.err = nil // clears the error of another, unreadable file
 	if len(e.runs) > 0 && x.last != i {
 		s.problems.add(dataset.CodeEpisodeApart, "data", episodeRow(number), detail{Got: strconv.FormatInt(r.at, 10)})
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// How long a file of JSON, and a line of a file of such lines, may be.
+// Limits for a JSON file, and for a line in a JSON Lines file, in bytes.
 const (
 	maxJSON = 64 << 20
 	maxLine = 16 << 20
@@ -26,7 +26,7 @@ func formatError(kind error, path string, at int64, msg, got, want string) *data
 	return &dataset.FormatError{Format: "lerobot", Path: path, Offset: at, Kind: kind, Msg: msg, Got: got, Want: want}
 }
 
-// openParquet opens a table of the dataset.
+// openParquet opens a table in the dataset.
 func openParquet(path string) (*parquet.File, error) { return parquet.Open("lerobot", path) }
 
 // readObject reads a file with a JSON object, and keeps the order of its members.
@@ -66,12 +66,12 @@ func get(list []orderjson.Member, key string) json.RawMessage {
 	return nil
 }
 
-// text returns a JSON string, and false of anything else.
+// text returns a JSON string, and false for other values.
 func text(raw json.RawMessage) (s string, ok bool) {
 	return s, raw != nil && raw[0] == '"' && json.Unmarshal(raw, &s) == nil
 }
 
-// number returns a finite JSON number, also one in a string, and false of anything else.
+// number returns a finite JSON number, also from a string, and false for other values.
 func number(raw json.RawMessage) (v float64, ok bool) {
 	if s, is := text(raw); is {
 		raw = json.RawMessage(s)
@@ -82,7 +82,7 @@ func number(raw json.RawMessage) (v float64, ok bool) {
 	return v, !math.IsInf(v, 0)
 }
 
-// wholeNumber returns a JSON number that is a whole one within 2^53.
+// wholeNumber returns a JSON number if it is an integer within 2^53.
 func wholeNumber(raw json.RawMessage) (int64, bool) {
 	v, ok := number(raw)
 	if !ok || v != math.Trunc(v) || math.Abs(v) > 1<<53 {
@@ -91,7 +91,7 @@ func wholeNumber(raw json.RawMessage) (int64, bool) {
 	return int64(v), true
 }
 
-// plain returns a JSON value as an attribute's text: a text without its quotes, other values without spaces.
+// plain returns a JSON value as an attribute's text: a string without its quotes, other values without spaces.
 func plain(raw json.RawMessage) string {
 	if s, ok := text(raw); ok {
 		return s
@@ -103,7 +103,7 @@ func plain(raw json.RawMessage) string {
 	return b.String()
 }
 
-// readLines calls use for each line in a file with JSON objects, and bad for a line that is not one.
+// readLines calls use for each line in a JSON Lines file, and bad for a line that is not a JSON object.
 func readLines(path string, use func(m []orderjson.Member) error, bad func(*dataset.FormatError)) error {
 	f, err := storage.Open(context.Background(), path)
 	if err != nil {
@@ -132,7 +132,7 @@ func readLines(path string, use func(m []orderjson.Member) error, bad func(*data
 	return s.Err()
 }
 
-// numbersIn returns the numbers of a list, or of lists in it, or a single number. null and anything else that is no number is NaN.
+// numbersIn returns the numbers in a list or nested list, or a single number. null and other values become NaN.
 func numbersIn(raw json.RawMessage) (list []float64) {
 	if raw == nil {
 		return nil

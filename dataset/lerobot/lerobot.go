@@ -26,12 +26,12 @@ func init() {
 	})
 }
 
-// isHeader recognises meta/info.json by its beginning.
+// isHeader recognises meta/info.json by its first bytes.
 func isHeader(head []byte) bool {
 	return bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) && bytes.Contains(head, []byte(`"codebase_version"`))
 }
 
-// isFolder recognises a dataset by its meta/info.json, or if that is broken, by the files next to it.
+// isFolder recognises a dataset by its meta/info.json, or if that is broken, by other files in the folder.
 func isFolder(ctx context.Context, path string) bool {
 	head, there := headOf(ctx, storage.Join(path, "meta", "info.json"))
 	if !there || isHeader(head) {
@@ -43,10 +43,10 @@ func isFolder(ctx context.Context, path string) bool {
 	})
 }
 
-// companions are files and folders that only LeRobot puts next to an info.json.
+// companions lists files and folders that only LeRobot creates next to info.json.
 var companions = []string{"episodes", "episodes.jsonl", "tasks.parquet", "tasks.jsonl", "episodes_stats.jsonl", "stats.json"}
 
-// headOf returns the beginning of a file, if it is there.
+// headOf returns a file's first bytes, if it exists.
 func headOf(ctx context.Context, path string) (head []byte, there bool) {
 	if st, err := storage.Stat(ctx, path); err != nil || !st.IsRegular() {
 		return nil, false
@@ -60,7 +60,7 @@ func headOf(ctx context.Context, path string) (head []byte, there bool) {
 	return head, true
 }
 
-// Numbers of unused data files and videos that stay open. An episode has a video for each camera.
+// Limits for unused data files and videos that stay open. An episode has one video per camera.
 const (
 	maxData   = 4
 	maxVideos = 16
@@ -129,7 +129,7 @@ func readDataset(ctx context.Context, root, path string, opt Options) (*rowIndex
 	return s, nil
 }
 
-// chooseClock sets the clock and the rate of the rows.
+// chooseClock sets the rows' clock and rate.
 func (s *source) chooseClock(h *header, opt Options) error {
 	s.info.Clocks = []string{clockFrames, clockStamps}
 	if h.captures(clockCaptured) {

@@ -17,7 +17,7 @@ func (s *Set) Modality(ctx context.Context) (_ []byte, err error) {
 	if !files.Has(ctx, path) {
 		return nil, ctx.Err()
 	}
-	if _, err := readObject(path); err != nil { // of more than fits, too
+	if _, err := readObject(path); err != nil { // also rejects files over the size limit
 		return nil, err
 	}
 	return storage.ReadFile(ctx, path)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// folderOf is the folder in which the files of a path pattern lie: "data" of "data/chunk-{episode_chunk:03d}/...".
+// folderOf returns the fixed folder in a path pattern, such as "data" in "data/chunk-{episode_chunk:03d}/...".
 func folderOf(pattern, usual string) string {
 	fixed, _, ok := strings.Cut(pattern, "{")
 	if dir := filepath.Dir(filepath.FromSlash(fixed)); ok && dir != "." && filepath.IsLocal(dir) {
@@ -16,14 +16,14 @@ func folderOf(pattern, usual string) string {
 	return usual
 }
 
-// numberOf returns the episode's number in the name of a file of version 2: "episode_000012.parquet".
+// numberOf returns the episode number in a version 2 file name, such as "episode_000012.parquet".
 func numberOf(name string) (int64, bool) {
 	digits, ok := strings.CutPrefix(strings.TrimSuffix(filepath.Base(name), ".parquet"), "episode_")
 	n, err := strconv.ParseInt(digits, 10, 53)
 	return n, ok && err == nil && n >= 0
 }
 
-// expand replaces "{name}" and "{name:03d}" in a path by numbers, and "{video_key}" by a name.
+// expand replaces "{name}" and "{name:03d}" in a path with numbers, and "{video_key}" with a name.
 func expand(pattern string, numbers map[string]int64, video string) string {
 	var b strings.Builder
 	for {

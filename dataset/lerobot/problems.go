@@ -8,10 +8,10 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// problems are notes about wrong declarations. Each pair of code and subject has one note, which counts the others.
+// problems collects notes about wrong declarations. Each pair of code and subject has one note, which counts the others.
 type problems struct {
 	list dataset.Notes
-	at   map[problemKey]int // of notes in list
+	at   map[problemKey]int // index in list
 }
 
 type problemKey struct {
@@ -21,7 +21,7 @@ type problemKey struct {
 
 type detail = dataset.Detail
 
-// add counts a problem, and returns its note, which has the row and the details of the first.
+// add counts a problem, and returns its note. The note keeps the first problem's row and details.
 func (p *problems) add(code dataset.Code, subject string, row dataset.Row, d detail) *dataset.Note {
 	key := problemKey{code, subject}
 	i, ok := p.at[key]
@@ -37,13 +37,13 @@ func (p *problems) add(code dataset.Code, subject string, row dataset.Row, d det
 	return &p.list[i]
 }
 
-// episodeRow is the row of a note about an episode.
+// episodeRow returns the row for a note about an episode.
 func episodeRow(number int64) dataset.Row { return dataset.At(int(number)) }
 
-// span is numbers that follow each other, both ends among them.
+// span is a range of consecutive numbers; both ends are included.
 type span struct{ from, to int64 }
 
-// spansOf returns the spans of numbers that ascend.
+// spansOf converts ascending numbers to spans.
 func spansOf(list []int64) (spans []span) {
 	for _, n := range list {
 		if last := len(spans) - 1; last >= 0 && spans[last].to == n-1 {
@@ -55,7 +55,7 @@ func spansOf(list []int64) (spans []span) {
 	return spans
 }
 
-// countOf returns how many numbers spans have.
+// countOf counts the numbers in spans.
 func countOf(spans []span) (n int64) {
 	for _, s := range spans {
 		n += s.to - s.from + 1
@@ -63,7 +63,7 @@ func countOf(spans []span) (n int64) {
 	return n
 }
 
-// ranges lists numbers: "3, 7-9 and 12 more".
+// ranges formats numbers: "3, 7-9 and 12 more".
 func ranges(spans []span) string {
 	var parts []string
 	more := int64(0)

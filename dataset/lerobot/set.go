@@ -11,11 +11,12 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// The clocks of Options.Clock.
+// The values for Options.Clock.
 const (
-	clockFrames = "frame_index" // the row's number, or that of frame_index, divided by the rate
+	clockFrames = "frame_index" // frame_index, or else the row number, divided by the rate
 	clockStamps = "timestamp"   // the column timestamp
-	// The column capture_time, if there is one: when a row was recorded, in nanoseconds; capture_time.<camera> of a camera's frame.
+	// The column capture_time, if it exists: each row's recording time in nanoseconds. capture_time.<camera> has the times of a
+	// camera's frames.
 	clockCaptured = "capture_time"
 )
 
@@ -33,22 +34,22 @@ type Set struct {
 	stats  videoStatsCache
 }
 
-// captures reports whether the dataset has a column of times in nanoseconds.
+// captures reports whether the dataset has a column of times in nanoseconds with this name.
 func (h *header) captures(name string) bool {
 	k := slices.IndexFunc(h.features, func(f feature) bool { return f.Name == name })
 	return k >= 0 && h.features[k].DType == "int64" && h.features[k].width == 1
 }
 
-// episodeVideo is the video of an episode.
+// episodeVideo identifies an episode's video.
 type episodeVideo struct {
 	episode int64
 	video   string
 }
 
-// statedStats is the statistics that a dataset states of an episode's video, by their names: a value for each channel, from 0 to 1.
+// statedStats holds the statistics that a dataset declares for an episode's video, by name: a value from 0 to 1 for each channel.
 type statedStats map[string][]float64
 
-// videoStatsCache holds the statistics of all episodes' videos. They are read at the first use, completely or not at all.
+// videoStatsCache holds the statistics for all episodes' videos. They are read at first use, completely or not at all.
 type videoStatsCache struct {
 	sync.Mutex
 	of map[episodeVideo]statedStats

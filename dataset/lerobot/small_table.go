@@ -9,16 +9,16 @@ import (
 	"github.com/robocache/robocache/internal/parquet"
 )
 
-// smallTable is a Parquet file that is read by whole columns.
+// smallTable is a Parquet file that is read in whole columns.
 type smallTable struct {
 	ctx  context.Context
 	file *parquet.File
-	note func(column string, err error) // gets the errors
+	note func(column string, err error) // receives errors
 }
 
 func (s *source) openTable(ctx context.Context, name string) (*smallTable, error) {
 	f, err := openParquet(s.path(name))
-	if err == nil && f.Rows() > f.Size() { // a task or an episode takes more than a byte
+	if err == nil && f.Rows() > f.Size() { // each task or episode takes more than a byte
 		f.Close()
 		most := fmt.Sprintf("at most one for each of its %d bytes", f.Size())
 		err = formatError(dataset.ErrTooLarge, f.Path(), -1, "rows", fmt.Sprint(f.Rows()), most)
@@ -34,7 +34,7 @@ func (t *smallTable) bad(got string) error {
 	return formatError(dataset.ErrCorrupt, t.file.Path(), -1, "columns", got, "one")
 }
 
-// column reads a column, if it is there and of that kind and can be read.
+// column reads a column, if it exists, has the kind, and can be read.
 func (t *smallTable) column(name string, kind parquet.Kind) (*parquet.Values, bool) {
 	c := t.file.Column(name)
 	if c == nil || c.Kind != kind {
@@ -50,7 +50,7 @@ func (t *smallTable) column(name string, kind parquet.Kind) (*parquet.Values, bo
 	return v, int64(v.Rows) == t.file.Rows()
 }
 
-// numbers reads a column of single numbers; null is NaN.
+// numbers reads a column with one number per row; null becomes NaN.
 func (t *smallTable) numbers(name string) ([]float64, bool) {
 	v, ok := t.column(name, parquet.Numbers)
 	if !ok {
@@ -60,7 +60,7 @@ func (t *smallTable) numbers(name string) ([]float64, bool) {
 	return list, ok
 }
 
-// whole reads a column of whole numbers.
+// whole reads a column of integers.
 func (t *smallTable) whole(name string) ([]int64, bool) {
 	v, ok := t.column(name, parquet.Numbers)
 	if !ok {
@@ -77,7 +77,7 @@ func (t *smallTable) texts(name string) ([]string, bool) {
 	return v.Texts, true
 }
 
-// lists reads a column of lists of texts.
+// lists reads a column of text lists.
 func (t *smallTable) lists(name string) ([][]string, bool) {
 	v, ok := t.column(name, parquet.Texts)
 	if !ok {

@@ -12,18 +12,18 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// source is a dataset's folder, with the results of reading it: each step of Open adds to Info and to the problems.
+// source is a dataset's folder and the results so far: each step of Open adds to info and problems.
 type source struct {
 	root     string
 	info     dataset.Info
 	problems problems
-	refused  error // of a pipe or a device in place of a file, which ends Open
+	refused  error // a pipe or device instead of a file, which ends Open
 }
 
-// path returns the path of a file of the dataset.
+// path returns the path of a file in the dataset.
 func (s *source) path(name string) string { return storage.Join(s.root, filepath.FromSlash(name)) }
 
-// unreadable notes that a file is not there or cannot be read, and refuses a pipe or a device.
+// unreadable adds a note that a file is missing or unreadable. It records a pipe or a device in refused.
 func (s *source) unreadable(name string, err error) {
 	if bad := (*storage.NotFileError)(nil); errors.As(err, &bad) && !bad.Mode.IsDir() {
 		s.refused = err
@@ -35,7 +35,7 @@ func (s *source) unreadable(name string, err error) {
 	s.problems.add(dataset.CodeUnreadable, name, 0, detail{Cause: err})
 }
 
-// parquetFiles lists the files of a folder of the dataset and of the folders in it, sorted as strings: the order of their rows.
+// parquetFiles lists the files in a folder and its subfolders, sorted as strings, which is the row order.
 func (s *source) parquetFiles(ctx context.Context, dir string) (names []string, err error) {
 	entries, err := storage.ReadDir(ctx, s.path(dir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -45,7 +45,7 @@ func (s *source) parquetFiles(ctx context.Context, dir string) (names []string, 
 		name := filepath.Join(dir, entry.Name)
 		if entry.Mode&fs.ModeSymlink != 0 {
 			_, err := storage.Stat(ctx, s.path(name))
-			s.unreadable(filepath.ToSlash(name), err) // a link to nothing
+			s.unreadable(filepath.ToSlash(name), err) // a link without a target
 		} else if entry.IsRegular() {
 			names = append(names, name)
 		} else if !entry.IsDir() {

@@ -28,7 +28,7 @@ func (s *Set) Stated(ctx context.Context) (list []dataset.Stated, notes dataset.
 	return list, found.list, ctx.Err()
 }
 
-// numeric reports whether a feature has statistics that a policy uses.
+// numeric reports whether a feature has statistics that policies use.
 func numeric(f *feature) bool {
 	return f.DType != "string" && f.DType != "language" && !slices.Contains(layout.Standard, f.Name)
 }
@@ -51,7 +51,7 @@ func (s *Set) statedOfAll(_ context.Context, where string, _ *problems) (list []
 	return list, nil
 }
 
-// statedIn reads the statistics of one feature.
+// statedIn reads one feature's statistics.
 func statedIn(raw json.RawMessage) (st dataset.Stated, ok bool) {
 	m, err := orderjson.Members(raw)
 	if err != nil {
@@ -106,14 +106,15 @@ func (s *Set) statedByEpisode(ctx context.Context, where string, found *problems
 	}
 	list = []dataset.Stated{}
 	for _, f := range s.header.features {
-		if seen[f.Name] == len(s.episodes) && episodes == len(s.episodes) && len(s.episodes) > 0 { // else they are not of all
+		// Statistics without some episode are left out, because they do not describe the dataset.
+		if seen[f.Name] == len(s.episodes) && episodes == len(s.episodes) && len(s.episodes) > 0 {
 			list = append(list, *joined[f.Name])
 		}
 	}
 	return list, ctx.Err()
 }
 
-// join adds the statistics of further samples, and reports whether they are of as many columns.
+// join merges statistics of further samples into to. It reports whether both have the same column count.
 func join(to, st *dataset.Stated) bool {
 	n := len(to.Mean)
 	for _, l := range [][]float64{to.Min, to.Max, to.Std, st.Min, st.Max, st.Mean, st.Std} {

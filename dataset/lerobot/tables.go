@@ -51,7 +51,7 @@ func readCatalog(ctx context.Context, from *source, h *header) (*catalog, error)
 	return s, nil
 }
 
-// readLists reads version 2's tasks.jsonl and episodes.jsonl.
+// readLists reads tasks.jsonl and episodes.jsonl (version 2).
 func (s *catalog) readLists(ctx context.Context) error {
 	lines := func(name string, use func(m []orderjson.Member) error) {
 		err := readLines(storage.Join(s.root, "meta", name), use, func(bad *dataset.FormatError) {
@@ -102,10 +102,10 @@ func (s *catalog) readLists(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// readParquet reads version 3's tasks.parquet and meta/episodes.
+// readParquet reads tasks.parquet and meta/episodes (version 3).
 func (s *catalog) readParquet(ctx context.Context) error {
 	if err := s.readTasks(ctx); err != nil {
-		if ctx.Err() != nil { // by which columns seem to be missing
+		if ctx.Err() != nil { // columns only seem to be missing if ctx ended
 			return ctx.Err()
 		}
 		s.unreadable("meta/tasks.parquet", err)
@@ -162,7 +162,7 @@ func (s *catalog) readTasks(ctx context.Context) error {
 	return t.bad("no column task of texts")
 }
 
-// readEpisodes reads a file of meta/episodes. Names of columns are taken with "_" for "/" too, as some writers have them.
+// readEpisodes reads a file in meta/episodes. Column names may have "_" instead of "/", as some writers do.
 func (s *catalog) readEpisodes(ctx context.Context, name string) error {
 	t, err := s.openTable(ctx, name)
 	if err != nil {
@@ -217,7 +217,7 @@ func (s *catalog) readEpisodes(ctx context.Context, name string) error {
 		set("videos/"+f.Name+"/from_timestamp", maxVideoTime, func(i int, v float64) { at[i].from = v })
 		set("videos/"+f.Name+"/to_timestamp", maxVideoTime, func(i int, v float64) { at[i].to = v })
 		if !there {
-			continue // a feature that info.json alone has takes no memory for each episode
+			continue // features that only info.json declares take no memory per episode
 		}
 		for i := range at {
 			if list[i].videos == nil {

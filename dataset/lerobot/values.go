@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// single returns the numbers of a column of one a row, as float64; null is NaN. It is false of a column with more or fewer.
+// single returns a column with one number per row as float64; null becomes NaN. It returns false for other columns.
 func single(v *parquet.Values) ([]float64, bool) {
 	if v.Lens != nil || (v.Width != 1 && v.Rows > 0) || v.Texts != nil {
 		return nil, false
@@ -23,7 +23,7 @@ func single(v *parquet.Values) ([]float64, bool) {
 	return list, true
 }
 
-// floats returns all values as T, and how many of them T does not hold. Null is NaN.
+// floats returns all values as T, and how many of them T cannot represent. Null becomes NaN.
 func floats[T float32 | float64](v *parquet.Values, typ string) (list []T, changed int) {
 	list = make([]T, v.Len())
 	for i := range list {
@@ -35,7 +35,7 @@ func floats[T float32 | float64](v *parquet.Values, typ string) (list []T, chang
 			x := v.Float64[i]
 			list[i] = T(x)
 			exact = float64(list[i]) == x || x != x
-		case typ == "uint64": // which come as int64 of the same bits
+		case typ == "uint64": // they arrive as int64 with the same bits
 			list[i], exact = dataset.Float[T](uint64(v.Int64[i]))
 		default:
 			list[i], exact = dataset.Float[T](v.Int64[i])
@@ -50,9 +50,9 @@ func floats[T float32 | float64](v *parquet.Values, typ string) (list []T, chang
 	return list, changed
 }
 
-// cast converts values of the type typ to the type that info.json declares, as LeRobot does when it loads a table. It returns the new type and how many
-// values changed. A declared type of whole numbers is not taken unless it holds every value, because LeRobot refuses others. Example: a column that
-// pandas wrote as int64 and that is declared as float32.
+// cast converts values from type typ to the type declared in info.json, as LeRobot does when it loads a table. It returns the new type
+// and how many values changed. If a declared integer type cannot hold every value, it is ignored, because LeRobot fails for such
+// values. Example: pandas wrote a column as int64, but it is declared as float32.
 func cast(v *parquet.Values, typ, declared string) (as string, changed int) {
 	switch declared {
 	case typ:
@@ -82,7 +82,7 @@ func cast(v *parquet.Values, typ, declared string) (as string, changed int) {
 	return typ, 0
 }
 
-// limits returns the least and the greatest value of a type of whole numbers, as far as int64 holds them. It reports false of other types.
+// limits returns the range of an integer type, as far as int64 holds it, and false for other types.
 func limits(typ string) (low, high int64, ok bool) {
 	if typ == "bool" {
 		return 0, 1, true
@@ -99,8 +99,7 @@ func limits(typ string) (low, high int64, ok bool) {
 	return -high - 1, high, true
 }
 
-// wholes returns the numbers in a column with one whole number per row, of any type. It returns false for a column with nulls or
-// fractions.
+// wholes returns a column with one integer per row, stored as any type. It returns false for a column with nulls or fractions.
 func wholes(v *parquet.Values) ([]int64, bool) {
 	if v.Lens != nil || (v.Width != 1 && v.Rows > 0) || v.Texts != nil || len(v.Nulls) > 0 {
 		return nil, false
@@ -112,11 +111,11 @@ func wholes(v *parquet.Values) ([]int64, bool) {
 	return whole(list)
 }
 
-// whole returns numbers as int64. It is false if one is no whole number of at most 2^53.
+// whole converts numbers to int64. It returns false if one is not an integer, or beyond 2^53.
 func whole(numbers []float64) ([]int64, bool) {
 	list := make([]int64, len(numbers))
 	for i, x := range numbers {
-		if x != math.Trunc(x) || math.Abs(x) > 1<<53 { // NaN too
+		if x != math.Trunc(x) || math.Abs(x) > 1<<53 { // also NaN
 			return nil, false
 		}
 		list[i] = int64(x)
@@ -124,7 +123,8 @@ func whole(numbers []float64) ([]int64, bool) {
 	return list, true
 }
 
-// valuesOf returns rows of equal width as a tensor [rows,width] of f32 or f64, and how many whole numbers f64 does not hold. Null is NaN.
+// valuesOf returns rows of equal width as a tensor [rows,width] in f32 or f64, and how many integers f64 cannot represent. Null becomes
+// NaN.
 func valuesOf(v *parquet.Values, typ string, rows, width int) (*tensor.Tensor, int, error) {
 	switch {
 	case v.Float32 != nil:
@@ -157,7 +157,7 @@ func valuesOf(v *parquet.Values, typ string, rows, width int) (*tensor.Tensor, i
 	return t, inexact, nulls[float64](t, v.Nulls)
 }
 
-// nulls makes values NaN.
+// nulls sets values to NaN.
 func nulls[T float32 | float64](t *tensor.Tensor, at []int) error {
 	list, err := tensor.Data[T](t)
 	if err != nil {
@@ -169,8 +169,8 @@ func nulls[T float32 | float64](t *tensor.Tensor, at []int) error {
 	return nil
 }
 
-// even gives all rows the same width: rows that have another are NaN throughout, or 0 with a null where they are whole numbers. It returns how many
-// have no value at all and how many have another number.
+// even gives all rows the same width. A row with another width becomes NaN, or 0 with a null if the values are integers. It returns how
+// many rows have no values, and how many another width.
 func even(v *parquet.Values, width int) (empty, odd int) {
 	lens := v.Lens
 	out := &parquet.Values{Rows: v.Rows, Width: width}
@@ -220,7 +220,7 @@ func slice[T any](list []T, at, n int) []T {
 	return list[at : at+n]
 }
 
-// usual returns the width that most rows have that have any.
+// usual returns the most common width among rows with values.
 func usual(lens []int) int {
 	sorted := slices.Sorted(slices.Values(lens))
 	best, most := 0, 0
@@ -237,7 +237,7 @@ func usual(lens []int) int {
 	return best
 }
 
-// departs reports whether a timestamp, s, differs from the expected one by more than 0.1 ms plus the rounding of its type.
+// departs reports whether a timestamp (seconds) differs from the expected one by more than 0.1 ms plus its type's rounding.
 func departs(got, want float64, typ string) bool {
 	limit := 1e-4
 	if typ == "float32" {

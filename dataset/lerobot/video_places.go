@@ -10,8 +10,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// videoOf returns the file and the position of an episode's video, or the reason why it is unknown. Version 2 has a file per
-// episode.
+// videoOf returns the file and position of an episode's video, or the reason why it is unknown. Version 2 has one file per episode.
 func (s *catalog) videoOf(number int64, key string) (name string, at video, why string) {
 	pattern := s.header.videoPath
 	numbers := map[string]int64{"episode_index": number, "episode_chunk": number / s.header.chunkSize}
@@ -40,8 +39,7 @@ func (s *catalog) videoOf(number int64, key string) (name string, at video, why 
 	return name, at, ""
 }
 
-// countFrames computes the number of each episode's first frame in its file, if each row has a frame, and finds overlapping
-// episodes.
+// countFrames computes each episode's first frame in its file, if each row has a frame, and finds overlapping episodes.
 func (s *catalog) countFrames() {
 	half := 0.5
 	if s.header.fps > 0 {

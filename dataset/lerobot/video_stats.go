@@ -17,10 +17,10 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// videoStats is a dataset as the writer sees it that copies its videos.
+// videoStats provides a dataset's video declarations to a writer that copies its videos.
 type videoStats struct{ *Set }
 
-// Info returns the declared pixel format of a video.
+// Info returns a video's declared pixel format.
 func (s videoStats) Info(video string) (info footage.Info) {
 	f := s.header.feature(video)
 	if f == nil {
@@ -33,8 +33,8 @@ func (s videoStats) Info(video string) (info footage.Info) {
 	return info
 }
 
-// Stats returns the declared statistics of an episode's video, if they are plausible: three channels with minimum, mean and maximum
-// that ascend within 0 and 1, and with a deviation that such values can have. Quantiles may be missing, as in version 2.1.
+// Stats returns the declared statistics for an episode's video, if they are plausible: three channels, each with minimum, mean and
+// maximum ascending within 0 and 1, and a deviation that such values can have. Quantiles may be missing, as in version 2.1.
 func (s videoStats) Stats(ctx context.Context, video string, episode int64) (stats footage.Stats, ok bool) {
 	t := s.stated(ctx, episodeVideo{episode, video})
 	if len(t["count"]) != 1 || !(t["count"][0] >= 1 && t["count"][0] < 1<<53) {
@@ -55,7 +55,7 @@ func (s videoStats) Stats(ctx context.Context, video string, episode int64) (sta
 		}
 	}
 	for _, c := range stats.Channels {
-		const rounded = 1e-6 // by sums in float32
+		const rounded = 1e-6 // tolerance for sums in float32
 		within := 0 <= c.Min && c.Min <= c.Mean+rounded && c.Mean <= c.Max+rounded && c.Max <= 1
 		if reach := c.Max - c.Min; !within || !(c.Std >= reach*1e-4 && c.Std <= reach/2+rounded) {
 			return stats, false
@@ -64,7 +64,7 @@ func (s videoStats) Stats(ctx context.Context, video string, episode int64) (sta
 	return stats, true
 }
 
-// stated returns the statistics of a video as they are written.
+// stated returns a video's statistics as they are declared.
 func (s videoStats) stated(ctx context.Context, of episodeVideo) statedStats {
 	s.stats.Lock()
 	defer s.stats.Unlock()
@@ -77,7 +77,7 @@ func (s videoStats) stated(ctx context.Context, of episodeVideo) statedStats {
 		}
 	}
 	t := s.stats.of[of]
-	if ctx.Err() != nil { // what was read is only a part, for a caller that wants nothing more
+	if ctx.Err() != nil { // do not cache a partial result
 		s.stats.of = nil
 	}
 	return t
@@ -103,7 +103,7 @@ func (s videoStats) readTables(ctx context.Context) {
 					continue
 				}
 				width := v.Width
-				v.Width = 1 // all in one list
+				v.Width = 1 // all values in one list
 				list, ok := single(v)
 				for i := 0; ok && i < len(numbers) && (i+1)*width <= len(list); i++ {
 					s.note(numbers[i], video, stat, list[i*width:(i+1)*width])
@@ -114,7 +114,7 @@ func (s videoStats) readTables(ctx context.Context) {
 	}
 }
 
-// readLines reads them of meta/episodes_stats.jsonl.
+// readLines reads the statistics in meta/episodes_stats.jsonl.
 func (s videoStats) readLines(ctx context.Context) {
 	_ = readLines(storage.Join(s.root, "meta", "episodes_stats.jsonl"), func(m []orderjson.Member) error {
 		n, ok := wholeNumber(get(m, "episode_index"))
@@ -155,7 +155,7 @@ func (s videoStats) note(episode int64, video, stat string, values []float64) {
 	s.stats.of[of][stat] = values
 }
 
-// Levels returns the levels of a video, as this module's writer leaves them in the last file of meta/episodes.
+// Levels returns a video's levels, which this module's writer stores in the last file in meta/episodes.
 func (s videoStats) Levels(ctx context.Context, video string) (l footage.Levels, ok bool) {
 	names, err := s.parquetFiles(ctx, filepath.Join("meta", "episodes"))
 	if err != nil || len(names) == 0 {

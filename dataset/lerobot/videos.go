@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/dataset/mp4"
 )
 
-// video makes media of an episode's video.
+// video creates media from an episode's video.
 func (r *reader) video(ctx context.Context, name string) error {
 	file, at, why := r.set.videoOf(r.of.number, name)
 	if why != "" {
@@ -48,9 +48,9 @@ func (r *reader) video(ctx context.Context, name string) error {
 	return nil
 }
 
-// pair finds the frame of each row, and returns the rows that have one. The frame is the one with the nearest time in the file,
-// counted from the episode's start, if it is within half a frame period. If frames are left over and rows lack one, the video's
-// times do not match the rows, so frame n belongs to row n.
+// pair finds each row's frame, and returns the rows that have one. The frame is the one with the nearest time in the file, counted from
+// the episode's start, if it is within half a frame period. If frames are left over and rows lack one, the video's times do not match
+// the rows, so frame n belongs to row n.
 func (r *reader) pair(name string, track *mp4.Track, at video, own []int64) (frames []int32, times []int64, err error) {
 	begin, half := int64(math.Round(at.from*1e9)), halfFrame(r.set.header.fps, track)
 	first, off := track.Nearest(begin)
@@ -84,14 +84,14 @@ func (r *reader) pair(name string, track *mp4.Track, at video, own []int64) (fra
 	if want == "" && len(frames) < there {
 		got, want = fmt.Sprintf("%s with frames for %d rows", name, len(frames)), fmt.Sprintf("%d, each within half the time of a frame", there)
 	}
-	if len(frames) < r.rows || drifts > 0 || r.set.header.major == 2 { // else what is broken is of other episodes
+	if len(frames) < r.rows || drifts > 0 || r.set.header.major == 2 { // otherwise other episodes report the damage
 		lacks := r.rows - len(frames)
 		if want != "" {
 			lacks = r.rows - there
 		}
 		for _, d := range track.Notes.Damage() {
 			d.Subject, d.Count, d.Bytes = name, max(d.Count, 1), 0
-			if r.set.header.major > 2 { // the others are of other episodes in the file, which count them
+			if r.set.header.major > 2 { // the rest belongs to other episodes in the file, which count it
 				d.Count = min(d.Count, max(lacks, 1))
 			}
 			if err := r.lose(d); err != nil {
@@ -129,9 +129,9 @@ func (r *reader) pair(name string, track *mp4.Track, at video, own []int64) (fra
 	return frames, times, nil
 }
 
-// beyond counts the frames of a file that lie in no episode: those from the end of this one to the beginning of the next, or to the file's end, and before
-// the first. Those from a key frame on, which an episode's first frame needs to be decoded, are none. They are not more than the file has more than its
-// episodes have rows: where times drift, frames only seem to be outside.
+// beyond counts the frames in a file that belong to no episode: those between this episode and the next one (or the file's end), and
+// those before the first. Frames from a key frame on that the next episode needs for decoding do not count. The count is limited to the
+// difference between the file's frames and its episodes' rows, because drifting times make frames only seem to be outside.
 func (v *video) beyond(track *mp4.Track, first, end int, half int64) int {
 	if v.all <= 0 || int64(track.Len()) <= v.all {
 		return 0
@@ -145,7 +145,7 @@ func (v *video) beyond(track *mp4.Track, first, end int, half int64) int {
 		last = max(last, track.Decoded(i))
 	}
 	for i := end; i < next; i++ {
-		if track.Decoded(i) > last { // else a frame of the episode may need it
+		if track.Decoded(i) > last { // otherwise decoding the episode may need it
 			outside++
 		}
 	}
@@ -163,7 +163,8 @@ func keyBefore(track *mp4.Track, frame int) int {
 	return frame
 }
 
-// frameFrom returns the first frame that is shown at a time in seconds, or half the time of a frame before it, or later; the number of frames if none is.
+// frameFrom returns the first frame shown at or after a time in seconds, minus half a frame period. If there is none, it returns the
+// frame count.
 func frameFrom(track *mp4.Track, sec float64, half int64) int {
 	frame, early := track.Nearest(int64(math.Round(sec*1e9)) - half)
 	if early < 0 {
@@ -172,7 +173,7 @@ func frameFrom(track *mp4.Track, sec float64, half int64) int {
 	return frame
 }
 
-// halfFrame is half a frame period, ns: from fps, or if that is unknown, from the video's own times.
+// halfFrame returns half a frame period in ns: from fps, or if that is unknown, from the video's own times.
 func halfFrame(fps float64, track *mp4.Track) int64 {
 	if fps > 0 {
 		return int64(5e8 / fps)
@@ -183,7 +184,7 @@ func halfFrame(fps float64, track *mp4.Track) int64 {
 	return 5e8
 }
 
-// rateOf returns how many frames a second a video has; 0 if it has one, or all at one time.
+// rateOf returns a video's frames per second; 0 if it has one frame, or all have the same time.
 func rateOf(track *mp4.Track) float64 {
 	last := track.Len() - 1
 	if last < 1 {

@@ -16,13 +16,13 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// schemaText is a schema that is to be added.
+// schemaText is the content of a schema record to write.
 type schemaText struct {
 	name, encoding string
 	data           []byte
 }
 
-// numbers is a stream of numbers that is being written.
+// numbers has the schema and the encoder of one stream to write. encode appends the message for row i to b.
 type numbers struct {
 	schema   schemaText
 	metadata map[string]string
@@ -71,7 +71,7 @@ func newNumbers(s *dataset.Stream, encoding Encoding) (*numbers, error) {
 	return n, err
 }
 
-// encoder encodes rows of numbers.
+// encoder returns a function that appends row i of data to b, as JSON or as a protobuf message. data is [S,D], D columns.
 func encoder[T float32 | float64](data []T, columns []dataset.Column, encoding Encoding) func(context.Context, []byte, int) ([]byte, error) {
 	d := len(columns)
 	if encoding == JSON {
@@ -103,7 +103,8 @@ func encoder[T float32 | float64](data []T, columns []dataset.Column, encoding E
 	}
 }
 
-// appendNumber appends the shortest text that is the number.
+// appendNumber appends the shortest JSON text that parses to v. NaN and the infinities become strings, because JSON has no such
+// numbers.
 func appendNumber[T float32 | float64](b []byte, v T) []byte {
 	f, bits := float64(v), 64
 	if _, is := any(v).(float32); is {
@@ -120,16 +121,16 @@ func appendNumber[T float32 | float64](b []byte, v T) []byte {
 	return strconv.AppendFloat(b, f, 'g', -1, bits)
 }
 
-// quoted returns a text as JSON has it.
+// quoted returns s as a JSON string.
 func quoted(s string) []byte {
 	b, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // of a string, which there cannot be
+		panic(err) // a string always has a JSON form
 	}
 	return b
 }
 
-// jsonNumbers is the schema of a stream's messages.
+// jsonNumbers returns the JSON schema for a stream's messages.
 func jsonNumbers(s *dataset.Stream) (schemaText, error) {
 	type property struct {
 		Type []string `json:"type"`
@@ -148,7 +149,8 @@ func jsonNumbers(s *dataset.Stream) (schemaText, error) {
 	return schemaText{"robocache." + identifier(s.Name), "jsonschema", b}, err
 }
 
-// protoNumbers returns the schema for a stream's messages: a file with one message type, with a field per column.
+// protoNumbers returns the protobuf schema for a stream's messages: a file with one message type, with a field per column. The
+// fields are double if wide is true, else float.
 func protoNumbers(s *dataset.Stream, wide bool) (schemaText, error) {
 	kind := descriptorpb.FieldDescriptorProto_TYPE_FLOAT
 	if wide {
@@ -162,7 +164,8 @@ func protoNumbers(s *dataset.Stream, wide bool) (schemaText, error) {
 	return protoSchema("robocache."+m.GetName(), file)
 }
 
-// fieldNames are the names of the fields that are columns, each once: programs that plot messages reach a field by its name, in which a dot would divide.
+// fieldNames returns a unique field name for each column. The names have no dots, because plotting programs read a dot as a path to
+// a nested field. A repeated name gets a number. Example: "x", "x_2".
 func fieldNames(columns []dataset.Column) []string {
 	list, taken := make([]string, len(columns)), map[string]bool{}
 	for i, c := range columns {
@@ -175,7 +178,7 @@ func fieldNames(columns []dataset.Column) []string {
 	return list
 }
 
-// identifier makes a name as protobuf has them: letters, digits and underscores, a letter first.
+// identifier converts s to a protobuf identifier: letters, digits and underscores, with a letter first.
 func identifier(s string) string {
 	var b strings.Builder
 	for _, r := range s {

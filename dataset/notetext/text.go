@@ -48,7 +48,8 @@ func line(sentence string, subjects []string) string {
 	return sentence + ": " + text.Names(subjects)
 }
 
-// beginnings has the first words of lines by class: "lost: points: 1, 12 bytes (pcd: ...)", "left out: split odd: ...".
+// beginnings maps a note's class to the prefix of its line. Example: "left out: " in "left out: split odd: ...". Other classes have
+// no prefix.
 var beginnings = map[dataset.Class]string{dataset.ClassDamage: "lost: ", dataset.ClassLeftOut: "left out: "}
 
 // Lines returns a line for each different sentence, in the order of the notes, with all subjects. Example: "messages without a
@@ -104,7 +105,7 @@ func expand(t string, n *dataset.Note) string {
 	return s
 }
 
-// expandPart also reports whether every field has a value.
+// expandPart is expand, and also reports whether every field has a value other than "" and "0".
 func expandPart(t string, n *dataset.Note) (string, bool) {
 	var b strings.Builder
 	full := true

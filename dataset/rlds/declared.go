@@ -14,10 +14,10 @@ import (
 // labelsEnd is the suffix of files with class label names, after the feature: "steps-observation-mode.labels.txt".
 const labelsEnd = ".labels.txt"
 
-// maxLabels is how long such a file may be, bytes.
+// maxLabels limits a file with label names, in bytes.
 const maxLabels = 1 << 20
 
-// declared returns the streams and media streams that features.json speaks of. Open dimensions are -1.
+// declared returns the streams and media streams that features.json declares. Open dimensions are -1.
 func declared(leaves []*leaf) (list []dataset.Feature) {
 	for _, l := range leaves {
 		if !l.perStep() || l.kind == texts || l.why != "" {
@@ -57,7 +57,7 @@ func (p *plan) readLabels(leaves []*leaf) {
 	}
 }
 
-// labelsOf reads a file of names. Lines without one do not count.
+// labelsOf reads a file of names. Empty lines do not count.
 func labelsOf(path string) (names []string, err error) {
 	st, err := storage.Stat(context.Background(), path)
 	if err != nil {

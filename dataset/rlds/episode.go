@@ -13,28 +13,28 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// builder makes an episode of a record.
+// builder creates an episode from a record.
 type builder struct {
 	set     *Set
 	shard   *shard
 	data    []byte // the record
-	at      int64  // where it begins in the file
+	at      int64  // the record's offset in the file
 	room    *room
 	e       *dataset.Episode
 	steps   int
 	times   []int64        // [steps]
-	clocked *tensor.Tensor // of these, which the steps' streams share
-	shared  []float32      // room for the numbers of small streams
+	clocked *tensor.Tensor // times as a tensor, shared by the step streams
+	shared  []float32      // memory for small streams' numbers
 }
 
-// part is a leaf as a record has it.
+// part is a leaf's data in a record.
 type part struct {
 	*leaf
 	feature
-	bytes   int   // of the file
+	bytes   int   // in the file
 	n       int   // values in its list
-	there   bool  // the record has it
-	lengths []int // of a sequence within the steps: how many values each step has
+	there   bool  // whether the record has it
+	lengths []int // for a sequence inside the steps: values in each step
 }
 
 // build fills the episode. A broken feature loses only itself, unless the set is strict.
@@ -94,7 +94,7 @@ func (b *builder) build() error {
 	return nil
 }
 
-// rest notes the features that no leaf took, by name.
+// rest adds notes about the features that no leaf used, by name.
 func (b *builder) rest(others map[string]feature) error {
 	if slices.ContainsFunc(b.room.found, func(f feature) bool { return f.there }) {
 		others = maps.Clone(others)
@@ -123,7 +123,7 @@ func (b *builder) leave(name string, count int, code dataset.Code, d dataset.Det
 	b.e.Notes = append(b.e.Notes, dataset.Note{Code: code, Subject: name, Count: count, Detail: d})
 }
 
-// lose counts a feature that is broken.
+// lose counts a broken feature.
 func (b *builder) lose(l *leaf, p *part, err error) error {
 	bad, ok := dataset.AsBroken(err)
 	if !ok || b.set.opt.Strict {
@@ -134,7 +134,7 @@ func (b *builder) lose(l *leaf, p *part, err error) error {
 	return nil
 }
 
-// clock makes the times of the steps.
+// clock computes the step times.
 func (b *builder) clock() (err error) {
 	b.e.Frames = b.steps
 	if b.times, err = dataset.StepTimes(b.steps, b.set.rate); err == nil {
@@ -180,13 +180,13 @@ func (b *builder) part(l *leaf, p *part) error {
 	return err
 }
 
-// lengthsOf reads how many values each step has. It is not nil.
+// lengthsOf reads each step's value count. The result is not nil.
 func lengthsOf(l *leaf, f feature) ([]int, error) {
 	lengths, worst := []int{}, uint64(0)
 	var err error
 	if f.listed == int64List {
 		err = f.numbers(func(v uint64) {
-			worst = max(worst, v) // a negative one is large
+			worst = max(worst, v) // a negative length becomes large
 			lengths = append(lengths, int(v))
 		})
 	} else if n, bad := f.count(); bad != nil || n > 0 {
@@ -198,7 +198,7 @@ func lengthsOf(l *leaf, f feature) ([]int, error) {
 	return lengths, err
 }
 
-// width returns how many values a row has, and false where a dimension is open.
+// width returns how many values a row has, and false if a dimension is open.
 func (p *part) width() (int, bool) {
 	if p.kind == numbers && p.encoding == "" {
 		return len(p.columns), p.columns != nil
@@ -209,7 +209,7 @@ func (p *part) width() (int, bool) {
 	return 1, true
 }
 
-// small returns how many numbers a stream has that shares its memory with the episode's other small ones, 0 for others.
+// small returns how many numbers a stream has if it shares memory with other small streams in the episode. It returns 0 for others.
 func (p *part) small() int {
 	if p.n > 1024 || p.kind != numbers || p.encoding != "" || !p.perStep() || !p.scalar.FitsF32() {
 		return 0
@@ -217,7 +217,7 @@ func (p *part) small() int {
 	return p.n
 }
 
-// vote returns the number of steps that a feature implies, or false if it implies none.
+// vote returns the step count that a feature implies, or false if it implies none.
 func (p *part) vote() (int, bool) {
 	width, closed := p.width()
 	switch {
@@ -231,7 +231,7 @@ func (p *part) vote() (int, bool) {
 	return p.n / width, true
 }
 
-// add gives a feature its place in the episode.
+// add adds a feature to the episode.
 func (b *builder) add(p *part) error {
 	if !p.perStep() {
 		return b.fact(p)
@@ -255,8 +255,7 @@ func (b *builder) add(p *part) error {
 	return b.stream(p, rows, times)
 }
 
-// rows returns the expected number of rows, and the time of each. If the values disagree with the number of steps, the result is an
-// error.
+// rows returns the expected row count, and each row's time. If the values disagree with the step count, it returns an error.
 func (b *builder) rows(p *part) (int, []int64, error) {
 	width, closed := p.width()
 	bad := func(got, want string) error {
@@ -305,7 +304,7 @@ func (b *builder) rows(p *part) (int, []int64, error) {
 	return b.steps, times, nil
 }
 
-// stream makes a stream of rows of numbers.
+// stream creates a stream from rows of numbers.
 func (b *builder) stream(p *part, rows int, times []int64) error {
 	n := p.small()
 	v, err := p.decode(p.feature, p.n, b.shared[:0:n])
@@ -354,10 +353,10 @@ func (b *builder) stream(p *part, rows int, times []int64) error {
 	return nil
 }
 
-// maxFact is how many numbers of an episode are an attribute.
+// maxFact limits the numbers in an attribute.
 const maxFact = 64
 
-// fact adds a value about the whole episode.
+// fact adds a value for the whole episode.
 func (b *builder) fact(p *part) error {
 	if !p.there {
 		b.leave(p.key, 0, dataset.CodeNotInEpisode, dataset.Detail{})
@@ -411,7 +410,7 @@ func (b *builder) fact(p *part) error {
 	return nil
 }
 
-// print returns numbers as text, exactly.
+// print formats numbers exactly.
 func (p *part) print() (list []string, err error) {
 	if p.encoding == "" && p.feature.listed == int64List {
 		err = p.numbers(func(v uint64) {

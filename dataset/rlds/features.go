@@ -12,13 +12,13 @@ import (
 	"github.com/robocache/robocache/internal/records"
 )
 
-// maxColumns is how many columns all features of a dataset may have together.
+// maxColumns limits the columns in all features of a dataset together.
 const maxColumns = 1 << 20
 
-// maxRank is how many dimensions a value may have, as in numpy.
+// maxRank limits a value's dimensions, as in numpy.
 const maxRank = 64
 
-// kind is the result that a feature becomes.
+// kind is the form that a feature is read as.
 type kind int
 
 const (
@@ -27,36 +27,36 @@ const (
 	images
 )
 
-// leaf is a feature that holds values.
+// leaf is a feature with values.
 type leaf struct {
-	key             string // in tf.Example: "steps/observation/state"
-	class           string // the last part of its Python class: "Tensor"
+	key             string // key in tf.Example: "steps/observation/state"
+	class           string // last part of its Python class: "Tensor"
 	kind            kind
 	why             dataset.Code // why it is not read; empty if it is
-	got, want, unit string       // of the note about that
+	got, want, unit string       // details for the note about that
 
-	depth    int    // of sequences around it, the steps among them
-	inner    int    // the length of the sequence within the steps, -1 open
-	shape    []int  // of a value, with one open dimension, -1, at most; of an image height, width, channels, 0 open
+	depth    int    // enclosing sequences, including the steps
+	inner    int    // length of the sequence inside the steps; -1 if open
+	shape    []int  // a value's shape, with at most one open dimension (-1); for an image height, width, channels (0 if open)
 	format   string // for an image, if features.json has it
 	dtype    string
-	scalar   records.Scalar // of dtype; F32 for bfloat16
+	scalar   records.Scalar // the dtype's scalar; F32 for bfloat16
 	encoding string         // "bytes", "zlib" or ""
 	optional bool
-	classes  number // for a class label, the number of classes; 0 if features.json lacks it
+	classes  number // for a class label, the class count; 0 if features.json lacks it
 
-	columns []dataset.Column // nil where a dimension is open
+	columns []dataset.Column // nil if a dimension is open
 	slots   slots
 }
 
-// slots are the slot numbers for a leaf's parts in a record: flat and lengths for a leaf in several sequences, shape and value for
-// an encoded one.
+// slots holds the slot numbers for a leaf's parts in a record: flat and lengths for a leaf in several sequences, shape and value for an
+// encoded one.
 type slots struct {
 	own, flat, shape, value int
 	lengths                 []int
 }
 
-// numbered gives the leaves' slots their numbers, and returns them by the names of features. Leaves that may take the same share a slot.
+// numbered assigns slot numbers to the leaves, and returns them by feature name. Leaves that may read the same feature share a slot.
 func numbered(leaves []*leaf) map[string]int {
 	all := map[string]int{}
 	for _, l := range leaves {
@@ -82,16 +82,16 @@ func numbered(leaves []*leaf) map[string]int {
 	return all
 }
 
-// perStep reports whether the feature has values in each step; the others have them once an episode.
+// perStep reports whether the feature has values in each step, instead of once per episode.
 func (l *leaf) perStep() bool { return l.key == "steps" || strings.HasPrefix(l.key, "steps/") }
 
 // name returns the stream's name.
 func (l *leaf) name() string { return strings.TrimPrefix(l.key, "steps/") }
 
-// ragged reports whether the steps differ in how many values they have.
+// ragged reports whether the value count differs between steps.
 func (l *leaf) ragged() bool { return l.depth == 2 && l.inner < 0 }
 
-// row is the shape of the value in a step, or of a value in a ragged feature.
+// row returns the shape of a step's value, or of a single value in a ragged feature.
 func (l *leaf) row() []int {
 	if l.depth == 2 && l.inner >= 0 {
 		return append([]int{l.inner}, l.shape...)
@@ -99,16 +99,16 @@ func (l *leaf) row() []int {
 	return l.shape
 }
 
-// last is the last part of its key.
+// last returns the last part of the key.
 func (l *leaf) last() string { return l.key[strings.LastIndexByte(l.key, '/')+1:] }
 
-// scalars are the dtypes of numbers.
+// scalars maps numeric dtypes to scalars.
 var scalars = map[string]records.Scalar{
 	"bool": records.Bool, "int8": records.I8, "uint8": records.U8, "int16": records.I16, "uint16": records.U16, "int32": records.I32, "uint32": records.U32,
 	"int64": records.I64, "uint64": records.U64, "float16": records.F16, "bfloat16": records.F32, "float32": records.F32, "float64": records.F64,
 }
 
-// readFeatures reads features.json: its leaves by key.
+// readFeatures reads features.json and returns its leaves, sorted by key.
 func readFeatures(path string) ([]*leaf, error) {
 	var root featureJSON
 	if err := readJSON(path, &root); err != nil {
@@ -125,15 +125,15 @@ func readFeatures(path string) ([]*leaf, error) {
 	return t.leaves, nil
 }
 
-// tree lists the leaves of features.json.
+// tree collects the leaves in features.json.
 type tree struct {
 	path    string
 	leaves  []*leaf
 	seen    map[string]bool
-	columns int // remaining room
+	columns int // columns that may still be added
 }
 
-// add walks a feature, depth sequences deep, the innermost of a length.
+// add walks a feature inside depth sequences. length is the innermost sequence's length.
 func (t *tree) add(f *featureJSON, key string, depth int, length number) error {
 	bad := func(got, want string) error {
 		return formatError(dataset.ErrCorrupt, t.path, -1, "feature "+quote(key), got, want)
@@ -199,7 +199,7 @@ func (t *tree) add(f *featureJSON, key string, depth int, length number) error {
 	return nil
 }
 
-// modern converts a feature from before 2022 to the present field names.
+// modern converts a feature from the format before 2022 to the current field names.
 func (f *featureJSON) modern(class string) error {
 	if f.Class != "" || f.Content == nil {
 		return nil
@@ -227,7 +227,7 @@ func (f *featureJSON) modern(class string) error {
 	return json.Unmarshal(f.Content, into)
 }
 
-// fill sets the kind and shape of a leaf.
+// fill sets a leaf's kind and shape.
 func (t *tree) fill(l *leaf, f *featureJSON) error {
 	var spec *tensorJSON
 	switch l.class {
@@ -273,7 +273,7 @@ func (t *tree) fill(l *leaf, f *featureJSON) error {
 	return t.numbers(l, spec)
 }
 
-// image takes the size of an image.
+// image sets an image's size.
 func (l *leaf) image(spec *tensorJSON) {
 	l.dtype, l.format = spec.DType, strings.ToLower(spec.EncodingFormat+spec.OldFormat)
 	for _, d := range spec.Shape {
@@ -281,7 +281,7 @@ func (l *leaf) image(spec *tensorJSON) {
 	}
 }
 
-// numbers sets the type of a leaf with numbers or strings.
+// numbers sets the type for a leaf with numbers or strings.
 func (t *tree) numbers(l *leaf, spec *tensorJSON) error {
 	l.dtype, l.optional = spec.DType, spec.Optional
 	for _, d := range spec.Shape {
@@ -333,7 +333,8 @@ func (t *tree) width(l *leaf) {
 	}
 }
 
-// columnsOf names the columns of a shape by their indices: "0", "1", for a matrix "0.1"; the columns of a box by their meaning.
+// columnsOf names the columns in a shape by their indices, such as "0", "1", or "0.1" for a matrix. A box's columns are named by their
+// meaning.
 func (l *leaf) columnsOf(shape []int) []dataset.Column {
 	names := []string{""}
 	for _, d := range shape {
@@ -358,7 +359,7 @@ func (l *leaf) columnsOf(shape []int) []dataset.Column {
 	return list
 }
 
-// shapeText is the shape as errors show it: "[7]", "[?,3]".
+// shapeText formats a shape for errors: "[7]", "[?,3]".
 func shapeText(shape []int) string {
 	list := make([]string, len(shape))
 	for i, d := range shape {

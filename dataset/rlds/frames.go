@@ -9,22 +9,22 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// frames reads the images of a feature.
+// frames reads a feature's images.
 type frames struct {
 	path  string
 	list  []frame
-	whole []byte // the record in a compressed file; nil if the file has the frames uncompressed
-	at    int64  // where that begins
+	whole []byte // the record, if the file is compressed; otherwise nil
+	at    int64  // the record's offset
 }
 
-// frame is where a frame lies in its file.
+// frame locates a frame in its file.
 type frame struct {
 	at   int64
 	size int
 	sum  uint32
 }
 
-// ReadFrame returns the bytes of a frame, from the file as it was when the episode was read.
+// ReadFrame returns a frame's bytes. It checks that the file did not change since the episode was read.
 func (f *frames) ReadFrame(_ context.Context, i int) ([]byte, error) {
 	at := f.list[i]
 	if f.whole != nil {
@@ -52,8 +52,8 @@ func sniff(b []byte) string {
 	return ""
 }
 
-// media makes a stream from a feature's images, one at each time. It leaves out images without bytes and broken ones. If no image
-// is whole, there is no stream, unless there are no steps.
+// media creates a stream from a feature's images, one at each time. It leaves out broken images and images without bytes. If no image
+// is valid, there is no stream, unless there are no steps.
 func (b *builder) media(l *leaf, name string, items []wire, times []int64) {
 	source := &frames{path: b.shard.path}
 	if b.shard.packed != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// maxJSON is the largest size of a JSON file, bytes. Large datasets have a few hundred kilobytes.
+// maxJSON limits a JSON file, in bytes. Large datasets have a few hundred kilobytes.
 const maxJSON = 64 << 20
 
-// readJSON reads a file of JSON into v.
+// readJSON reads a JSON file into v.
 func readJSON(path string, v any) error {
 	st, err := storage.Stat(context.Background(), path)
 	if err != nil {
@@ -44,7 +44,7 @@ func readJSON(path string, v any) error {
 	return dataset.StandIn(context.Background(), bad, path)
 }
 
-// number is a whole number, which protobuf's JSON writes as a string; null is -1.
+// number is an integer, which protobuf's JSON writes as a string; null is -1.
 type number int64
 
 func (n *number) UnmarshalJSON(b []byte) error {
@@ -77,7 +77,7 @@ func (s *shapeJSON) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// featureJSON is a feature of features.json: of protobuf's JSON, or of before 2022 with Type and Content.
+// featureJSON is a feature in features.json: protobuf's JSON, or the format before 2022 with Type and Content.
 type featureJSON struct {
 	Class string `json:"pythonClassName"`
 	Dict  *struct {
@@ -110,7 +110,7 @@ type tensorJSON struct {
 	OldFormat      string `json:"encoding_format"`
 }
 
-// datasetJSON is dataset_info.json.
+// datasetJSON is the content of dataset_info.json.
 type datasetJSON struct {
 	Name, Version, ConfigName, FileFormat, Description, Citation string
 

@@ -16,11 +16,11 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// maxValues is the largest number of values in an encoded feature of an episode, because compressed values may be a thousand times
-// larger than the file. Only tests change it.
+// maxValues limits the values in an encoded feature per episode, because compressed values may be a thousand times larger than the
+// file. Only tests change it.
 var maxValues = 1 << 27
 
-// values are numbers that are being read: f32 where that holds their dtype, else f64.
+// values collects numbers: f32 if that holds their dtype, else f64.
 type values struct {
 	wide    bool
 	narrow  []float32
@@ -61,7 +61,7 @@ func (v *values) putInt(x uint64) {
 
 // putUint adds a uint64 from an int64_list.
 func (v *values) putUint(x uint64) {
-	f := float64(x) // which is wide
+	f := float64(x) // uint64 is always wide
 	v.double = append(v.double, f)
 	if f >= 1<<64 || uint64(f) != x {
 		v.inexact++
@@ -71,7 +71,7 @@ func (v *values) putUint(x uint64) {
 // putInts adds the varints in the bytes of an int64_list.
 func (v *values) putInts(w wire, unsigned bool) error {
 	for w.pos < len(w.b) {
-		if c := w.b[w.pos]; c < 0x80 { // most are truth values and small numbers
+		if c := w.b[w.pos]; c < 0x80 { // most are booleans and small numbers
 			if w.pos++; v.wide {
 				v.double = append(v.double, float64(c))
 			} else {
@@ -88,7 +88,7 @@ func (v *values) putInts(w wire, unsigned bool) error {
 	return nil
 }
 
-// putWhole adds a number of an int64_list, which has the bits of uint64 as those of int64.
+// putWhole adds a number from an int64_list, which stores uint64 with the same bits.
 func (v *values) putWhole(x uint64, unsigned bool) {
 	if unsigned {
 		v.putUint(x)
@@ -123,7 +123,7 @@ func (v *values) tensor(rows, width int) (*tensor.Tensor, error) {
 	return tensor.Of(v.narrow, rows, width)
 }
 
-// room makes room for n numbers, which the file has, unless there is some that is for them.
+// room reserves memory for n numbers, unless shared is large enough. The file contains that many numbers.
 func (v *values) room(n int, shared []float32) {
 	switch {
 	case v.wide:
@@ -135,7 +135,7 @@ func (v *values) room(n int, shared []float32) {
 	}
 }
 
-// list is the kind of list that the leaf's values are in.
+// list returns the list kind that the leaf's values are stored in.
 func (l *leaf) list() listKind {
 	switch {
 	case l.kind != numbers || l.encoding != "":
@@ -146,7 +146,7 @@ func (l *leaf) list() listKind {
 	return floatList
 }
 
-// decode reads the n numbers of a feature. Numbers in f32 use shared if it is large enough.
+// decode reads a feature's n numbers. Numbers in f32 use shared if it is large enough.
 func (l *leaf) decode(f feature, n int, shared []float32) (v values, err error) {
 	v.wide = !l.scalar.FitsF32()
 	if l.encoding != "" {
@@ -171,14 +171,14 @@ func (l *leaf) decode(f feature, n int, shared []float32) (v values, err error) 
 	}
 }
 
-// decodeItems reads items, each with the bytes of a value.
+// decodeItems reads items, each with one value's bytes.
 func (l *leaf) decodeItems(v *values, items []wire) error {
 	size := l.scalar.Size()
-	half := l.dtype == "bfloat16" // the upper half of a float32
+	half := l.dtype == "bfloat16" // a bfloat16 is the upper half of a float32
 	if half {
 		size = 2
 	}
-	closed, want := size, -1 // bytes of the dimensions that are closed; of an item
+	closed, want := size, -1 // bytes in the closed dimensions; bytes in an item
 	for _, d := range l.shape {
 		closed *= max(d, 1)
 	}
@@ -217,7 +217,7 @@ func (l *leaf) wantBytes(want, closed int) string {
 	return fmt.Sprintf("%d, %s of %s", want, shapeText(l.shape), l.dtype)
 }
 
-// unpack returns an item's bytes. A compressed item may expand to the largest possible value and no further.
+// unpack returns an item's bytes. A compressed item may expand only to the largest possible value.
 func (l *leaf) unpack(item wire) ([]byte, error) {
 	if l.encoding != "zlib" {
 		return item.b, nil

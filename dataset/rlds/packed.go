@@ -18,7 +18,7 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// packing is how a file is compressed as a whole.
+// packing is the compression of a whole file.
 type packing int
 
 const (
@@ -44,16 +44,16 @@ func compression(begin []byte) packing {
 	return notPacked
 }
 
-// packed reads a compressed file. It stays where the last record ended, so reading the records in order decompresses the file once.
+// packed reads a compressed file. It stays at the end of the last record, so reading the records in order decompresses the file once.
 type packed struct {
 	path string
 	how  packing
 
 	mu     sync.Mutex
 	file   storage.File
-	source *bufio.Reader // of the file
-	r      io.Reader     // of the decompressed content
-	at     int64         // the next byte of that
+	source *bufio.Reader // reads the file
+	r      io.Reader     // reads the decompressed content
+	at     int64         // offset of its next byte
 }
 
 func (p *packed) open() error {
@@ -105,18 +105,18 @@ func (p *packed) take(ctx context.Context, w io.Writer, n int64) error {
 	return nil
 }
 
-// broken reports whether an error is about the compressed bytes instead of reading them.
+// broken reports whether an error is about the compressed bytes instead of reading the file.
 func broken(err error) bool {
 	var pathError *os.PathError
 	return !errors.As(err, &pathError) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
 }
 
-// index finds the records, and reads the whole file for it. Offsets are in the decompressed content.
+// index finds the records by reading the whole file. Offsets are in the decompressed content.
 func (p *packed) index(ctx context.Context) (list []record, damage dataset.Notes, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	defer p.shut()
-	// lose ends the list, because nothing can be read after a broken part.
+	// lose ends the list, because nothing after a broken part can be read.
 	lose := func(code dataset.Code, kind error, msg, got, want string, below error) ([]record, dataset.Notes, error) {
 		e := formatError(kind, "", p.at, msg, got, want)
 		e.Err = below
@@ -136,7 +136,7 @@ func (p *packed) index(ctx context.Context) (list []record, damage dataset.Notes
 	}
 	if err := p.open(); err != nil {
 		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF // within the head of the compressed stream
+			err = io.ErrUnexpectedEOF // inside the compressed stream's header
 		}
 		return stop(err)
 	}
@@ -168,13 +168,13 @@ func (p *packed) index(ctx context.Context) (list []record, damage dataset.Notes
 	return list, damage, nil
 }
 
-// read returns n bytes from one on.
+// read returns n bytes from offset at.
 func (p *packed) read(ctx context.Context, at, n int64) (data []byte, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	defer func() {
 		if err != nil {
-			p.shut() // where it stands is not known any more
+			p.shut() // its position is unknown after an error
 		}
 	}()
 	var b bytes.Buffer
@@ -185,7 +185,7 @@ func (p *packed) read(ctx context.Context, at, n int64) (data []byte, err error)
 		if err = memory.Check("record", n, p.file.Size()); err != nil {
 			return nil, err
 		}
-		b.Grow(int(n)) // index has seen as many
+		b.Grow(int(n)) // index has seen that many bytes
 	}
 	if err == nil {
 		err = p.take(ctx, io.Discard, at-p.at)

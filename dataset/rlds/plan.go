@@ -22,7 +22,7 @@ const (
 	featuresFile = "features.json"
 )
 
-// maxShards is how many shards a dataset may have. The largest have some ten thousand.
+// maxShards limits a dataset's shards. The largest datasets have some ten thousand.
 const maxShards = 1 << 17
 
 // plan lists the files that a dataset declares.
@@ -30,7 +30,7 @@ type plan struct {
 	dir, name string
 	info      dataset.Info
 	splits    []splitPlan
-	shards    int             // of dataset_info.json
+	shards    int             // declared in dataset_info.json
 	has       map[string]bool // names in the folder
 }
 
@@ -44,7 +44,7 @@ type filePlan struct {
 	records int64 // -1 if unknown
 }
 
-// planOf reads dataset_info.json, or if it is missing or broken the names of the files.
+// planOf makes the plan from dataset_info.json, or from the names of the record files if dataset_info.json is missing or broken.
 func planOf(ctx context.Context, path string, opt Options) (*plan, error) {
 	st, err := storage.Stat(ctx, path)
 	if err != nil {
@@ -64,7 +64,7 @@ func planOf(ctx context.Context, path string, opt Options) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	var names []string // of files of records
+	var names []string // record file names
 	p.has = map[string]bool{}
 	for _, f := range list {
 		p.has[f.Name] = true
@@ -155,7 +155,7 @@ func (p *plan) problem(code dataset.Code, file string, detail dataset.Detail) {
 	p.info.Notes.Add(dataset.Note{Code: code, Subject: file, Count: 1, Detail: detail})
 }
 
-// split names a split's files.
+// split lists a split's files.
 func (p *plan) split(path, name string, s splitJSON) (splitPlan, error) {
 	split := splitPlan{name: s.Name}
 	lengths := s.ShardLengths
@@ -182,13 +182,15 @@ func (p *plan) split(path, name string, s splitJSON) (splitPlan, error) {
 	return split, nil
 }
 
-// shardName is how files of records are called: dataset, split, and which of how many shards.
+// shardName matches record file names: dataset, split, and the shard's index and count.
 var shardName = regexp.MustCompile(`^(.+)-([^-]+)\.tfrecord(?:-(\d{5,})-of-(\d{5,}))?$`)
 
-// ofNames takes the existing files, and all shards that the name of one implies.
+// ofNames makes the splits from the names of the record files in the folder, because dataset_info.json is missing or broken. A shard's
+// name implies the other shards. Example: bridge-train.tfrecord-00001-of-00010 adds ten files to the split "train", and later
+// openSplit reports the missing ones.
 func (p *plan) ofNames(names []string) {
 	if !p.has[infoFile] {
-		p.problem(dataset.CodeFileMissing, infoFile, dataset.Detail{}) // splits are taken from the names of the files
+		p.problem(dataset.CodeFileMissing, infoFile, dataset.Detail{}) // splits come from the file names
 	}
 	at, listed := map[string]int{}, map[string]bool{}
 	for _, name := range names {
@@ -222,7 +224,7 @@ func (p *plan) ofNames(names []string) {
 	}
 }
 
-// narrow leaves one file.
+// narrow reduces the plan to one record file, because the caller opened the file's path. It drops the notes about other files.
 func (p *plan) narrow(only string) {
 	found := splitPlan{files: []filePlan{{only, -1}}}
 	if m := shardName.FindStringSubmatch(only); m != nil {
@@ -238,12 +240,12 @@ func (p *plan) narrow(only string) {
 	p.splits, p.info.Notes = []splitPlan{found}, nil
 }
 
-// openSplit opens the existing files of a split, and adds notes about missing ones.
+// openSplit opens a split's existing files, and adds notes about missing ones.
 func (s *Set) openSplit(ctx context.Context, p *plan, split splitPlan) error {
 	out := dataset.Split{Name: split.name}
 	var missing []string
 	before := s.absent
-	var lost error // the error for a strict reader
+	var lost error // the error if reading is strict
 	for _, f := range split.files {
 		path := storage.Join(p.dir, f.name)
 		s.absent.Of += int(min(max(f.records, 0), math.MaxInt32))
@@ -289,7 +291,7 @@ func (s *Set) openSplit(ctx context.Context, p *plan, split splitPlan) error {
 	case n == len(split.files):
 		s.info.Notes.Add(dataset.Note{Code: dataset.CodeSplitMissing, Subject: "split " + split.name, Count: n})
 		s.absent = before
-		return nil // a split that was not fetched is no fault of the others
+		return nil // a split that was not downloaded is not an error in the others
 	default:
 		for _, name := range missing {
 			s.info.Notes.Add(dataset.Note{Code: dataset.CodeFileMissing, Subject: name, Count: 1})
@@ -301,7 +303,7 @@ func (s *Set) openSplit(ctx context.Context, p *plan, split splitPlan) error {
 	return nil
 }
 
-// lack counts episodes that are declared and not there. The reason of the first is kept.
+// lack adds n to the number of declared episodes that are missing. The first call with n > 0 sets the reason.
 func (s *Set) lack(n int64, format string, args ...any) {
 	if n > 0 {
 		s.absent.Count += int(min(n, math.MaxInt32))
@@ -312,7 +314,7 @@ func (s *Set) lack(n int64, format string, args ...any) {
 func init() {
 	dataset.Register(dataset.Format{
 		Name: "rlds", Extensions: []string{".tfrecord"},
-		// A file has no magic, but the length that it begins with has a checksum.
+		// A record file has no magic number, but its first length has a checksum.
 		Match: func(begin []byte) bool {
 			if len(begin) < headSize {
 				return false

@@ -24,12 +24,12 @@ type Options = dataset.Options
 type Set struct {
 	name, path string
 	opt        Options
-	rate       float64 // steps a second; 0 where the step is the clock
+	rate       float64 // steps per second; 0 if the clock counts steps
 	info       dataset.Info
-	absent     dataset.Note // of the declared episodes
+	absent     dataset.Note // about declared episodes that are missing
 	damage     dataset.Notes
 	leaves     []*leaf
-	slots      map[string]int // of features of a record, which leaves take
+	slots      map[string]int // slot numbers by feature name in a record
 	task       *leaf          // the instruction; nil if there is none
 	shards     []*shard
 	len        int                           // episodes
@@ -37,7 +37,8 @@ type Set struct {
 	closed     atomic.Bool
 }
 
-// room is memory for making an episode, which keeps none of it. Without it, each record of several megabytes would become garbage.
+// room is reusable memory for building an episode; the episode keeps none of it. Without it, each record of several megabytes would
+// become garbage.
 type room struct {
 	record []byte
 	found  []feature
@@ -46,7 +47,7 @@ type room struct {
 
 var rooms = sync.Pool{New: func() any { return new(room) }}
 
-// rates are the steps a second in well-known datasets, by their names in dataset_info.json.
+// rates holds the steps per second in well-known datasets, by name in dataset_info.json.
 var rates = map[string]float64{
 	"fractal20220817_data": 3, "kuka": 10, "language_table": 10,
 	"bridge": 5, "bridge_dataset": 5, "bridge_orig": 5, "droid": 15, "droid_100": 15, "r2d2_faceblur": 15,
@@ -56,7 +57,7 @@ var rates = map[string]float64{
 	"nyu_franka_play_dataset_converted_externally_to_rlds": 3, "ucsd_kitchen_dataset_converted_externally_to_rlds": 2, "utaustin_mutex": 20,
 }
 
-// maxOpen is the number of unused shards that stay open.
+// maxOpen limits the unused shards that stay open.
 const maxOpen = 16
 
 // Open opens the folder of a version, the folder above it, where it takes the newest version, or a single record file next to
@@ -168,7 +169,7 @@ func formatError(kind error, path string, at int64, msg, got, want string) *data
 	return &dataset.FormatError{Format: "rlds", Path: path, Offset: at, Kind: kind, Msg: msg, Got: got, Want: want}
 }
 
-// withPath names the file in an error that does not.
+// withPath sets the path in an error that lacks it.
 func withPath(err error, path string) error {
 	var bad *dataset.FormatError
 	if errors.As(err, &bad) && bad.Path == "" {
@@ -177,5 +178,5 @@ func withPath(err error, path string) error {
 	return err
 }
 
-// quote is a name of a file as errors show it: not more than its beginning.
+// quote formats a name for errors, shortened to 100 bytes.
 func quote(s string) string { return strconv.Quote(s[:min(len(s), 100)]) }

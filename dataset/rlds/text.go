@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// taskOf returns the leaf with the instruction, or nil: a text, in the steps rather than for the whole episode, or numbers that
-// spell one, as in language_table.
+// taskOf returns the leaf with the instruction, or nil: a text, preferably in the steps, or numbers that spell a text, as in
+// language_table.
 func taskOf(leaves []*leaf) *leaf {
 	names := []string{"language_instruction", "natural_language_instruction"}
 	rank := func(l *leaf) int {
@@ -39,7 +39,7 @@ func taskOf(leaves []*leaf) *leaf {
 	return best
 }
 
-// say adds a text about the whole episode: the task, or an attribute.
+// say adds a text for the whole episode: the task, or an attribute.
 func (b *builder) say(p *part, text string) {
 	if p.leaf == b.set.task {
 		b.e.Attributes.Task = text
@@ -48,16 +48,16 @@ func (b *builder) say(p *part, text string) {
 	b.e.Attributes.Other[p.key] = text
 }
 
-// text adds the text of each step. If all are equal, it is the episode's text; otherwise an attribute lists the changes. Steps
-// without a text do not change the task.
+// text adds each step's text. If all are equal, it is the episode's text; otherwise an attribute lists the changes. Steps without a
+// text do not change the task.
 func (b *builder) text(p *part, times []int64) {
 	series := dataset.TextStream{Name: p.key}
-	var last, only []byte // the text before; the only one that is not empty
+	var last, only []byte // the previous text; the only text that is not empty
 	var first []byte
 	var changes []string
 	step, bad, several := 0, -1, false
 	for w := p.body; ; step++ {
-		text, ok := w.item() // count has seen that all are sound
+		text, ok := w.item() // count has checked that all items are valid
 		if !ok {
 			break
 		}

@@ -15,13 +15,13 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// A record is the length of its data (u64), a checksum of that (u32), the data, and a checksum of it (u32), little-endian.
+// A record consists of the data length (u64), the length's checksum (u32), the data, and the data's checksum (u32), little-endian.
 const (
 	headSize = 12
 	tailSize = 4
 )
 
-// maxRecord is how long a record may be: protobuf has no longer messages.
+// maxRecord limits a record, because protobuf messages are no longer.
 const maxRecord = math.MaxInt32
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -34,12 +34,12 @@ func checksum(b []byte) uint32 {
 // record is the position of a record's data in its file, or in the decompressed content.
 type record struct{ at, size int64 }
 
-// head returns the length that a record begins with, and whether the checksum is its own.
+// head returns the length at the start of a record, and whether its checksum is valid.
 func head(b []byte) (size uint64, sound bool) {
 	return binary.LittleEndian.Uint64(b), checksum(b[:8]) == binary.LittleEndian.Uint32(b[8:headSize])
 }
 
-// shard is a file of records.
+// shard is a record file.
 type shard struct {
 	path    string
 	records []record
@@ -47,8 +47,8 @@ type shard struct {
 	files   *openfiles.Cache[storage.File]
 
 	split   string
-	first   int // which of its split's episodes the first record is
-	episode int // which of all
+	first   int // index of its first record in the split
+	episode int // index of its first record in the dataset
 }
 
 // openShard finds the records in a file by their lengths. Broken parts are damage; the error is from reading.
@@ -74,7 +74,8 @@ func openShard(ctx context.Context, path string) (*shard, dataset.Notes, error) 
 	return s, damage, err
 }
 
-// index finds the records of a file. Where a length is broken it goes on at the next record that another one, or the end of the file, follows.
+// index finds the records in a file. After an invalid length it continues at the next record that is followed by another one or by the
+// end of the file.
 func index(ctx context.Context, r io.ReaderAt, size int64) (list []record, damage dataset.Notes, err error) {
 	b := make([]byte, headSize)
 	for at := int64(0); at < size; {
@@ -147,7 +148,7 @@ func nextRecord(ctx context.Context, r io.ReaderAt, at, size int64) (int64, erro
 	return size, nil
 }
 
-// readAt fills b. A file that ends before has become shorter while it was read.
+// readAt fills b. If the file ends early, it has become shorter since it was opened.
 func readAt(r io.ReaderAt, b []byte, at int64) error {
 	_, err := r.ReadAt(b, at)
 	if errors.Is(err, io.EOF) {
@@ -185,7 +186,7 @@ func (s *shard) read(ctx context.Context, i int, room []byte) ([]byte, error) {
 	return data, nil
 }
 
-// readFile returns n bytes of a file, in room if that is enough.
+// readFile returns n bytes from a file, in room if that is large enough.
 func readFile(path string, at, n int64, room []byte) ([]byte, error) {
 	file, err := storage.Open(context.Background(), path)
 	if err != nil {
@@ -195,7 +196,7 @@ func readFile(path string, at, n int64, room []byte) ([]byte, error) {
 	return readFrom(file, path, at, n, room)
 }
 
-// readFrom is readFile of an open file.
+// readFrom is like readFile for an open file.
 func readFrom(file storage.File, path string, at, n int64, room []byte) ([]byte, error) {
 	if n > int64(cap(room)) {
 		if file.Size()-at < n {

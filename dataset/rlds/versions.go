@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// versionName matches the folder of a version in TensorFlow Datasets.
+// versionName matches a version's folder name in TensorFlow Datasets.
 var versionName = regexp.MustCompile(`^\d+\.\d+\.\d+$`)
 
 // Folder reports whether a folder is a dataset: one version, or a folder with versions, or a folder with builder configs that have
@@ -21,7 +21,7 @@ func Folder(ctx context.Context, path string) bool {
 	return isVersion(ctx, path) || len(versions(ctx, path)) > 0 || len(configs(ctx, path)) > 0
 }
 
-// isVersion recognises the folder of a version: it has dataset_info.json and features.json, or record files.
+// isVersion recognises a version's folder: it has dataset_info.json and features.json, or record files.
 func isVersion(ctx context.Context, path string) bool {
 	if st, err := storage.Stat(ctx, path); err != nil || !st.IsDir() {
 		return false
@@ -43,13 +43,13 @@ func isVersion(ctx context.Context, path string) bool {
 	return info && features
 }
 
-// maxNames is the largest number of names in a folder with versions or builder configs. A folder with more is of another kind, for
-// example with a folder per episode, and searching each would be slow.
+// maxNames limits the names in a folder with versions or builder configs. A folder with more is something else, such as a folder with a
+// subfolder per episode, and searching each would be slow.
 const maxNames = 1000
 
-// namesIn lists a folder, if it has few names.
+// namesIn lists a folder if it has few names.
 func namesIn(ctx context.Context, path string) []storage.Info {
-	if st, err := storage.Stat(ctx, path); err != nil || !st.IsDir() { // to open a pipe would wait for who writes it
+	if st, err := storage.Stat(ctx, path); err != nil || !st.IsDir() { // opening a pipe would wait for a writer
 		return nil
 	}
 	list, err := storage.ReadNames(ctx, path, maxNames+1)
@@ -70,7 +70,7 @@ func versions(ctx context.Context, path string) (names []string) {
 	return names
 }
 
-// configs returns the folders below a folder that have versions: builder configs of a dataset, or datasets.
+// configs returns the subfolders that have versions: a dataset's builder configs, or datasets.
 func configs(ctx context.Context, path string) (names []string) {
 	list := slices.DeleteFunc(namesIn(ctx, path), func(f storage.Info) bool { return f.IsRegular() || strings.HasPrefix(f.Name, ".") })
 	n := storage.AtOnce(path)
@@ -94,7 +94,7 @@ func newest(ctx context.Context, path string) (dir string, others []string, err 
 		list := configs(ctx, path)
 		switch len(list) {
 		case 0:
-			return path, nil, nil // its errors are reported when it is opened
+			return path, nil, nil // opening it reports the errors
 		case 1:
 			return newest(ctx, storage.Join(path, list[0]))
 		}

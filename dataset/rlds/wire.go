@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// The wire types of protobuf that are in use.
+// The protobuf wire types in use.
 const (
 	wireVarint  = 0
 	wireFixed64 = 1
@@ -15,14 +15,14 @@ const (
 	wireFixed32 = 5
 )
 
-// wire reads a protobuf message field by field. At is where the message begins in its file.
+// wire reads a protobuf message field by field. At is the message's offset in its file.
 type wire struct {
 	b   []byte
 	at  int64
 	pos int
 }
 
-// field is a field in a message: a number, or the content of bytes.
+// field is a field in a message: a number, or bytes.
 type field struct {
 	num, kind int
 	value     uint64
@@ -106,7 +106,7 @@ func (w *wire) part(most int) (f field, ok bool, err error) {
 	}
 }
 
-// listKind is which list a feature holds: the numbers of the fields of tf.train.Feature.
+// listKind is the kind of list in a feature: the field numbers in tf.train.Feature.
 type listKind int
 
 const (
@@ -120,12 +120,12 @@ func (k listKind) String() string {
 	return [...]string{"no list", "bytes_list", "float_list", "int64_list"}[k]
 }
 
-// feature is a feature of a tf.train.Example, which is not decoded yet.
+// feature is an undecoded feature in a tf.train.Example.
 type feature struct {
 	there  bool
 	listed listKind
-	body   wire // of the list
-	size   int  // bytes of the file
+	body   wire // the list's content
+	size   int  // bytes in the file
 }
 
 // scan finds the features in a tf.train.Example that begins at byte at of its file: the ones with slots in found, the others by
@@ -169,7 +169,7 @@ func scan(data []byte, at int64, slots map[string]int, found []feature) (others 
 	}
 }
 
-// featureOf reads an entry in the map of features: its name and the feature. If the feature is repeated, the last one counts.
+// featureOf reads an entry in the feature map: its name and the feature. If the feature is repeated, the last one counts.
 func featureOf(entry wire) (key []byte, value feature, err error) {
 	size := len(entry.b)
 	for {
@@ -199,8 +199,8 @@ func featureOf(entry wire) (key []byte, value feature, err error) {
 	}
 }
 
-// stretch returns the next of a list's values, and false after the last: an item of bytes_list, some of float_list in 4 bytes each, of int64_list the
-// varints of some, or one number, which is then in value and not in body.
+// stretch returns the next part of a list, and false after the last: an item in a bytes_list, several float_list numbers with 4 bytes
+// each, several int64_list varints, or one number. A single number is in value instead of body.
 func (w *wire) stretch(listed listKind) (f field, ok bool, err error) {
 	for {
 		from := w.pos
@@ -219,7 +219,7 @@ func (w *wire) stretch(listed listKind) (f field, ok bool, err error) {
 	}
 }
 
-// item returns the next item of a bytes_list, and false after the last or where something is broken.
+// item returns the next item in a bytes_list, and false after the last or at an error.
 func (w *wire) item() (b []byte, ok bool) {
 	if size := w.short(); size >= 0 {
 		b = w.b[w.pos+2 : w.pos+2+size]
@@ -230,7 +230,7 @@ func (w *wire) item() (b []byte, ok bool) {
 	return s.body.b, ok
 }
 
-// short returns how many bytes the next item of a bytes_list has if it is in its usual form and less than 128 bytes, else -1.
+// short returns the next item's length in a bytes_list if it is encoded as usual and below 128 bytes, else -1.
 func (w *wire) short() int {
 	if b := w.b[w.pos:]; len(b) > 1 && b[0] == 1<<3|wireBytes && b[1] < 0x80 && int(b[1]) <= len(b)-2 {
 		return int(b[1])
@@ -238,7 +238,7 @@ func (w *wire) short() int {
 	return -1
 }
 
-// numbers visits the numbers of an int64_list one by one.
+// numbers calls visit for each number in an int64_list.
 func (f feature) numbers(visit func(v uint64)) error {
 	for w := f.body; ; {
 		s, ok, err := w.stretch(int64List)
@@ -258,7 +258,7 @@ func (f feature) numbers(visit func(v uint64)) error {
 	}
 }
 
-// count returns how many values the list has, and an error if one of them is broken.
+// count returns how many values the list has, and an error if one is invalid.
 func (f feature) count() (n int, err error) {
 	for w := f.body; ; {
 		for f.listed == bytesList {
@@ -289,7 +289,7 @@ func (f feature) count() (n int, err error) {
 	}
 }
 
-// bytewise reports whether varints take a byte each, as those of truth values and small numbers do.
+// bytewise reports whether each varint takes one byte, as for booleans and small numbers.
 func bytewise(b []byte) bool {
 	const high = 0x8080808080808080
 	all := uint64(0)
@@ -306,7 +306,7 @@ func bytewise(b []byte) bool {
 func (f feature) items(n int) []wire {
 	list := make([]wire, 0, n)
 	for w := f.body; ; {
-		item, ok, _ := w.stretch(f.listed) // count has seen that it is sound
+		item, ok, _ := w.stretch(f.listed) // count has checked that it is valid
 		if !ok {
 			return list
 		}

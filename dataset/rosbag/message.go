@@ -12,11 +12,11 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// cacheBytes is how much of unpacked chunks is kept for messages that are read again; of a larger chunk, that one.
+// cacheBytes limits the unpacked chunks in memory that Message keeps for later calls. A larger chunk is kept alone.
 const cacheBytes = 32 << 20
 
-// Message reads a message again. In a chunk without compression it reads only the message; otherwise it unpacks the chunk, unless
-// that was read recently.
+// Message reads one message at a place that an earlier pass over the file has recorded. In an uncompressed chunk it reads only the
+// message. It unpacks a compressed chunk, unless the cache has it.
 func (b *bag) Message(ctx context.Context, at topics.At) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -62,11 +62,11 @@ func (b *bag) Message(ctx context.Context, at topics.At) ([]byte, error) {
 	return bytes.Clone(data), nil
 }
 
-// cache keeps the chunks that were read last. Its methods may be called from any goroutine.
+// cache keeps the unpacked chunks that were used last. Its methods may be called from any goroutine.
 type cache struct {
 	most int // bytes
 	mu   sync.Mutex
-	list []*cached // the one used last at the end
+	list []*cached // in order of use, the latest at the end
 }
 
 type cached struct {
@@ -74,12 +74,13 @@ type cached struct {
 	data []byte // the loader writes it, and others read it after loaded is closed
 	err  error
 	done bool // under the cache's mutex
-	// loaded is closed when it is.
+	// loaded is closed when data and err are set.
 	loaded chan struct{}
 }
 
-// get returns a chunk's bytes, which load unpacks: once for all who ask, while others are unpacked. Who waits for another's load may end before it,
-// and loads the chunk itself if that other is ended.
+// get returns a chunk's bytes. If the chunk is not in the cache, one caller unpacks it with load, and other callers for the same
+// chunk wait until load returns or their ctx ends. If load fails because the loading caller's ctx ended, a waiting caller loads
+// the chunk itself.
 func (c *cache) get(ctx context.Context, part int, load func() ([]byte, error)) ([]byte, error) {
 	for {
 		e, fresh := c.entry(part)
@@ -100,7 +101,8 @@ func (c *cache) get(ctx context.Context, part int, load func() ([]byte, error)) 
 	}
 }
 
-// trim drops surplus chunks, but keeps the one that was just loaded. It also drops one that cannot be loaded.
+// trim drops the chunks that were used longest ago until the others fit in c.most. It keeps e, which was just loaded, unless e has
+// an error.
 func (c *cache) trim(e *cached) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,7 +122,8 @@ func (c *cache) trim(e *cached) {
 	}
 }
 
-// entry returns a chunk of the list, and whether it is new there and to be loaded.
+// entry returns the entry for chunk number part, and moves it to the end of the list. If there is none, entry adds one and fresh is
+// true: the caller must load the chunk.
 func (c *cache) entry(part int) (e *cached, fresh bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

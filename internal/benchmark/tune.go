@@ -184,8 +184,8 @@ func (t *tuner) written(w *work) (all []byte, err error) {
 	return all, nil
 }
 
-// keep stores a policy in the table if it is better for one job and slower for none with the same key. It removes the old entries for
-// the other keys.
+// keep stores a policy in the table if it is better for one job and slower for none with the same key. It removes the old entries of
+// measured keys without such a policy.
 func keep(rows []Tuning, table *tuned.Table) {
 	var order []*Tuning // by gain, largest first
 	for i := range rows {

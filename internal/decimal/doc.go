@@ -1,3 +1,4 @@
-// Package decimal reads numbers as text files write them: digits, a point, an exponent, nan and inf; without the digit separators and hexadecimal
-// floats of Go source, which no other program takes for numbers. It reads timestamps as nanoseconds without a float between.
+// Package decimal parses numbers in text files: digits, a point, an exponent, nan and inf. It rejects the digit separators and
+// hexadecimal floats from Go source, because no other program accepts them. It parses timestamps to nanoseconds without a float in
+// between.
 package decimal

@@ -6,29 +6,29 @@ import (
 	"strings"
 )
 
-// number is one as text has it: (-1)^neg * mant * 10^exp.
+// number is a parsed decimal number: (-1)^neg * mant * 10^exp.
 type number struct {
-	mant  uint64 // of the first 19 digits
-	exp   int    // held within +-maxExp
-	n     int    // bytes that it takes; 0 if there is none
+	mant  uint64 // the first 19 digits
+	exp   int    // clamped to +-maxExp
+	n     int    // length in bytes; 0 if there is no number
 	neg   bool
-	whole bool // without a point and an exponent
-	more  bool // digits than mant has
+	whole bool // without a point or an exponent
+	more  bool // there are more digits than mant holds
 }
 
 const (
-	maxDigits = 19 // that any uint64 has room for
+	maxDigits = 19 // digits that fit in any uint64
 	maxExp    = 1 << 20
 )
 
-// scan reads the number that b begins with.
+// scan parses the number at the start of b.
 func scan(b []byte) (x number) {
 	i := 0
 	if i < len(b) && (b[i] == '-' || b[i] == '+') {
 		x.neg = b[i] == '-'
 		i++
 	}
-	first, digits := i, 0 // digits counts those from the first that is not 0
+	first, digits := i, 0 // digits counts from the first digit that is not 0
 	for ; i < len(b) && b[i]-'0' <= 9; i++ {
 		switch {
 		case digits < maxDigits:
@@ -84,11 +84,11 @@ func scan(b []byte) (x number) {
 	return x
 }
 
-// powers are those of 10 that float64 holds exactly.
+// powers holds the powers of ten that float64 represents exactly.
 var powers = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
 
-// Prefix returns the number of digits that b begins with, rounded as ParseFloat does, the bytes that it takes, and whether it is written as a whole
-// one, without a point and an exponent. It takes 0 bytes if there is none, or none that float64 has room for.
+// Prefix parses the number at the start of b, rounded like ParseFloat. n is its length in bytes, and whole reports whether it has
+// neither a point nor an exponent. n is 0 if there is no number, or if it overflows float64.
 func Prefix(b []byte) (v float64, n int, whole bool) {
 	x := scan(b)
 	switch {
@@ -101,7 +101,7 @@ func Prefix(b []byte) (v float64, n int, whole bool) {
 		}
 		return v, x.n, x.whole
 	}
-	// Both are exact, so that one operation rounds as it should.
+	// Both operands are exact, so that one operation rounds correctly.
 	v = float64(x.mant)
 	if x.exp < 0 {
 		v /= powers[-x.exp]
@@ -114,13 +114,13 @@ func Prefix(b []byte) (v float64, n int, whole bool) {
 	return v, x.n, x.whole
 }
 
-// Float returns the number that a text is: what Prefix takes, and what ParseFloat and NotFinite do for NaN and infinity.
+// Float parses the whole text: a number as in Prefix, or NaN or infinity as in ParseFloat and NotFinite.
 func Float(b []byte) (v float64, whole, ok bool) {
 	v, n, whole := Prefix(b)
 	if n == len(b) && n > 0 {
 		return v, whole, true
 	}
-	if len(b) == 0 || b[len(b)-1] <= '9' && b[0] <= '9' && n > 0 { // no number, and no word
+	if len(b) == 0 || b[len(b)-1] <= '9' && b[0] <= '9' && n > 0 { // neither a number nor a word
 		return 0, false, false
 	}
 	if v, err := ParseFloat(string(b), 64); err == nil {
@@ -130,12 +130,11 @@ func Float(b []byte) (v float64, whole, ok bool) {
 	return v, false, ok
 }
 
-// maxTime is how far from 0 a time may lie, ns.
+// maxTime is the largest absolute time in ns.
 const maxTime = 1 << 62
 
-// Nanoseconds returns a text of digits that is a time in units of 10^exponent seconds, in nanoseconds: as the digits say it, not as a float would.
-// What lies below a nanosecond is rounded to the nearest, halves away from 0, and then it is not exact. A text that is no number, or a time beyond
-// +-2^62 ns, is not ok.
+// Nanoseconds converts a time in units of 10^exponent seconds to nanoseconds, digit by digit without a float. Fractions of a nanosecond
+// are rounded to nearest, halves away from 0; then exact is false. ok is false if b is not a number, or the time exceeds +-2^62 ns.
 func Nanoseconds(b []byte, exponent int) (ns int64, exact, ok bool) {
 	x := scan(b)
 	if x.n == 0 || x.n != len(b) {
@@ -168,7 +167,7 @@ func Nanoseconds(b []byte, exponent int) (ns int64, exact, ok bool) {
 	return ns, exact, true
 }
 
-// divide returns a quotient rounded to the nearest, and whether it is exact.
+// divide returns a quotient rounded to nearest, and whether it is exact.
 func divide(u, by uint64) (uint64, bool) {
 	q, r := u/by, u%by
 	if r >= by-r {
@@ -177,7 +176,8 @@ func divide(u, by uint64) (uint64, bool) {
 	return q, r == 0
 }
 
-// long returns digits * 10^shift of a number of more digits than uint64 holds, of which the first 19 count 10^shift: more than maxTime if it is more.
+// long returns digits * 10^shift for a number with more digits than uint64 holds; shift applies to the first 19 digits. If the result
+// exceeds maxTime, it returns some value above maxTime.
 func long(b []byte, shift int) (u uint64, exact bool) {
 	end := len(b)
 	for i, c := range b {
@@ -187,7 +187,7 @@ func long(b []byte, shift int) (u uint64, exact bool) {
 		}
 	}
 	digits := strings.TrimLeft(strings.NewReplacer(".", "", "-", "", "+", "").Replace(string(b[:end])), "0")
-	whole := maxDigits + shift // digits before the point: the first 19 are followed by shift more
+	whole := maxDigits + shift // digits before the point: the first 19, then shift more
 	switch {
 	case whole < 0:
 		return 0, false
@@ -212,7 +212,7 @@ var tens = func() (list [maxDigits + 1]uint64) {
 	return list
 }()
 
-// NotFinite takes what C libraries print for NaN and infinity besides what ParseFloat knows: "-nan", "nan(snan)", "-1.#IND00", "1.#INF".
+// NotFinite parses C libraries' spellings of NaN and infinity that ParseFloat rejects: "-nan", "nan(snan)", "-1.#IND00", "1.#INF".
 func NotFinite(text string) (float64, bool) {
 	bare := strings.ToLower(text)
 	if bare != "" && (bare[0] == '-' || bare[0] == '+') {
@@ -222,7 +222,7 @@ func NotFinite(text string) (float64, bool) {
 		return math.NaN(), true
 	}
 	bare, _, _ = strings.Cut(bare, "e+")
-	word, ok := strings.CutPrefix(strings.TrimRight(bare, "0"), "1.#") // zeros fill the digits that were asked for
+	word, ok := strings.CutPrefix(strings.TrimRight(bare, "0"), "1.#") // C libraries append zeros up to the requested digits
 	switch {
 	case !ok:
 	case word == "inf" && text[0] == '-':

@@ -58,13 +58,13 @@ func (m *member) awaiting() *atomic.Pointer[Queue] { return &m.awaited }
 // Base returns the base for a new plan on these tensors.
 func (d *Device) Base(bound backend.Bound) Base { return Base{bound: bound, member: member{dev: d}} }
 
-// TakeCell reserves a cell for the plan. Release returns it to the pool.
+// TakeCell reserves the plan's Cell, in which kernels record bad values. Release returns it to the device's pool.
 func (p *Base) TakeCell() (err error) {
 	p.Cell, err = p.dev.cells.get()
 	return err
 }
 
-// CellAt returns the device address for the plan's fault, 0 if it has no cell.
+// CellAt returns the device address of the plan's Cell, to which kernels write a fault. It returns 0 if the plan has no Cell.
 func (p *Base) CellAt() uint64 {
 	if p.Cell == nil {
 		return 0
@@ -72,7 +72,7 @@ func (p *Base) CellAt() uint64 {
 	return p.Cell.At
 }
 
-// Add appends a launch if err is nil, and returns err.
+// Add appends a launch if err is nil, and returns err. l and err are the results of the function that makes the launch.
 func (p *Base) Add(l *cudadrv.Launch, err error) error {
 	if err == nil {
 		p.Launches = append(p.Launches, l)

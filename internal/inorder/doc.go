@@ -1,2 +1,2 @@
-// Package inorder works on a list in parallel and gives the results in its order.
+// Package inorder processes a list in parallel and returns the results in list order.
 package inorder

@@ -9,15 +9,16 @@ import (
 	"github.com/robocache/robocache/internal/caught"
 )
 
-// most is how many of a list may be worked on or done before they are wanted.
+// most limits how many items may be started or finished before the caller needs them.
 const most = 256
 
-// Each gives what do returns for 0 to n-1, in order, while up to workers goroutines work ahead. How many numbers they may be ahead of the one that was
-// handed over is begin at first, and then what ahead returns for each result before that is handed over; 0 leaves the next until it is wanted. As a
-// goroutine that waits takes tens of microseconds to go on, what takes less is best done many ahead. One worker does each when it is wanted.
+// Each yields do's results for 0 to n-1 in order, while up to workers goroutines work ahead. They may be begin items ahead at first;
+// after each result, ahead returns the new distance. With distance 0, the next item starts only when the caller asks for it. Waking a
+// goroutine takes tens of microseconds, so short items need a large distance. With one worker, each item runs when the caller asks for
+// it.
 //
-// All n are given, whatever becomes of ctx, so that who counts on them all cannot take an end for the end: do sees to it, and who takes what it
-// returns. Who stops early waits for those that have begun. Where do panics, so does who takes its result, with a *[caught.Panic].
+// All n results are yielded even if ctx ends, because otherwise the caller could not distinguish an error from the end; do must check
+// ctx. If the caller stops early, Each waits for running items. If do panics, the caller gets a *[caught.Panic] panic at that result.
 func Each[T any](ctx context.Context, n, workers, begin int, ahead func(T) int, do func(ctx context.Context, i int) T) iter.Seq2[int, T] {
 	if workers <= 1 {
 		return func(yield func(int, T) bool) {
@@ -32,7 +33,7 @@ func Each[T any](ctx context.Context, n, workers, begin int, ahead func(T) int, 
 		type task struct {
 			i    int
 			done chan T
-			err  *error // of a panic, instead of a result
+			err  *error // set if do panicked
 		}
 		ctx, cancel := context.WithCancel(ctx)
 		var over atomic.Bool
@@ -54,13 +55,13 @@ func Each[T any](ctx context.Context, n, workers, begin int, ahead func(T) int, 
 				}
 			}
 		}
-		var begun []task // and not handed over
+		var begun []task // started but not yielded
 		next, busy := 0, 0
 		start := func() {
 			t := task{next, make(chan T, 1), new(error)}
 			next++
 			begun = append(begun, t)
-			tasks <- t // of which there are at most as many as have room
+			tasks <- t // never blocks: at most `most` tasks are pending
 			if busy < workers && busy < len(begun) {
 				busy++
 				working.Go(work)

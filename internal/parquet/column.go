@@ -15,29 +15,29 @@ import (
 type Kind int
 
 const (
-	Other   Kind = iota // values that are not read: structures, times of 96 bits
-	Numbers             // numbers or truth values, or lists of them
+	Other   Kind = iota // values that cannot be read: structures, 96-bit times
+	Numbers             // numbers or booleans, or lists of them
 	Texts               // texts or bytes, or lists of them
-	Images              // structures of bytes and a path
+	Images              // structures with bytes and a path
 )
 
-// Column is a field of the rows.
+// Column is a top-level field in the file's rows.
 type Column struct {
 	Name string
 	Kind Kind
-	// Type is the type of its values by numpy's name: "float32", "int64", "bool", "string"; "image"; for another kind a description.
+	// Type is the numpy name of the values' type: "float32", "int64", "bool", "string"; or "image"; for other kinds a description.
 	Type string
-	Rank int // how deep its lists are nested; 0 where a row has one value
+	Rank int // list nesting depth; 0 if a row has one value
 
 	file  *handle
-	leaf  *leaf // of numbers and texts
-	bytes *leaf // of images
+	leaf  *leaf // for numbers and texts
+	bytes *leaf // for images
 	paths *leaf
 	lists *Lists // without rows; nil if it cannot be read
 	parts []*leaf
 }
 
-// newColumn returns the column of a field, with the elements of its schema. A structure with one member counts as that member.
+// newColumn returns a field's column. schema holds the field's schema elements. A structure with one member counts as that member.
 func newColumn(f *handle, field *parquet.Column, schema []format.SchemaElement) *Column {
 	c := &Column{Name: field.Name(), Type: "a structure", file: f}
 	below := field
@@ -74,8 +74,8 @@ func newColumn(f *handle, field *parquet.Column, schema []format.SchemaElement) 
 
 func isBytes(c *parquet.Column) bool { return c.Leaf() && c.Type().Kind() == parquet.ByteArray }
 
-// Bounds returns the least and the greatest value of a column of single numbers in a row group, by the file's statistics, and false if
-// there are none.
+// Bounds returns the minimum and maximum in a row group, from the file's statistics, for a column with one number per row. It returns
+// false if there are none.
 func (c *Column) Bounds(group int) (low, high float64, ok bool) {
 	if c.Kind != Numbers || c.Rank > 0 {
 		return 0, 0, false
@@ -87,14 +87,14 @@ func (c *Column) Bounds(group int) (low, high float64, ok bool) {
 	st := &meta.Statistics
 	a, b := st.MinValue, st.MaxValue
 	if a == nil && b == nil {
-		a, b = st.Min, st.Max // as they were called at first; the order of signed numbers is the same
+		a, b = st.Min, st.Max // the older fields; the order of signed numbers is the same
 	}
 	low, okLow := c.number(a)
 	high, okHigh := c.number(b)
 	return low, high, okLow && okHigh && low <= high && (c.leaf.column.MaxDefinitionLevel() == 0 || c.leaf.nullFree(group))
 }
 
-// number decodes a value of the statistics.
+// number decodes a value in the statistics.
 func (c *Column) number(b []byte) (float64, bool) {
 	switch {
 	case c.Type == "float32" && len(b) == 4:
@@ -109,7 +109,7 @@ func (c *Column) number(b []byte) (float64, bool) {
 	return 0, false
 }
 
-// Read appends rows [from,to) of a row group to v. What v has is of the same column.
+// Read appends rows [from,to) in a row group to v. Values already in v must come from the same column.
 func (c *Column) Read(ctx context.Context, group int, from, to int64, v *Values) error {
 	if v.AsLists {
 		return c.readLists(ctx, group, from, to, v)

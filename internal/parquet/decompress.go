@@ -17,21 +17,21 @@ import (
 	"github.com/robocache/robocache/internal/memory"
 )
 
-// unzstd decodes frames of zstd, and no more of them than its output has room for.
+// unzstd decodes zstd frames. It stops when its output buffer is full.
 var unzstd = sync.OnceValue(func() *zstd.Decoder {
 	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecodeAllCapLimit(true))
 	if err != nil {
-		panic(err) // options that there are
+		panic(err) // the options are valid
 	}
 	return d
 })
 
-// decompress appends size bytes to to, which data has compressed. It returns an error if data has fewer or more bytes, and takes memory for
-// size bytes only, whatever data declares: the library's codecs make room for that.
+// decompress appends the decompressed data to to. It returns an error if the result does not have size bytes. It allocates only size
+// bytes even if data declares more, because the library's codecs would allocate the declared size.
 func decompress(to []byte, codec format.CompressionCodec, data []byte, size int) ([]byte, error) {
 	if codec == format.Snappy {
 		n, err := s2.DecodedLen(data)
-		if err == nil && (n != size || size > 32*len(data)) { // a copy of 64 bytes takes 3
+		if err == nil && (n != size || size > 32*len(data)) { // a 64-byte copy takes 3 bytes
 			err = fmt.Errorf("%d bytes of snappy data that declare %d, want %d", len(data), n, size)
 		}
 		if err != nil {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// deltas decodes n whole numbers that are stored as their differences, Parquet's DELTA_BINARY_PACKED, and appends them to to. It also
-// returns the bytes that follow.
+// deltas decodes n integers stored as differences (Parquet's DELTA_BINARY_PACKED) and appends them to to. It also returns the remaining
+// bytes.
 func deltas(to []int64, data []byte, n int) (list []int64, rest []byte, err error) {
 	at := 0
 	uvarint := func() uint64 {
@@ -59,7 +59,7 @@ func deltas(to []int64, data []byte, n int) (list []int64, rest []byte, err erro
 	return to, data[at:], nil
 }
 
-// bitsAt returns the number of so many bits that begins at a bit, the lowest first.
+// bitsAt returns the width-bit number that begins at a bit offset, lowest bit first.
 func bitsAt(b []byte, at, width int) (v uint64) {
 	for k := 0; k < width; {
 		from := (at + k) % 8

@@ -28,8 +28,8 @@ type Group struct {
 	Rows int64
 }
 
-// Open opens a file and reads its footer. A file without a footer, which a recorder did not finish, is dataset.ErrTruncated. Errors are of
-// the format that is named, for example "lerobot".
+// Open opens a file and reads its footer. If the footer is missing, for example because a recorder did not finish the file, the error
+// is dataset.ErrTruncated. format is the format name in errors, such as "lerobot".
 func Open(format, path string) (f *File, err error) {
 	file, err := storage.Open(context.Background(), path)
 	if err != nil {
@@ -54,7 +54,7 @@ func Open(format, path string) (f *File, err error) {
 	return f, f.describe()
 }
 
-// check reads the footer and returns an error if it declares more than the file can have.
+// check reads the footer and returns an error if it declares more than the file can contain.
 func (f *File) check() error {
 	var tail [8]byte
 	if f.size < 12 {
@@ -125,16 +125,16 @@ func (f *File) Path() string { return f.path }
 // Rows returns the number of rows.
 func (f *File) Rows() int64 { return f.rows }
 
-// Size returns how many bytes the file has.
+// Size returns the file's size in bytes.
 func (f *File) Size() int64 { return f.size }
 
-// Groups returns the row groups, in the order of their rows.
+// Groups returns the row groups in row order.
 func (f *File) Groups() []Group { return f.groups }
 
-// Columns returns the fields of the rows, in file order.
+// Columns returns the top-level fields in file order.
 func (f *File) Columns() []*Column { return f.columns }
 
-// Column returns the field of that name, or nil.
+// Column returns the field with a name, or nil.
 func (f *File) Column(name string) *Column {
 	for _, c := range f.columns {
 		if c.Name == name {
@@ -144,7 +144,7 @@ func (f *File) Column(name string) *Column {
 	return nil
 }
 
-// Lookup returns a value of the file's own metadata.
+// Lookup returns a value in the file's metadata.
 func (f *File) Lookup(key string) (string, bool) { return f.parsed.Lookup(key) }
 
 // Close closes the file. Close twice is fine.

@@ -10,17 +10,17 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// handle is an open file and its footer.
+// handle is an open file with its footer.
 type handle struct {
-	format string // of the errors
+	format string // format name in errors
 	path   string
 	file   storage.File
 	size   int64
 	parsed *parquet.File
-	counts [][]bool // by row group: whether a column chunk states how many nulls it has
+	counts [][]bool // by row group: whether a column chunk declares its null count
 }
 
-// guard turns a panic of the library into an error, should it have one on a broken file.
+// guard converts a panic in the library to an error, in case a broken file causes one.
 func (f *handle) guard(what string, err *error) {
 	if p := recover(); p != nil {
 		*err = f.bad(dataset.ErrCorrupt, -1, what, fmt.Sprint("unexpected by the decoder: ", p), "", nil)

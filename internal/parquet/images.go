@@ -8,11 +8,11 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// imageSize is the memory of an Image without its bytes.
+// imageSize is an Image's memory without its bytes.
 const imageSize = 40
 
-// Images returns the images of a row and of the rows after it in the same page, of most bytes together or one. The images are the caller's.
-// A column of single texts is one of images without paths.
+// Images returns a row's image and those in later rows of the same page: at most `most` bytes together, but at least one image. The
+// caller owns the images. A column with one text per row counts as images without paths.
 func (c *Column) Images(ctx context.Context, group int, row int64, most int) (list []Image, err error) {
 	if c.bytes == nil {
 		return nil, c.file.bad(dataset.ErrUnsupported, -1, "column "+c.Name, c.Type, "images", nil)
@@ -53,7 +53,7 @@ func (c *Column) Images(ctx context.Context, group int, row int64, most int) (li
 	return list, nil
 }
 
-// blobs returns the values of a page from number skip on, of most bytes together or one.
+// blobs returns a page's values from index skip on: at most `most` bytes together, but at least one value.
 func (c *Column) blobs(p *decodedPage, skip, most int) (list []Image, err error) {
 	full := byte(c.bytes.column.MaxDefinitionLevel())
 	at, size := 0, 0
@@ -88,8 +88,8 @@ func (c *Column) blobs(p *decodedPage, skip, most int) (list []Image, err error)
 	return list, nil
 }
 
-// Absent returns which rows in [from,to) of a row group have neither bytes nor a path, counted from the first row of the group. It
-// reads them unless the file states that there are no nulls.
+// Absent returns the rows in [from,to) of a row group with neither bytes nor a path, counted from the group's first row. It reads them
+// unless the file declares that there are no nulls.
 func (c *Column) Absent(ctx context.Context, group int, from, to int64) (absent []int64, err error) {
 	if c.bytes.nullFree(group) {
 		return nil, nil

@@ -12,12 +12,12 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// leaf is a column as Parquet stores it.
+// leaf is a physical column in the file.
 type leaf struct {
 	file   *handle
 	column *parquet.Column
 	name   string
-	kind   string // of its values, as Column.Type
+	kind   string // type name of the values, as in Column.Type
 
 	mu     sync.Mutex
 	chunks map[int]*chunk
@@ -25,13 +25,13 @@ type leaf struct {
 	dict   groupDictionary
 }
 
-// groupDictionary is the dictionary that was read last.
+// groupDictionary is the last dictionary read.
 type groupDictionary struct {
 	group int
 	d     *dictionary
 }
 
-// keptPage is the page that was read last, for the rows that come next are often in it too.
+// keptPage is the last page read. It is kept because the next rows are often in it too.
 type keptPage struct {
 	group, number int
 	p             *decodedPage
@@ -48,7 +48,7 @@ func newLeaf(f *handle, c *parquet.Column) *leaf {
 	return &leaf{file: f, column: c, name: name, kind: typeOf(c), chunks: map[int]*chunk{}}
 }
 
-// typeOf returns numpy's name of a leaf's type, or "_" and a description if the type is not read.
+// typeOf returns the numpy name of a leaf's type, or "_" and a description if the type is not supported.
 func typeOf(c *parquet.Column) string {
 	logical := c.Type().LogicalType()
 	var integer *format.IntType
@@ -88,7 +88,7 @@ func typeOf(c *parquet.Column) string {
 	return "_values of " + c.Type().String()
 }
 
-// chunk returns the metadata of the leaf's part of a row group, or nil.
+// chunk returns the metadata for the leaf's part of a row group, or nil.
 func (l *leaf) chunk(group int) *format.ColumnMetaData {
 	groups := l.file.parsed.Metadata().RowGroups
 	if group < 0 || group >= len(groups) || l.column.Index() < 0 || l.column.Index() >= len(groups[group].Columns) {
@@ -97,7 +97,7 @@ func (l *leaf) chunk(group int) *format.ColumnMetaData {
 	return &groups[group].Columns[l.column.Index()].MetaData
 }
 
-// nullFree reports whether the file states that a row group has no nulls of the leaf.
+// nullFree reports whether the file declares that the leaf has no nulls in a row group.
 func (l *leaf) nullFree(group int) bool {
 	meta := l.chunk(group)
 	if meta == nil || meta.Statistics.NullCount != 0 {
@@ -111,24 +111,24 @@ type chunk struct {
 	meta  *format.ColumnMetaData
 	dict  span // size 0 if there is none before the pages
 	pages []page
-	uses  int // how many pages there are to the last that uses the dictionary
+	uses  int // pages up to the last one with dictionary values
 	end   int64
-	total int64      // how many values the pages have
-	most  int64      // how many of them may be read at a time
-	mu    sync.Mutex // of the pages' rows and begins
+	total int64      // values in all pages
+	most  int64      // values that may be read at a time
+	mu    sync.Mutex // for the pages' rows and begins
 }
 
 type span struct{ at, size int64 }
 
-// page is where a page of values lies, its header included. Rows is how many begin in it, -1 until it was decoded; begins reports whether
-// the first value begins one.
+// page locates a page of values, including its header. rows is how many rows begin in it, -1 until it is decoded. begins reports
+// whether its first value begins a row.
 type page struct {
 	span
 	rows   int64
 	begins bool
 }
 
-// bounds returns where the bytes of a row group are.
+// bounds returns the location of a row group's bytes.
 func (l *leaf) bounds(group int) (*format.ColumnMetaData, span, error) {
 	meta := l.chunk(group)
 	if meta == nil {
@@ -146,18 +146,18 @@ func (l *leaf) bounds(group int) (*format.ColumnMetaData, span, error) {
 	return meta, span{at, size}, nil
 }
 
-// maxLoad is how many bytes of a row group are read at once.
+// maxLoad limits the bytes of a row group that are read together.
 const maxLoad = 1 << 20
 
 var loads = sync.Pool{New: func() any { return &chunkBytes{} }}
 
-// chunkBytes is a part of a file, which is read into memory with the first of its bytes if it is short. Bytes outside it are read from the
-// file.
+// chunkBytes reads a part of a file. A short part is read into memory completely on the first access. Bytes outside it are read from
+// the file.
 type chunkBytes struct {
 	file io.ReaderAt
 	span
 	b      []byte
-	inside bool // b has them
+	inside bool // whether b holds the part
 }
 
 func (m *chunkBytes) ReadAt(b []byte, at int64) (int, error) {
@@ -175,7 +175,7 @@ func (m *chunkBytes) ReadAt(b []byte, at int64) (int, error) {
 	return copy(b, m.b[from:]), nil
 }
 
-// load returns the bytes of a row group. They are to be given back.
+// load returns a reader for a row group's bytes. The caller returns it to loads.
 func (l *leaf) load(group int) (*chunkBytes, error) {
 	_, at, err := l.bounds(group)
 	if err != nil {
@@ -186,7 +186,7 @@ func (l *leaf) load(group int) (*chunkBytes, error) {
 	return m, nil
 }
 
-// locate returns the page in which a row begins, and the number of the first row that begins in that page: as far on as is known.
+// locate returns the page in which a row begins, and the first row that begins in that page, as far as the row counts are known.
 func (c *chunk) locate(row int64) (number int, first int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -200,14 +200,14 @@ func (c *chunk) locate(row int64) (number int, first int64) {
 	return len(c.pages), first
 }
 
-// learn notes how many rows begin in a page.
+// learn records how many rows begin in a page.
 func (c *chunk) learn(i int, rows int64, begins bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.pages[i].rows, c.pages[i].begins = rows, begins
 }
 
-// ends reports whether it is known that no value of an earlier row is in page i.
+// ends reports whether page i is known to hold no value from an earlier row.
 func (c *chunk) ends(i int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

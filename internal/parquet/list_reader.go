@@ -20,7 +20,7 @@ func elements(field *parquet.Column) int {
 	return n
 }
 
-// newLists returns a column without its rows, or nil if a leaf has a type that is not written.
+// newLists returns a column without its rows, or nil if some leaf's type cannot be written.
 func newLists(f *handle, field *parquet.Column, schema []format.SchemaElement) (l *Lists, parts []*leaf) {
 	l = &Lists{Column: field, schema: schema}
 	good := true
@@ -37,7 +37,7 @@ func newLists(f *handle, field *parquet.Column, schema []format.SchemaElement) (
 		}
 		if field.Leaf() {
 			own := newLeaf(f, field)
-			if field.Type().Kind() < 0 { // nulls alone: pyarrow derives this type if no element has a value
+			if field.Type().Kind() < 0 { // only nulls: pyarrow derives this type if no element has a value
 				own.kind = "int32"
 			}
 			l.leaves, parts = append(l.leaves, listLeaf{field, shared, inner}), append(parts, own)
@@ -65,7 +65,7 @@ func (c *Column) readLists(ctx context.Context, group int, from, to int64, v *Va
 		if err := l.read(ctx, group, from, to, &Values{part: part}); err != nil {
 			return err
 		}
-		count = part.values // all leaves have one limit
+		count = part.values // all leaves share one limit
 		for k, values := range part.rows {
 			row := &v.Lists.Rows[first+k]
 			if *row = append(*row, values); !c.lists.fits(*row, i) {

@@ -10,7 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Lists are the rows and the schema for a column with lists and structures in them.
+// Lists holds the rows and the schema for a column with lists and structures.
 type Lists struct {
 	*parquet.Column
 	Rows   []ListRow
@@ -18,8 +18,8 @@ type Lists struct {
 	leaves []listLeaf
 }
 
-// listLeaf is a leaf, the innermost group that also has the leaf before, and the definition levels for elements in each list around its values,
-// the outermost first.
+// listLeaf is a leaf in a column with lists. shared is the innermost group that also contains the previous leaf. inner holds the definition
+// level for elements in each enclosing list, outermost first.
 type listLeaf struct {
 	column, shared *parquet.Column
 	inner          []int
@@ -28,7 +28,7 @@ type listLeaf struct {
 // ListRow is a row: for each leaf, its values and nulls with their levels.
 type ListRow [][]parquet.Value
 
-// physical are the library's types without annotations, which the schema has.
+// physical maps kinds to the library's types without annotations, because the schema has the annotations.
 var physical = map[parquet.Kind]parquet.Type{
 	parquet.Boolean: parquet.BooleanType, parquet.Int64: parquet.Int64Type, parquet.Float: parquet.FloatType, parquet.Double: parquet.DoubleType,
 	parquet.ByteArray: parquet.ByteArrayType, parquet.Int32: parquet.Int32Type, -1: parquet.Int32Type,
@@ -64,7 +64,7 @@ func (l *Lists) Compression() compress.Codec { return &parquet.Snappy }
 // SameSchema reports whether both have the same schema. It is true if l is nil.
 func (l *Lists) SameSchema(o *Lists) bool { return l == nil || reflect.DeepEqual(l.schema, o.schema) }
 
-// fits reports whether part i has levels that a list can have, and the same lists as the part before.
+// fits reports whether part i has valid levels for a list, and the same lists as the part before.
 func (l *Lists) fits(row ListRow, i int) bool {
 	of := &l.leaves[i]
 	for k, x := range row[i] {
@@ -84,7 +84,7 @@ func (l *Lists) fits(row ListRow, i int) bool {
 	return i == 0 || slices.Equal(shared(row[i]), shared(row[i-1]))
 }
 
-// Join returns one list with the elements from several rows. Each row has elements. Without rows, the list is empty.
+// Join returns one list with the elements from several rows. Each row must have elements. Without rows, the list is empty.
 func (l *Lists) Join(rows ...int) ListRow {
 	joined := make(ListRow, len(l.leaves))
 	for i := range joined {
@@ -105,12 +105,12 @@ func (l *Lists) HasElements(row int) bool {
 	return l.Rows[row][0][0].DefinitionLevel() >= l.leaves[0].inner[0]
 }
 
-// Repeats reports whether a row has the same list as the row before.
+// Repeats reports whether a row has the same list as the previous row.
 func (l *Lists) Repeats(row int) bool {
 	return row > 0 && slices.EqualFunc(l.Rows[row], l.Rows[row-1], func(a, b []parquet.Value) bool { return slices.EqualFunc(a, b, parquet.DeepEqual) })
 }
 
-// listPart collects a leaf's values by rows.
+// listPart collects a leaf's values by row.
 type listPart struct {
 	leaf   int
 	rows   [][]parquet.Value

@@ -57,7 +57,7 @@ func (l *leaf) prepare(m io.ReaderAt, c *chunk, at span, dict *dictionary) (p *d
 	return p, nil
 }
 
-// open reads a page's bytes, checks them and decompresses them.
+// open reads, checks and decompresses a page's bytes.
 func (p *decodedPage) open(m io.ReaderAt, c *chunk, at span) (h pageHead, data []byte, err error) {
 	p.body = slices.Grow(p.body[:0], int(at.size))[:at.size]
 	if n, err := m.ReadAt(p.body, at.at); n < len(p.body) {
@@ -87,7 +87,7 @@ func (p *decodedPage) open(m io.ReaderAt, c *chunk, at span) (h pageHead, data [
 	return h, p.plain, err
 }
 
-// dictionaryOf reads a row group's dictionary, nil if there is none.
+// dictionaryOf reads a row group's dictionary; nil if there is none.
 func (l *leaf) dictionaryOf(m io.ReaderAt, group int, c *chunk) (*dictionary, error) {
 	if c.dict.size == 0 {
 		return nil, nil
@@ -123,12 +123,12 @@ func (l *leaf) dictionaryOf(m io.ReaderAt, group int, c *chunk) (*dictionary, er
 	return d, nil
 }
 
-// decode calls use for each of the pages from number first on, until it returns false. The page's memory is lent. The last page is held if
-// it is to be kept.
+// decode calls use for each page from number first on, until use returns false. use must not keep the page's memory. If keep is true,
+// the last page is kept for the next read.
 func (l *leaf) decode(group int, m *chunkBytes, c *chunk, first int, keep bool, use func(i int, p *decodedPage) (bool, error)) (err error) {
 	defer l.file.guard("column "+l.name, &err)
 	var dict *dictionary
-	if first < c.uses { // writers give up on a dictionary that gets large, and the pages behind do without
+	if first < c.uses { // writers stop using a large dictionary, so later pages do not need it
 		if dict, err = l.dictionaryOf(m, group, c); err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func (l *leaf) decode(group int, m *chunkBytes, c *chunk, first int, keep bool, 
 	return nil
 }
 
-// hold keeps a page, which is no longer the caller's.
+// hold keeps a page for the next read. The caller must not use it any more.
 func (l *leaf) hold(group, number int, p *decodedPage) {
 	if p.n > maxHeld || len(p.raw) > 8*maxHeld {
 		p.release()
@@ -166,7 +166,7 @@ func (l *leaf) hold(group, number int, p *decodedPage) {
 	}
 }
 
-// take returns the page that is held if it is that, and holds it no longer; else nil.
+// take returns the kept page if it has this group and number, and removes it; otherwise nil.
 func (l *leaf) take(group, number int) *decodedPage {
 	l.mu.Lock()
 	defer l.mu.Unlock()

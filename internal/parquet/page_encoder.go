@@ -17,23 +17,23 @@ import (
 	"github.com/robocache/robocache/internal/raw"
 )
 
-// pageBytes is the page size before compression, 1 MiB as in LeRobot's files. A value of any size is in one page.
+// pageBytes is the page size before compression, 1 MiB as in LeRobot's files. A value is never split, so a large one exceeds it.
 const pageBytes = 1 << 20
 
-// pageEncoder encodes the pages of a column of the file. Its memory is used again for each.
+// pageEncoder encodes a column's pages. It reuses its memory.
 type pageEncoder struct {
-	plain      []byte // a page before it is compressed
+	plain      []byte // a page before compression
 	packed     []byte
-	reps       []byte // the levels of repetition of its values
-	dictionary []byte // the distinct values, as they are written; nil where there is none
+	reps       []byte // the values' repetition levels
+	dictionary []byte // the distinct values in encoded form; nil without a dictionary
 	distinct   int
-	index      []int32 // of each value in it
+	index      []int32 // each value's index in the dictionary
 	table      []int32
 	seen       []uint64 // the distinct values
 	scratch    []byte
 }
 
-// begin begins a column, and makes its dictionary if that is smaller.
+// begin starts a column, and creates its dictionary if that makes the column smaller.
 func (p *pageEncoder) begin(c Field, d leafValues) {
 	p.dictionary = nil
 	switch d.typ {
@@ -46,13 +46,13 @@ func (p *pageEncoder) begin(c Field, d leafValues) {
 	}
 }
 
-// dictionaryBytes is how large a dictionary is at most, as in pyarrow.
+// dictionaryBytes limits a dictionary, as in pyarrow.
 const dictionaryBytes = 1 << 20
 
-// sampled is how many values are compared first: if most of them are distinct, there is no dictionary.
+// sampled is how many values are checked first: if most of them are distinct, there is no dictionary.
 const sampled = 1024
 
-// dictionaryOf makes a dictionary of values of that size, if they take fewer bytes with one.
+// dictionaryOf creates a dictionary for values with the given size, if it saves bytes.
 func dictionaryOf[T any](p *pageEncoder, values []T, size int, bitsOf func(T) uint64) {
 	n := len(values)
 	if n < 2 {
@@ -79,8 +79,8 @@ func dictionaryOf[T any](p *pageEncoder, values []T, size int, bitsOf func(T) ui
 	}
 }
 
-// distinct numbers n values in the order in which they come, seen has them then, and returns how many there are; -1 if they are more than
-// most.
+// distinct numbers n values in order of first appearance, and collects them in seen. It returns how many are distinct, or -1 if there
+// are more than most.
 func distinct(p *pageEncoder, n, most int, value func(i int) uint64, use func(at int32)) int {
 	slots := 1 << bits.Len(uint(2*most+1))
 	if cap(p.table) < slots {
@@ -111,7 +111,7 @@ func distinct(p *pageEncoder, n, most int, value func(i int) uint64, use func(at
 	return len(seen)
 }
 
-// room returns how many rows the next page has, and how many values: whole rows, at least one.
+// room returns the next page's row and value counts: whole rows, at least one.
 func (p *pageEncoder) room(c Field, d leafValues, lengths []int, row, from, n int) (rows, values int) {
 	size := 0
 	for row+rows < n && size < pageBytes {
@@ -136,7 +136,7 @@ func (p *pageEncoder) room(c Field, d leafValues, lengths []int, row, from, n in
 	return rows, values
 }
 
-// levels begins a page with the levels of its values.
+// levels starts a page with its values' levels.
 func (p *pageEncoder) levels(c Field, lengths []int, row, rows int) {
 	p.plain = p.plain[:0]
 	p.reps = p.reps[:0]
@@ -156,7 +156,7 @@ func (p *pageEncoder) levels(c Field, lengths []int, row, rows int) {
 	}
 	if depth > 0 {
 		encoding := rle.Encoding{BitWidth: bits.Len(uint(depth))}
-		p.scratch, _ = encoding.EncodeLevels(p.scratch[:0], p.reps) // of a width that there is
+		p.scratch, _ = encoding.EncodeLevels(p.scratch[:0], p.reps) // the width is valid
 		p.plain = binary.LittleEndian.AppendUint32(p.plain, uint32(len(p.scratch)))
 		p.plain = append(p.plain, p.scratch...)
 	}
@@ -165,7 +165,7 @@ func (p *pageEncoder) levels(c Field, lengths []int, row, rows int) {
 	p.plain = append(p.plain, run...)
 }
 
-// values appends the values of a page, the first of which is number from of the column.
+// values appends a page's values. from is the first value's index in the column.
 func (p *pageEncoder) values(d leafValues, from int) {
 	switch {
 	case p.dictionary != nil:
@@ -188,7 +188,7 @@ func (p *pageEncoder) values(d leafValues, from int) {
 	}
 }
 
-// end compresses a page, and returns it with its head.
+// end compresses a page, and returns it with its header.
 func (p *pageEncoder) end(kind format.PageType, rows, values int) (head, body []byte) {
 	p.packed = pack(p.packed[:0], p.plain)
 	h := format.PageHeader{Type: kind, UncompressedPageSize: int32(len(p.plain)), CompressedPageSize: int32(len(p.packed)),
@@ -206,13 +206,14 @@ func (p *pageEncoder) end(kind format.PageType, rows, values int) (head, body []
 	}
 	head, err := thrift.Marshal(&thrift.CompactProtocol{}, &h)
 	if err != nil {
-		panic(err) // of numbers
+		panic(err) // numbers never fail
 	}
 	return head, p.packed
 }
 
-// pack compresses a page. The better encoder has one pool for its tables of pages from 4 to 16 kB and for those, 7 times as large, of pages
-// above 64 kB: where such pages take turns, as those of numbers of rows and of states do, it would make new tables for each.
+// pack compresses a page. The better encoder has one pool for two table sizes: for pages from 4 to 16 kB, and 7 times larger for pages
+// above 64 kB. If such pages alternate, as those for row numbers and states do, it would allocate new tables for each page. So medium
+// pages use the faster encoder.
 func pack(to, page []byte) []byte {
 	if len(page) >= 4<<10 && len(page) < 16<<10 {
 		return s2.EncodeSnappy(to[:cap(to)], page)
@@ -220,8 +221,7 @@ func pack(to, page []byte) []byte {
 	return s2.EncodeSnappyBetter(to[:cap(to)], page)
 }
 
-// leafValues is the values of one of the file's own columns: one of the lists has them. The type "string" stands for an image's bytes and
-// path too.
+// leafValues holds the values for one leaf column, in one of the lists. The type "string" is also used for an image's bytes and path.
 type leafValues struct {
 	typ     string
 	float32 []float32
@@ -230,7 +230,7 @@ type leafValues struct {
 	bytes   [][]byte
 }
 
-// leavesOf returns the values of the file's own columns that a column takes: of images, their bytes and their paths.
+// leavesOf returns the values for a column's leaves: for images, their bytes and their paths.
 func leavesOf(typ string, v *Values) []leafValues {
 	switch typ {
 	case "float32":
@@ -265,10 +265,10 @@ func slice[T any](list []T, from, to int) []T {
 	return list[from:to]
 }
 
-// len is how many values there are.
+// len returns the value count.
 func (d leafValues) len() int { return len(d.float32) + len(d.float64) + len(d.int64) + len(d.bytes) }
 
-// kind is the type of the values in the file.
+// kind returns the values' physical type in the file.
 func (d leafValues) kind() format.Type {
 	switch d.typ {
 	case "float32":
@@ -283,7 +283,7 @@ func (d leafValues) kind() format.Type {
 	return format.ByteArray
 }
 
-// appendBytes appends numbers as they lie in a file.
+// appendBytes appends numbers in little-endian order.
 func (d leafValues) appendBytes(b []byte) []byte {
 	if raw.Little {
 		b = append(b, raw.Bytes(d.float32)...)
@@ -291,12 +291,12 @@ func (d leafValues) appendBytes(b []byte) []byte {
 		return append(b, raw.Bytes(d.int64)...)
 	}
 	for _, list := range []any{d.float32, d.float64, d.int64} {
-		b, _ = binary.Append(b, binary.LittleEndian, list) // of numbers
+		b, _ = binary.Append(b, binary.LittleEndian, list) // numbers never fail
 	}
 	return b
 }
 
-// bounds returns the least and the largest value. None may be NaN. Images have no bounds.
+// bounds returns the minimum and maximum. No value may be NaN. Images have no bounds.
 func (d leafValues) bounds(images bool) (s format.Statistics) {
 	switch {
 	case len(d.bytes) > 0 && !images:
@@ -317,12 +317,13 @@ func (d leafValues) bounds(images bool) (s format.Statistics) {
 	return s
 }
 
-// floatExtremes returns the least and the largest value. Zeros are -0 and 0, because either may be among the values.
+// floatExtremes returns the minimum and maximum. A zero becomes -0 for the minimum and 0 for the maximum, because either may be among
+// the values.
 func floatExtremes[T float32 | float64](list []T) (low, high T) {
 	if low, high = extremes(list); low == 0 {
 		low = T(math.Copysign(0, -1))
 	}
-	return low, high + 0 // of -0, 0
+	return low, high + 0 // -0 becomes 0
 }
 
 func extremes[T cmp.Ordered](list []T) (low, high T) {

@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// pagesOf walks over the headers of the pages of a row group and checks the declared sizes.
+// pagesOf reads the page headers in a row group and checks the declared sizes.
 func (l *leaf) pagesOf(group int, from io.ReaderAt) (*chunk, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,7 +71,7 @@ func (l *leaf) pagesOf(group int, from io.ReaderAt) (*chunk, error) {
 	return c, nil
 }
 
-// knows reports whether the encoding of a page is supported.
+// knows reports whether a page's encoding is supported.
 func (l *leaf) knows(h pageHead) bool {
 	if h.kind == 0 && (l.column.MaxDefinitionLevel() > 0 && h.defCode != runs || l.column.MaxRepetitionLevel() > 0 && h.repCode != runs) {
 		return false
@@ -89,7 +89,7 @@ func (l *leaf) knows(h pageHead) bool {
 	return h.encoding == splitBytes || h.encoding == differences && isWhole(l.kind)
 }
 
-// head reads a page's header. Most have less than 512 bytes; statistics of texts can make them longer.
+// head reads a page's header. Most have less than 512 bytes, but text statistics can make them longer.
 func (l *leaf) head(from io.ReaderAt, at, end int64) (pageHead, error) {
 	for _, n := range []int64{512, 1 << 20} {
 		b := make([]byte, min(n, end-at))

@@ -16,10 +16,10 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// The encodings that are read, by Parquet's numbers.
+// The supported encodings, by Parquet's numbers.
 const (
 	plainValues     = 0
-	plainDictionary = 2 // an older name of indexValues
+	plainDictionary = 2 // an older name for indexValues
 	runs            = 3
 	differences     = 5
 	textsByLength   = 6
@@ -28,25 +28,25 @@ const (
 	splitBytes      = 9
 )
 
-// The most that a page may have.
+// Limits for a page.
 const (
 	maxPageValues = 1 << 24
 	maxPageBytes  = 1 << 28
 )
 
-// decodedPage is a page that is decompressed and taken apart. Its memory is lent, until release.
+// decodedPage is a decompressed and split page. Its memory is reused after release.
 type decodedPage struct {
-	kind       string  // of its values
-	reps, defs []byte  // levels; nil where the column has none
+	kind       string  // the values' type
+	reps, defs []byte  // levels; nil if the column has none
 	n          int     // values and nulls
 	dense      int     // values
-	width      int     // of every row, if there are no nulls and every row has as many; else 0
-	raw        []byte  // plain values, little endian; truth values a byte each
-	starts     []int   // where each text begins in raw; the last is where one more would
+	width      int     // values per row if there are no nulls and all rows have the same count; else 0
+	raw        []byte  // plain values, little endian; booleans take a byte each
+	starts     []int   // offset of each text in raw; the last is the end
 	gap        int     // bytes between texts
-	ints       []int64 // whole numbers that were stored as differences; nil if they are in raw
+	ints       []int64 // integers that were stored as differences; nil if they are in raw
 	index      []int32
-	dict       *dictionary // of index; nil without one
+	dict       *dictionary // for index; nil without one
 
 	body, plain, bools []byte // memory for the next page
 	at                 []int
@@ -59,12 +59,12 @@ var pages = sync.Pool{New: func() any { return &decodedPage{} }}
 
 func (p *decodedPage) release() {
 	p.dict, p.index, p.raw, p.starts, p.ints, p.reps, p.defs = nil, nil, nil, nil, nil, nil, nil
-	if cap(p.body)+cap(p.plain) <= 8*maxHeld { // rare large ones are not kept
+	if cap(p.body)+cap(p.plain) <= 8*maxHeld { // rare large buffers are not kept
 		pages.Put(p)
 	}
 }
 
-// dictionary are the values that pages of a row group have the numbers of.
+// dictionary holds the distinct values that pages in a row group refer to by index.
 type dictionary struct {
 	n       int
 	float32 []float32
@@ -73,7 +73,7 @@ type dictionary struct {
 	texts   []string
 }
 
-// levelV1 decodes levels that begin with their length, and returns the rest.
+// levelV1 decodes levels that begin with their length, and returns the remaining bytes.
 func (p *decodedPage) levelV1(which int, data []byte, most int) (levels, rest []byte, err error) {
 	if most == 0 {
 		return nil, data, nil
@@ -105,8 +105,9 @@ func (p *decodedPage) level(which int, data []byte, most int) ([]byte, error) {
 	return out[:p.n], nil
 }
 
-// cutRuns returns the runs of the first n numbers, each of so many bits. The last of these runs may be longer, because DuckDB pads it to 256 numbers; its
-// length is then changed in data, because the decoder allocates all that runs declare. Numbers after the first n are not read.
+// cutRuns returns the runs for the first n numbers, each with width bits. The last run may be longer, because DuckDB pads it to 256
+// numbers. Its length is then reduced in data, because the decoder allocates the declared length. Numbers after the first n are not
+// read.
 func cutRuns(data []byte, width, n int) ([]byte, error) {
 	at, left := 0, uint64(n)
 	for left > 0 {
@@ -114,12 +115,12 @@ func cutRuns(data []byte, width, n int) ([]byte, error) {
 		if size <= 0 {
 			return nil, fmt.Errorf("runs of %d numbers, want %d", uint64(n)-left, n)
 		}
-		shift, room := head&1*3, uint64(width+7)/8 // a packed run has 8 numbers a unit
+		shift, room := head&1*3, uint64(width+7)/8 // a packed run counts units of 8 numbers
 		length := min(head>>1, (left+1<<shift-1)>>shift)
 		if shift > 0 {
 			room = length * uint64(width)
 		}
-		if length != head>>1 { // as many bytes as before
+		if length != head>>1 { // keeps the length's byte count
 			for i := range size {
 				data[at+i] = byte((length<<1|head&1)>>(7*i))&0x7f | 0x80
 			}
@@ -183,7 +184,7 @@ func (p *decodedPage) values(encoding int64, data []byte) error {
 		p.raw = p.bools
 		return nil
 	case encoding != plainValues:
-		return fmt.Errorf("values encoded in way %d", encoding) // not reached: pagesOf refuses it by name
+		return fmt.Errorf("values encoded in way %d", encoding) // not reached: pagesOf rejects it by name
 	case p.kind == "bool":
 		if len(data) < (p.dense+7)/8 {
 			return fmt.Errorf("%d bytes for %d truth values", len(data), p.dense)
@@ -219,7 +220,7 @@ func (p *decodedPage) plainTexts(data []byte) error {
 	return nil
 }
 
-// textsByLength decodes texts after their lengths.
+// textsByLength decodes texts that follow their lengths.
 func (p *decodedPage) textsByLength(data []byte) error {
 	lengths, data, err := deltas(p.longs[:0], data, p.dense)
 	if err != nil {
@@ -239,7 +240,7 @@ func (p *decodedPage) textsByLength(data []byte) error {
 	return nil
 }
 
-// addPrefixes puts before each text as many bytes of the text before it as the text shares (DELTA_BYTE_ARRAY).
+// addPrefixes prepends to each text the bytes that it shares with the previous text (DELTA_BYTE_ARRAY).
 func (p *decodedPage) addPrefixes(shared []int64) error {
 	var all, last []byte
 	starts := make([]int, 1, len(shared)+1)
@@ -258,10 +259,10 @@ func (p *decodedPage) addPrefixes(shared []int64) error {
 // text returns text i.
 func (p *decodedPage) text(i int) []byte { return p.raw[p.starts[i] : p.starts[i+1]-p.gap] }
 
-// isWhole reports whether a kind is one of whole numbers.
+// isWhole reports whether a kind is an integer type.
 func isWhole(kind string) bool { return kind[0] == 'i' || kind[0] == 'u' }
 
-// indices decodes numbers of the dictionary's values, and checks that it has them.
+// indices decodes dictionary indices and checks their range.
 func (p *decodedPage) indices(data []byte) error {
 	if p.dict == nil {
 		return errors.New("numbers of a dictionary's values, and no dictionary")
@@ -292,7 +293,7 @@ func (p *decodedPage) indices(data []byte) error {
 	return nil
 }
 
-// sizeOf is how many bytes a number takes.
+// sizeOf returns a number's size in bytes.
 func sizeOf(kind string) int {
 	switch kind {
 	case "float64", "int64", "uint64":
@@ -332,14 +333,14 @@ func (p *decodedPage) appendTo(v *Values, a, b int) {
 	}
 }
 
-// unpacked appends n numbers, which lie in from as little-endian machines have them.
+// unpacked appends n numbers, stored in little-endian order in from.
 func unpacked[T float32 | float64 | int64](to []T, from []byte, n int) []T {
 	old := len(to)
 	to = slices.Grow(to, n)[:old+n]
 	if raw.Little {
 		copy(raw.Bytes(to[old:]), from)
 	} else {
-		_, _ = binary.Decode(from, binary.LittleEndian, to[old:]) // of as many bytes
+		_, _ = binary.Decode(from, binary.LittleEndian, to[old:]) // the byte count matches
 	}
 	return to
 }
@@ -347,7 +348,7 @@ func unpacked[T float32 | float64 | int64](to []T, from []byte, n int) []T {
 func (p *decodedPage) integers(to []int64, a, b int) []int64 {
 	if p.ints != nil {
 		for _, x := range p.ints[a:b] {
-			switch { // differences of 32 bits wrap
+			switch { // 32-bit differences wrap
 			case sizeOf(p.kind) == 8:
 			case p.kind[0] == 'u':
 				x = int64(uint32(x))
@@ -377,7 +378,7 @@ func (p *decodedPage) integers(to []int64, a, b int) []int64 {
 	return to
 }
 
-// pick appends the values that the numbers name.
+// pick appends the dictionary values at the indices.
 func pick[T any](to, from []T, index []int32) []T {
 	n := len(to)
 	to = slices.Grow(to, len(index))[:n+len(index)]
@@ -387,10 +388,10 @@ func pick[T any](to, from []T, index []int32) []T {
 	return to
 }
 
-// maxHeld is how many values a page may have that is held.
+// maxHeld limits the values in a page that is kept.
 const maxHeld = 1 << 19
 
-// regular returns how many values each row has, if all have as many and the first begins one; 0 if not.
+// regular returns the values per row, if all rows have the same count and the first value begins a row; otherwise 0.
 func regular(reps []byte, n int) int {
 	if len(reps) == 0 {
 		return 1
@@ -408,7 +409,7 @@ func regular(reps []byte, n int) int {
 	return width
 }
 
-// reserve grows the list of v for n values, if it has none yet.
+// reserve grows v's list for n values, if it has none yet.
 func (p *decodedPage) reserve(v *Values, n int) {
 	switch {
 	case v.Len() > 0:

@@ -56,7 +56,7 @@ func (l *leaf) read(ctx context.Context, group int, from, to int64, v *Values) e
 	return err
 }
 
-// rows collects rows [from,to) from pages. next is the number of the next row to begin, had is how many rows v had.
+// rows collects rows [from,to) from pages. next is the next row to begin, and had is v's row count at the start.
 type rows struct {
 	leaf     *leaf
 	v        *Values
@@ -64,10 +64,10 @@ type rows struct {
 	next     int64
 	had      int
 	most     int
-	values   int64 // how many values the row group has
+	values   int64 // values in the row group
 }
 
-// page appends the rows of a page that are in the range.
+// page appends a page's rows that are in the range.
 func (r *rows) page(p *decodedPage) error {
 	if p.n == 0 {
 		return nil
@@ -92,11 +92,11 @@ func (r *rows) page(p *decodedPage) error {
 	return nil
 }
 
-// slow goes value by value, for pages with nulls, or with rows of different lengths, or that begin within a row.
+// slow processes a page value by value: pages with nulls, or with rows of different lengths, or that begin inside a row.
 func (r *rows) slow(p *decodedPage) error {
 	reps, defs, n := p.reps, p.defs, p.n
 	full := byte(r.leaf.column.MaxDefinitionLevel())
-	null := byte(255) // the level of a null that counts as a value; that of an empty list is another
+	null := byte(255) // level of a null that counts as a value; an empty list has another
 	switch {
 	case r.leaf.column.MaxRepetitionLevel() == 0:
 		null = 0
@@ -138,7 +138,7 @@ func (r *rows) slow(p *decodedPage) error {
 	return nil
 }
 
-// nulls returns which rows in [from,to) of a column without lists are null.
+// nulls returns the null rows in [from,to) for a column without lists.
 func (l *leaf) nulls(ctx context.Context, group int, from, to int64) (list []int64, err error) {
 	m, err := l.load(group)
 	if err != nil {
@@ -163,7 +163,7 @@ func (l *leaf) nulls(ctx context.Context, group int, from, to int64) (list []int
 	return list, err
 }
 
-// add adds a value or a null from a page to its row. A new row begins if rep is 0.
+// add adds a page's value or null to its row. If rep is 0, a new row begins.
 func (l *listPart) add(rep, def byte, p *decodedPage, at int, there bool) {
 	if rep == 0 {
 		l.rows = append(l.rows, nil)

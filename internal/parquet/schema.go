@@ -6,9 +6,9 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// Field describes a column that is written. Type is "float32", "float64", "int64", "bool", "string" or "image", which is a struct of the
-// fields bytes and path. The rows of one with a Shape are lists in lists: [26] is 26 values a row, [3,1,1] lists of lists of lists; those
-// of a Ragged one are lists with any length but 0; without either, a row is a value. A field with Lists has their schema.
+// Field describes a column to write. Type is "float32", "float64", "int64", "bool", "string" or "image", which is a struct with bytes
+// and path. With a Shape, a row is a nested list: [26] is 26 values, [3,1,1] lists of lists of lists. If Ragged is set, a row is a list
+// with any length except 0. Otherwise a row is a value. With Lists, the field has their schema.
 type Field struct {
 	Name   string
 	Type   string
@@ -17,7 +17,7 @@ type Field struct {
 	Lists  *Lists
 }
 
-// depth is how many lists lie in one another.
+// depth returns the list nesting depth.
 func (c Field) depth() int {
 	if c.Ragged {
 		return 1
@@ -25,7 +25,7 @@ func (c Field) depth() int {
 	return len(c.Shape)
 }
 
-// width returns how many values a row has, 1 if that differs.
+// width returns the values per row, 1 if that varies.
 func (c Field) width() int {
 	n := 1
 	for _, d := range c.Shape {
@@ -34,7 +34,7 @@ func (c Field) width() int {
 	return n
 }
 
-// definition is the level of a value that is there: one for the column, two for each list, one for the field of a struct.
+// definition returns the definition level for a present value: one for the column, two for each list, one for a struct field.
 func (c Field) definition() int {
 	d := 1 + 2*c.depth()
 	if c.Type == "image" {
@@ -43,7 +43,7 @@ func (c Field) definition() int {
 	return d
 }
 
-// repetition is the level of value i of a row: how many lists go on.
+// repetition returns the repetition level for value i in a row: how many enclosing lists continue.
 func (c Field) repetition(i int) int {
 	if i == 0 {
 		return 0
@@ -58,7 +58,7 @@ func (c Field) repetition(i int) int {
 	return r
 }
 
-// repetitions returns the levels of a row's values, if it is not Ragged.
+// repetitions returns the repetition levels for a row's values, if it is not Ragged.
 func (c Field) repetitions() []byte {
 	row := make([]byte, c.width())
 	for i := range row {
@@ -67,7 +67,7 @@ func (c Field) repetitions() []byte {
 	return row
 }
 
-// node returns the column as the library describes it.
+// node returns the column in the library's form.
 func (c Field) node() parquet.Node {
 	if c.Lists != nil {
 		return c.Lists
@@ -100,7 +100,7 @@ func (c Field) node() parquet.Node {
 // encoded returns a column with a dictionary, as pyarrow writes it.
 func encoded(n parquet.Node) parquet.Node { return parquet.Encoded(n, &parquet.RLEDictionary) }
 
-// schemaOf returns the file's schema, with the columns in their order.
+// schemaOf returns the file's schema, with the columns in their given order.
 func schemaOf(fields []Field) *parquet.Schema {
 	g := orderedGroup{Group: parquet.Group{}}
 	for _, c := range fields {
@@ -110,7 +110,7 @@ func schemaOf(fields []Field) *parquet.Schema {
 	return parquet.NewSchema("schema", g)
 }
 
-// orderedGroup is a group whose fields keep their order: the library sorts them by name.
+// orderedGroup is a group with fields in their given order, because the library sorts them by name.
 type orderedGroup struct {
 	parquet.Group
 	names []string
@@ -128,5 +128,5 @@ func (g orderedGroup) Fields() []parquet.Field {
 	return fields
 }
 
-// GoType is of no use here, and the library's panics for names with a comma.
+// GoType is not used here, but the library's version panics for names with a comma.
 func (g orderedGroup) GoType() reflect.Type { return reflect.TypeFor[struct{}]() }

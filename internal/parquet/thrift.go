@@ -7,7 +7,7 @@ import (
 	"hash/crc32"
 )
 
-// The kinds of values in Thrift's compact protocol.
+// The value kinds in Thrift's compact protocol.
 const (
 	kindTrue   = 1
 	kindFalse  = 2
@@ -30,13 +30,13 @@ var (
 	errBig   = errors.New("a list or text that is longer than what follows")
 )
 
-// What a structure and another value of a list take in memory at most, bytes.
+// Upper bounds for the memory of a list element: a structure, or another value, in bytes.
 const (
 	structCost = 1024
 	otherCost  = 32
 )
 
-// skimmer walks over Thrift without keeping anything. It counts the memory that the lists would take.
+// skimmer walks through Thrift data without storing values. It adds up the memory that the lists would need.
 type skimmer struct {
 	b    []byte
 	pos  int
@@ -58,7 +58,7 @@ func (s *skimmer) integer() (int64, error) {
 	return int64(v>>1) ^ -int64(v&1), err
 }
 
-// structure calls visit for each field, which reads the field's value.
+// structure calls visit for each field. visit must read the field's value.
 func (s *skimmer) structure(visit func(id int, kind byte) error) error {
 	id := 0
 	for {
@@ -85,7 +85,7 @@ func (s *skimmer) structure(visit func(id int, kind byte) error) error {
 	}
 }
 
-// list reads the head of a list. Every element takes at least one byte.
+// list reads a list's header. Every element takes at least one byte.
 func (s *skimmer) list() (n int, kind byte, err error) {
 	if s.pos >= len(s.b) {
 		return 0, 0, errShort
@@ -110,7 +110,7 @@ func (s *skimmer) list() (n int, kind byte, err error) {
 	return int(size), kind, nil
 }
 
-// skip passes over a value. A truth value that is a field has none.
+// skip skips a value. A boolean field has no value bytes.
 func (s *skimmer) skip(kind byte, depth int, inList bool) error {
 	if depth > 32 {
 		return errDeep
@@ -144,7 +144,7 @@ func (s *skimmer) skip(kind byte, depth int, inList bool) error {
 			err = s.skip(kind, depth+1, true)
 		}
 		return err
-	default: // maps are in none of Parquet's structures
+	default: // Parquet's structures have no maps
 		return errKind
 	}
 	if s.pos > len(s.b) {
@@ -153,10 +153,10 @@ func (s *skimmer) skip(kind byte, depth int, inList bool) error {
 	return nil
 }
 
-// nullCount is the path of fields from a column chunk to the number of nulls in its statistics.
+// nullCount is the field path from a column chunk to the null count in its statistics.
 var nullCount = []int{3, 12, 3}
 
-// has reads a value, and reports whether it is a structure that has a field at the end of a path of fields.
+// has reads a value, and reports whether it is a structure with a field at the given path.
 func (s *skimmer) has(kind byte, path []int) (found bool, err error) {
 	if len(path) == 0 || kind != kindStruct {
 		return len(path) == 0, s.skip(kind, 0, len(path) == len(nullCount))
@@ -171,12 +171,12 @@ func (s *skimmer) has(kind byte, path []int) (found bool, err error) {
 	return found, err
 }
 
-// checkFooter returns an error unless a footer's lists fit into it, its columns form a tree that is not deep, and each row group can have
-// them all. counted has for each row group which column chunks state how many nulls they have.
+// checkFooter returns an error unless a footer's lists fit in it, its columns form a shallow tree, and each row group can contain all
+// columns. counted reports for each row group and column chunk whether the null count is declared.
 func checkFooter(b []byte) (counted [][]bool, err error) {
 	s := &skimmer{b: b}
 	elements, groups := 0, 0
-	var open []int64 // how many columns are still to come, of each group of columns that is open
+	var open []int64 // columns still expected in each open group
 	err = s.structure(func(id int, kind byte) error {
 		if (id != 2 && id != 4) || kind != kindList {
 			return s.skip(kind, 0, false)
@@ -244,7 +244,7 @@ func checkFooter(b []byte) (counted [][]bool, err error) {
 	return counted, err
 }
 
-// compareSum returns an error unless bytes have the CRC-32 that the file states.
+// compareSum returns an error unless bytes have the CRC-32 that the file declares.
 func compareSum(want uint32, b []byte) error {
 	if sum := crc32.ChecksumIEEE(b); sum != want {
 		return fmt.Errorf("its checksum is %08x, and %08x as written: the file is damaged, copy or write it again", sum, want)
@@ -252,7 +252,7 @@ func compareSum(want uint32, b []byte) error {
 	return nil
 }
 
-// noSum is no value of 32 bits.
+// noSum is outside the 32-bit range.
 const noSum = 1 << 40
 
 // pageHead is the part of a page's header that the decoder needs.
@@ -260,15 +260,15 @@ type pageHead struct {
 	kind                     int64 // 0 data, 1 index, 2 dictionary, 3 data of version 2
 	uncompressed, compressed int64
 	values, nulls            int64
-	reps, defs               int64 // bytes of levels before the compressed data, in version 2
-	sum                      int64 // CRC-32 of the bytes after the header, noSum if there is none
+	reps, defs               int64 // bytes of levels before the compressed data (version 2)
+	sum                      int64 // CRC-32 over the bytes after the header; noSum if there is none
 	encoding                 int64
-	defCode, repCode         int64 // how the levels of version 1 are encoded
+	defCode, repCode         int64 // level encodings (version 1)
 	packed                   bool
-	size                     int // of the header itself
+	size                     int // the header's own size
 }
 
-// parsePageHead reads a page's header at the beginning of b. It is errShort or errBig if b does not hold all of it.
+// parsePageHead parses the page header at the start of b. If b does not contain all of it, the error is errShort or errBig.
 func parsePageHead(b []byte) (h pageHead, err error) {
 	s := &skimmer{b: b}
 	h.packed, h.sum = true, noSum

@@ -1,19 +1,19 @@
 package parquet
 
-// Values are rows of a column. The values of all rows stand one after the other in one of the lists: Float32 and Float64 of columns of that
-// type, Float32 of float16 too, Int64 of whole numbers and truth values, Texts of texts.
+// Values holds rows of a column. The values for all rows are consecutive in one list: Float32 (also for float16) or Float64, Int64 for
+// integers and booleans, Texts for texts.
 type Values struct {
 	Rows    int
-	Width   int   // how many values a row has, if Lens is nil
-	Lens    []int // how many values each row has, where that differs
+	Width   int   // values per row, if Lens is nil
+	Lens    []int // values in each row, if that varies
 	Float32 []float32
 	Float64 []float64
 	Int64   []int64
 	Texts   []string
-	Images  []Image // of a Writer; Column.Images reads them
-	Nulls   []int   // which values are null, in order: NaN, 0 or empty
+	Images  []Image // for a Writer; Column.Images reads them
+	Nulls   []int   // indices of null values, ascending; the value itself is NaN, 0 or empty
 
-	AsLists bool   // Read makes Lists
+	AsLists bool   // makes Read return Lists
 	Lists   *Lists // rows for such a column
 	part    *listPart
 }
@@ -26,7 +26,7 @@ func (v *Values) Len() int {
 	return len(v.Float32) + len(v.Float64) + len(v.Int64) + len(v.Texts)
 }
 
-// add notes n rows of so many values.
+// add records n rows with width values each.
 func (v *Values) add(n, width int) {
 	switch {
 	case v.Lens != nil:
@@ -49,7 +49,7 @@ func (v *Values) add(n, width int) {
 	v.Rows += n
 }
 
-// grow notes that the last row has one value more.
+// grow records one more value in the last row.
 func (v *Values) grow() {
 	if v.Lens == nil {
 		v.Lens = make([]int, v.Rows)
@@ -60,7 +60,7 @@ func (v *Values) grow() {
 	v.Lens[v.Rows-1]++
 }
 
-// settle drops Lens where all rows are of one length.
+// settle drops Lens if all rows have the same length.
 func (v *Values) settle() {
 	if len(v.Lens) == 0 {
 		return
@@ -73,7 +73,7 @@ func (v *Values) settle() {
 	v.Width, v.Lens = v.Lens[0], nil
 }
 
-// Image is a value of a column of images: its bytes, or the path of a file that has them.
+// Image is a value in an image column: its bytes, or the path of a file with the image.
 type Image struct {
 	Bytes []byte // nil if there are none
 	Path  string

@@ -16,39 +16,39 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Writer writes a file. It is not for use from several goroutines at once.
+// Writer writes a Parquet file. Only one goroutine may use it at a time.
 //
-// Every value is written with the levels that give its place: a column is optional, as pyarrow's are, and none of its values is null, zeros
-// among them. The library under it makes nulls of zeros in structs and maps, so that it is given neither.
+// Levels are written for every value: each column is optional, as in pyarrow's files, but no value is null, not even a zero. The library
+// would write zeros in structs and maps as nulls. Therefore this package encodes the pages itself.
 type Writer struct {
 	fields []Field
 	out    *bufio.Writer
-	size   int64 // bytes that were written
+	size   int64 // bytes written
 	meta   *format.FileMetaData
-	paths  [][]string // of the file's own columns
+	paths  [][]string // paths of the leaf columns
 	err    error
 	pages  pageEncoder
 }
 
-// buffered is how many bytes are written at once, at least: a page of a few rows and its head take a few hundred.
+// buffered is the minimum size of a write to the output, because a page with few rows takes only a few hundred bytes.
 const buffered = 256 << 10
 
 // magic begins and ends a file.
 const magic = "PAR1"
 
-// seal comes before the footer, with its CRC-32 in four bytes, little-endian: the format has checksums of pages only. Between the last page and
-// the footer a file may have any bytes, such as indexes of pages.
+// seal precedes the footer, followed by the footer's CRC-32 in four bytes, little-endian. The format has checksums only for pages. A
+// file may have arbitrary bytes between the last page and the footer, such as page indexes.
 const (
 	seal      = "\xffRCseal\xff"
 	sealBytes = len(seal) + 4
 )
 
-// NewWriter begins a file of columns of different names, and writes it to out. metadata are the file's keys and values.
+// NewWriter starts a file with columns of distinct names, and writes it to out. metadata holds the file's keys and values.
 func NewWriter(out io.Writer, fields []Field, metadata map[string]string) *Writer {
 	schema := schemaOf(fields)
 	w := &Writer{fields: fields, out: bufio.NewWriterSize(out, buffered), meta: emptyMetadata(schema), paths: schema.Columns()}
 	at := 1
-	for _, c := range fields { // the library's own schema for lists lacks annotations
+	for _, c := range fields { // the library's own list schema lacks annotations
 		n := 1 + 2*c.depth()
 		switch {
 		case c.Lists != nil:
@@ -65,21 +65,21 @@ func NewWriter(out io.Writer, fields []Field, metadata map[string]string) *Write
 	return w
 }
 
-// emptyMetadata returns the metadata of a file without rows, as the library writes it.
+// emptyMetadata returns the metadata for a file without rows, as the library writes it.
 func emptyMetadata(schema *parquet.Schema) *format.FileMetaData {
 	var empty bytes.Buffer
 	if err := parquet.NewGenericWriter[any](&empty, schema, parquet.CreatedBy("robocache", "1", "")).Close(); err != nil {
-		panic(err) // into memory
+		panic(err) // writing to memory never fails
 	}
 	f, err := parquet.OpenFile(bytes.NewReader(empty.Bytes()), int64(empty.Len()))
 	if err != nil {
-		panic(err) // it has just been written
+		panic(err) // it was just written
 	}
 	meta := *f.Metadata()
 	return &meta
 }
 
-// Size returns how many bytes the row groups take that were written.
+// Size returns the bytes in the written row groups.
 func (w *Writer) Size() int64 { return w.size - int64(len(magic)) }
 
 func (w *Writer) write(b []byte) {
@@ -89,19 +89,19 @@ func (w *Writer) write(b []byte) {
 	}
 }
 
-// SetMetadata sets a key of the file's metadata, which Close writes. The key must be new.
+// SetMetadata sets a key in the file's metadata, which Close writes. The key must be new.
 func (w *Writer) SetMetadata(key, value string) {
 	w.meta.KeyValueMetadata = append(w.meta.KeyValueMetadata, format.KeyValue{Key: key, Value: value})
 }
 
-// MostGroups is how many row groups a file may have: their numbers have 16 bits.
+// MostGroups limits the row groups in a file, because their numbers have 16 bits.
 const MostGroups = math.MaxInt16 + 1
 
-// Groups returns how many row groups there are.
+// Groups returns how many row groups were written.
 func (w *Writer) Groups() int { return len(w.meta.RowGroups) }
 
-// WriteGroup writes a row group of n rows, data in the order of the fields. Truth values are in Int64, 0 or 1. Data of another length than
-// its field has is a mistake in the caller and panics. After an error every call returns it.
+// WriteGroup writes a row group with n rows. data is in field order. Booleans are in Int64 as 0 or 1. If data's length does not match
+// its field, WriteGroup panics, because that is a mistake in the caller. After an error every call returns it.
 func (w *Writer) WriteGroup(n int, data []Values) error {
 	if w.err != nil {
 		return w.err
@@ -148,7 +148,7 @@ func (w *Writer) add(group *format.RowGroup, chunk format.ColumnChunk) {
 	group.TotalCompressedSize += chunk.MetaData.TotalCompressedSize
 }
 
-// writeLists writes a column of lists of structures, which the library encodes in memory.
+// writeLists writes a column of structure lists, which the library encodes in memory.
 func (w *Writer) writeLists(c Field, rows []ListRow, group *format.RowGroup) error {
 	var b bytes.Buffer
 	out := parquet.NewWriter(&b, schemaOf([]Field{c}), parquet.DataPageVersion(1))
@@ -173,8 +173,7 @@ func (w *Writer) writeLists(c Field, rows []ListRow, group *format.RowGroup) err
 	return w.err
 }
 
-// writeLeaf writes n rows of a column of the file, one of those of column c. lengths are those of its rows, if it is Ragged. images is set
-// for the bytes of images.
+// writeLeaf writes n rows of a leaf in column c. lengths holds the row lengths if c is Ragged. images is set for image bytes.
 func (w *Writer) writeLeaf(n int, c Field, d leafValues, lengths []int, images bool) format.ColumnChunk {
 	p := &w.pages
 	p.begin(c, d)
@@ -190,7 +189,7 @@ func (w *Writer) writeLeaf(n int, c Field, d leafValues, lengths []int, images b
 	at := w.size
 	if p.dictionary != nil {
 		meta.Encoding[1] = format.RLEDictionary
-		meta.Encoding = append(meta.Encoding, format.Plain) // of the dictionary
+		meta.Encoding = append(meta.Encoding, format.Plain) // for the dictionary
 		meta.DictionaryPageOffset = at
 		p.plain = append(p.plain[:0], p.dictionary...)
 		page(format.DictionaryPage, 0, p.distinct)

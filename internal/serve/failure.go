@@ -37,7 +37,8 @@ func shorten(f *Failure) {
 	}
 }
 
-// rules write the message, and report the types of error that only this package has.
+// rules fill in a Failure after the general rules in package failure: first its message, then the class and the fields for error
+// types that only this package reports. A later rule overwrites the fields from an earlier one.
 var rules = []failure.Rule{
 	func(f *Failure, err error) { f.Message = notetext.ErrorText(err) },
 	failure.On(func(f *Failure, _ *PanicError) { f.Class = "PanicError" }),
@@ -57,7 +58,7 @@ var rules = []failure.Rule{
 	}),
 }
 
-// failureOf returns the report for an error. Its code is the system's or none, because classes have the others.
+// failureOf returns the Failure for an error. Its Code is failure.System or empty, because Class distinguishes all other errors.
 func failureOf(err error) Failure {
 	f := failure.Of(err, rules...)
 	if f.Code != failure.System {

@@ -25,7 +25,7 @@ type slots struct {
 	wrong error         // from Next or resume; returned again until the next resume
 }
 
-// drawn is a batch in a slot, or an error instead.
+// drawn is a batch in a slot, or the error that ended the drawing.
 type drawn struct {
 	slot  int
 	epoch int64 // the batch's epoch
@@ -88,7 +88,7 @@ func (l *slots) draw(ctx context.Context) {
 	}
 }
 
-// drawInto draws the next batch into a slot.
+// drawInto draws the loader's next batch into a slot.
 func (l *slots) drawInto(ctx context.Context, slot int) (*drawn, error) {
 	before, err := l.loader.State(ctx)
 	if err != nil {
@@ -108,7 +108,9 @@ func (l *slots) drawInto(ctx context.Context, slot int) (*drawn, error) {
 	return &drawn{slot: slot, epoch: l.loader.Begin(before).Epoch, last: l.loader.EpochEnds(after), state: after}, nil
 }
 
-// next returns the next batch. If wait is false and no batch is ready, it returns nil.
+// next hands the next batch to Python. If no batch is ready, next waits when wait is true, and returns nil when it is false.
+// With wait, it returns a *RequestError if no batch can come, because Python has all slots. After a failed batch, every call
+// returns the same error until resume.
 func (l *slots) next(ctx context.Context, wait bool) (*drawn, error) {
 	if l.wrong != nil {
 		return nil, l.wrong
@@ -147,7 +149,7 @@ func (l *slots) held() (n int) {
 	return n
 }
 
-// release takes a slot back.
+// release returns a slot from Python to the free slots. It returns a *RequestError if Python does not have the slot.
 func (l *slots) release(slot int) error {
 	if slot < 0 || slot >= len(l.handed) || !l.handed[slot] {
 		return &RequestError{Arg: "release", Got: fmt.Sprint(slot), Want: "a slot that was handed out"}
@@ -172,7 +174,7 @@ func (l *slots) pause() {
 	}
 }
 
-// resume continues at a state. If the loader refuses the state, nothing changes.
+// resume restarts the drawing at a state. If the loader refuses the state, nothing changes.
 func (l *slots) resume(ctx context.Context, s loader.State) error {
 	if err := l.loader.Check(s); err != nil {
 		return err

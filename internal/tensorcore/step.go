@@ -1,6 +1,6 @@
 package tensorcore
 
-// step16 is Hopper's step of 16 products, as Rule.step computes it.
+// step16 is Rule.step for Hopper with 16 products.
 func step16(acc float32, a, b *[16]Decoded) float32 {
 	c, exp := addend(acc)
 	most := exp

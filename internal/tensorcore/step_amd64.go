@@ -1,9 +1,9 @@
 package tensorcore
 
-// vector says whether steps8 of step_amd64.s may be used. Tests switch it off.
+// vector reports whether steps8 in step_amd64.s may be used. Tests set it to false.
 var vector = hasVector()
 
-// hasVector asks the processor for AVX2, and whether the system keeps its registers.
+// hasVector reports whether the processor supports AVX2 and the system saves its registers.
 func hasVector() bool {
 	const avx, osxsave, avx2, ymm = 1 << 28, 1 << 27, 1 << 5, 6
 	last, _, _, _ := cpuid(0)
@@ -15,8 +15,8 @@ func hasVector() bool {
 	return c&avx != 0 && c&osxsave != 0 && b&avx2 != 0 && xgetbv()&ymm == ymm
 }
 
-// steps8 does n steps of Hopper, of 16 products each, for 8 columns, and says how many it did: fewer where one has a term that is not
-// finite or a sum that may be subnormal.
+// steps8 performs Hopper steps with 16 products each, for 8 columns, and returns how many it did. It stops before n at a step with a
+// term that is not finite, or with a sum that may be subnormal.
 func steps8(acc *[8]float32, a *Decoded, b *[8]Decoded, n int) int {
 	if !vector {
 		return 0

@@ -5,18 +5,18 @@ import (
 	"math/bits"
 )
 
-// Rule is how a generation of tensor cores sums.
+// Rule describes how a generation of tensor cores adds.
 type Rule struct {
-	Products int // of one step, at most: 8 or 16
-	Fraction int // bits that a term keeps after the binary point of the largest exponent
+	Products int // maximum products per step: 8 or 16
+	Fraction int // bits kept below the binary point of the largest exponent
 }
 
 var (
 	Hopper = Rule{Products: 16, Fraction: 25}
-	Ampere = Rule{Products: 8, Fraction: 24} // and Ada; as published, not measured here
+	Ampere = Rule{Products: 8, Fraction: 24} // also Ada; as published, not measured here
 )
 
-// Format is the type of the factors.
+// Format is the factors' type.
 type Format uint8
 
 const (
@@ -24,19 +24,19 @@ const (
 	Float16
 )
 
-// Decoded is a factor taken apart: its value is sig times 2 to the exp-13. An infinity has the exponent special and the significand 1
-// or -1, not-a-number the significand 0.
+// Decoded is a factor split into significand and exponent: its value is sig times 2^(exp-13). An infinity has exponent special and
+// significand 1 or -1; not-a-number has exponent special and significand 0.
 type Decoded struct{ sig, exp int16 }
 
 const (
-	fraction  = 13             // bits of a factor's significand after its binary point, the last 3 of float16's and 6 of bfloat16's zero
-	zeroExp   = -600           // of a zero: a product of it is below every addend, and with what is not finite still far above
-	special   = 1 << 12        // the exponent of what is not finite: a sum that has one in it is far above all others
-	notFinite = special - 1024 // the least exponent of a term that has such a factor
+	fraction  = 13             // significand bits below the binary point; the last 3 (float16) or 6 (bfloat16) are zero
+	zeroExp   = -600           // exponent of zero: its products are below every addend, and with a factor that is not finite still far above
+	special   = 1 << 12        // exponent of infinity and not-a-number: sums with it exceed all others
+	notFinite = special - 1024 // the least exponent of a term with such a factor
 	nan       = 0x7fffffff
 )
 
-// Decode takes src, numbers of format f, apart into dst, which is at least as long.
+// Decode decodes src, numbers in format f, into dst. dst must be at least as long.
 func Decode(f Format, dst []Decoded, src []uint16) {
 	dst = dst[:len(src)]
 	for i, v := range src {
@@ -44,9 +44,9 @@ func Decode(f Format, dst []Decoded, src []uint16) {
 	}
 }
 
-// Decode takes one number apart.
+// Decode decodes one number.
 func (f Format) Decode(v uint16) Decoded {
-	width, bias := uint(7), 127 // of the stored significand
+	width, bias := uint(7), 127 // stored bits of the significand
 	if f == Float16 {
 		width, bias = 10, 15
 	}
@@ -71,8 +71,8 @@ func (f Format) Decode(v uint16) Decoded {
 	return d
 }
 
-// Dot is acc and the products of a and b, in steps of the rule one after the other: what a chain of mma.sync over k gives. b is as long
-// as a; a last step may have fewer products.
+// Dot returns acc plus the products of a and b, computed in successive steps like a chain of mma.sync over k. a and b have the same
+// length; the last step may have fewer products.
 func (r Rule) Dot(acc float32, a, b []Decoded) float32 {
 	b = b[:len(a)]
 	if r == Hopper {
@@ -89,8 +89,8 @@ func (r Rule) Dot(acc float32, a, b []Decoded) float32 {
 	return acc
 }
 
-// Dot8 is Dot of a and each of 8 columns, which b holds row by row: acc[j] and the products of a[k] and b[k][j]. It is much faster than
-// 8 Dots.
+// Dot8 performs Dot for a and each of 8 columns in b, which is stored by rows: it adds the products a[k]*b[k][j] to acc[j]. It is much
+// faster than 8 calls of Dot.
 func (r Rule) Dot8(acc *[8]float32, a []Decoded, b [][8]Decoded) {
 	b = b[:len(a)]
 	for len(a) > 0 {
@@ -112,7 +112,7 @@ func (r Rule) Dot8(acc *[8]float32, a []Decoded, b [][8]Decoded) {
 	}
 }
 
-// step is one step of any rule and length.
+// step performs one step for any rule and length.
 func (r Rule) step(acc float32, a, b []Decoded) float32 {
 	c, exp := addend(acc)
 	most := exp
@@ -129,13 +129,13 @@ func (r Rule) step(acc float32, a, b []Decoded) float32 {
 	return round(sum, most-int32(r.Fraction))
 }
 
-// cut is v shifted left, then right, toward zero.
+// cut returns v shifted left and then right, rounding toward zero.
 func cut(v int64, left uint32, right int32) int64 {
 	sign := v >> 63
 	return int64(uint64((v^sign)-sign)<<left>>uint32(right)) * (sign | 1)
 }
 
-// addend takes acc apart: it is the first result times 2 to the second less 23.
+// addend decodes acc: its value is sig times 2^(exp-23).
 func addend(acc float32) (sig int64, exp int32) {
 	u := math.Float32bits(acc)
 	sig, exp = int64(u&(1<<23-1)), int32(u>>23&255)
@@ -153,7 +153,7 @@ func addend(acc float32) (sig int64, exp int32) {
 	return sig, exp - 127
 }
 
-// round is sum times 2 to the exp, cut toward zero to a float32.
+// round returns sum times 2^exp, truncated to float32.
 func round(sum int64, exp int32) float32 {
 	if sum == 0 {
 		return 0
@@ -162,7 +162,7 @@ func round(sum int64, exp int32) float32 {
 	if sum < 0 {
 		sum = -sum
 	}
-	// The last bit kept is that of weight lsb.
+	// lsb is the exponent of the last bit kept.
 	lsb := max(exp+int32(bits.Len64(uint64(sum)))-24, -149)
 	shift := lsb - exp
 	var sig uint32
@@ -175,7 +175,7 @@ func round(sum int64, exp int32) float32 {
 		return math.Float32frombits(sign | 0x7f800000)
 	}
 	switch {
-	case sig == 0: // cut to nothing, which is above 0: so found on an H200
+	case sig == 0: // truncated to nothing, which is +0, as an H200 showed
 		return 0
 	case sig < 1<<23: // a subnormal number
 		return math.Float32frombits(sign | sig)
@@ -183,7 +183,7 @@ func round(sum int64, exp int32) float32 {
 	return math.Float32frombits(sign | uint32(lsb+150)<<23 | sig&(1<<23-1))
 }
 
-// infinite is a step in which a term is not finite.
+// infinite performs a step in which a term is not finite.
 func infinite(acc float32, a, b []Decoded) float32 {
 	var above, below bool
 	if v := float64(acc); math.IsInf(v, 0) {

@@ -1,3 +1,3 @@
-// Package tuned keeps launch shapes that were measured on a kind of GPU: a policy for a key of jobs. It knows the form of a table; what a
-// kernel takes of a policy the CUDA backend knows, which decides when it makes a plan.
+// Package tuned stores launch shapes that were measured on a kind of GPU. A table maps a key, which describes similar jobs, to a
+// policy. The CUDA backend knows which policies a kernel supports, and chooses when it makes a plan.
 package tuned

@@ -16,16 +16,16 @@ import (
 	"github.com/robocache/robocache/internal/fault"
 )
 
-// Policy is one way to launch a job: a variant, by its kernel's name, and the numbers that it leaves free. No result depends on it.
+// Policy is one way to launch a job: a variant, named by its kernel, and its free parameters. Results do not depend on it.
 type Policy struct {
-	Variant        string `json:"variant"`                    // "resample_small"
-	ItemsPerThread int    `json:"items_per_thread,omitempty"` // pieces that a thread makes
-	Tile           int    `json:"tile,omitempty"`             // targets of a block at most
+	Variant        string `json:"variant"`                    // such as "resample_small"
+	ItemsPerThread int    `json:"items_per_thread,omitempty"` // pieces per thread
+	Tile           int    `json:"tile,omitempty"`             // maximum targets per block
 	Check          int    `json:"check,omitempty"`            // timestamps that a block checks
-	Prefetch       bool   `json:"prefetch,omitempty"`         // rows are asked for early
+	Prefetch       bool   `json:"prefetch,omitempty"`         // fetch rows early
 }
 
-// Numbers are the policy as text, without the variant.
+// Numbers formats the policy without the variant.
 func (c Policy) Numbers() string {
 	var parts []string
 	for i, n := range []int{c.ItemsPerThread, c.Tile, c.Check} {
@@ -39,10 +39,10 @@ func (c Policy) Numbers() string {
 	return strings.Join(parts, ", ")
 }
 
-// String is the variant and the numbers.
+// String formats the variant and the numbers.
 func (c Policy) String() string { return strings.TrimSpace(c.Variant + " " + c.Numbers()) }
 
-// SearchSpace is the numbers that a variant's policies may have; nil is one that it does not have.
+// SearchSpace lists the parameter values for a variant's policies. nil means that the variant lacks the parameter.
 type SearchSpace struct {
 	ItemsPerThread, Tile []int
 	Prefetch             bool
@@ -50,13 +50,13 @@ type SearchSpace struct {
 
 var checks = []int{1024, 256, 512, 4096}
 
-// Allows reports whether a policy is one of the variant's.
+// Allows reports whether a policy is in the search space.
 func (f *SearchSpace) Allows(c Policy) bool {
 	has := func(list []int, n int) bool { return list == nil && n == 0 || slices.Contains(list, n) }
 	return has(f.ItemsPerThread, c.ItemsPerThread) && has(f.Tile, c.Tile) && has(checks, c.Check) && (f.Prefetch || !c.Prefetch)
 }
 
-// All lists the policies of a variant.
+// All lists the policies for a variant.
 func (f *SearchSpace) All(variant string) (list []Policy) {
 	or := func(l []int) []int {
 		if l == nil {
@@ -78,18 +78,18 @@ func (f *SearchSpace) All(variant string) (list []Policy) {
 	return list
 }
 
-// Key is what policies are kept by: jobs that the heuristic gives to one variant and of which nothing differs by a factor of two. All numbers
-// are log2, rounded down, and -1 of 0.
+// Key identifies similar jobs. They have the same variant by the heuristic, and no size differs by a factor of two. All numbers are
+// log2, rounded down, and -1 for 0.
 type Key struct {
 	Variant    string `json:"variant"`
 	Bytes      int    `json:"bytes"`           // of a target's features in dst
-	Pieces     int    `json:"pieces"`          // of a target
-	Targets    int    `json:"targets"`         // of all rows
-	Timestamps int    `json:"timestamps"`      // that are checked, of all rows and streams
-	Ready      bool   `json:"ready,omitempty"` // inputs are declared ready: launches overlap
+	Pieces     int    `json:"pieces"`          // per target
+	Targets    int    `json:"targets"`         // over all rows
+	Timestamps int    `json:"timestamps"`      // that are checked, over all rows and streams
+	Ready      bool   `json:"ready,omitempty"` // inputs are declared ready, so launches overlap
 }
 
-// String is the variant and the powers of two.
+// String formats the variant and the powers of two.
 func (c Key) String() string {
 	s := fmt.Sprintf("%s bytes=2^%d pieces=2^%d targets=2^%d timestamps=2^%d", c.Variant, c.Bytes, c.Pieces, c.Targets, c.Timestamps)
 	if c.Ready {
@@ -98,31 +98,31 @@ func (c Key) String() string {
 	return s
 }
 
-// Entry is a key for which a policy was found better than the heuristic's.
+// Entry is a key with a policy that is faster than the heuristic's.
 type Entry struct {
 	Key       Key     `json:"key"`
 	Policy    Policy  `json:"policy"`
-	Job       string  `json:"job"`          // that it was found with
-	Heuristic float64 `json:"heuristic_us"` // what the heuristic's policy took there
-	Tuned     float64 `json:"tuned_us"`     // and this one
+	Job       string  `json:"job"`          // the job that was measured
+	Heuristic float64 `json:"heuristic_us"` // time with the heuristic's policy
+	Tuned     float64 `json:"tuned_us"`     // time with this policy
 }
 
-// Identity is what a table is for: a kind of GPU, and the kernels.
+// Identity is the kind of GPU and the kernels that a table is valid for.
 type Identity struct {
-	Device     string `json:"device"`     // "NVIDIA H200"
-	Capability string `json:"capability"` // "9.0"
-	Kernels    string `json:"kernels"`    // a hash of all kernel images
+	Device     string `json:"device"`     // such as "NVIDIA H200"
+	Capability string `json:"capability"` // such as "9.0"
+	Kernels    string `json:"kernels"`    // a hash over all kernel images
 }
 
-// Table holds the entries for one identity. It is not changed while a backend uses it.
+// Table holds the entries for one identity. It must not change while a backend uses it.
 type Table struct {
 	For Identity
-	// Unread is an error of the system at the file of the table, which is then empty and must not replace the file.
+	// Unread is the system error if the table's file could not be read. The table is then empty and must not replace the file.
 	Unread  error
 	entries map[Key]Entry
 }
 
-// file is a table as it is stored.
+// file is a table's JSON form.
 type file struct {
 	Format int `json:"format"`
 	Identity
@@ -131,22 +131,22 @@ type file struct {
 
 const format = 3
 
-// ErrStale is of a table for another kind of GPU or other kernels.
+// ErrStale means that a table is for another kind of GPU or other kernels.
 var ErrStale = errors.New("it is a table for another device or other kernels")
 
 // New returns an empty table.
 func New(id Identity) *Table { return &Table{For: id, entries: map[Key]Entry{}} }
 
-// Set takes an entry, in place of the key's old one.
+// Set adds an entry and replaces the old one for the same key.
 func (t *Table) Set(e Entry) { t.entries[e.Key] = e }
 
-// Drop leaves a key to the heuristic.
+// Drop removes a key, so that the heuristic decides.
 func (t *Table) Drop(c Key) { delete(t.entries, c) }
 
-// Clone returns a table that may be changed.
+// Clone returns a copy that may be changed.
 func (t *Table) Clone() *Table { return &Table{t.For, t.Unread, maps.Clone(t.entries)} }
 
-// Entries lists the entries in the order of their keys.
+// Entries lists the entries, sorted by key.
 func (t *Table) Entries() []Entry {
 	return slices.SortedFunc(maps.Values(t.entries), func(x, y Entry) int {
 		a, b := x.Key, y.Key
@@ -154,7 +154,7 @@ func (t *Table) Entries() []Entry {
 	})
 }
 
-// Lookup returns the policy for a key, if the table has one. A table that is nil has none.
+// Lookup returns the policy for a key, if the table has one. A nil table has none.
 func (t *Table) Lookup(c Key) (Policy, bool) {
 	if t == nil {
 		return Policy{}, false
@@ -163,14 +163,14 @@ func (t *Table) Lookup(c Key) (Policy, bool) {
 	return e.Policy, ok
 }
 
-// Write stores the table.
+// Write writes the table as JSON.
 func (t *Table) Write(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(file{format, t.For, t.Entries()})
 }
 
-// read reads a table that must be for that device and those kernels; else the error is ErrStale.
+// read reads a table. If it is for another device or other kernels, the error is ErrStale.
 func read(r io.Reader, id Identity) (*Table, error) {
 	data, err := io.ReadAll(io.LimitReader(r, 4<<20))
 	if err != nil {
@@ -196,8 +196,8 @@ func read(r io.Reader, id Identity) (*Table, error) {
 	return t, nil
 }
 
-// Path is where a device's table lies, and "" with the reason if nowhere: the file that ROBOCACHE_TUNED names, or in that folder,
-// or in the user's cache if it is asked for, a file named after the device.
+// Path returns the path of a device's table. ROBOCACHE_TUNED names the file, or a folder for a file named after the device. Otherwise
+// the file is in the user's cache if cache is true. If there is no path, why is the reason.
 func Path(id Identity, cache bool) (path, why string) {
 	clean := strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' {
@@ -224,7 +224,8 @@ func Path(id Identity, cache bool) (path, why string) {
 	return filepath.Join(dir, "robocache", name), ""
 }
 
-// Find reads a device's table, nil if there is none, and says what chooses then. What is wrong with a file is no error: the heuristic does.
+// Find reads a device's table, nil if there is none. how describes the source of launch shapes. A bad file is not an error: the
+// heuristic is used instead.
 func Find(id Identity, cache bool) (t *Table, how string) {
 	path, why := Path(id, cache)
 	if path == "" {
@@ -248,17 +249,18 @@ func Find(id Identity, cache bool) (t *Table, how string) {
 	return t, fmt.Sprintf("tuned for %d keys by %s, else the heuristic", len(t.entries), path)
 }
 
-// Device is what a stream of the CUDA backend can do for tuning.
+// Device is implemented by queues of the CUDA backend for tuning.
 type Device interface {
-	// Tuned returns the table in use, an empty one if there is none, and where one belongs, "" if nowhere. A Clone of it may be changed.
+	// Tuned returns the table in use (an empty one if there is none) and the path for storing it ("" if there is none). Change only a
+	// Clone.
 	Tuned() (t *Table, path string)
-	// Tune has plans that are made from now on take their policies from a table, or with nil from the heuristic. Plans that exist keep theirs.
+	// Tune makes later plans use a table, or the heuristic if t is nil. Existing plans do not change.
 	Tune(t *Table) error
 }
 
-// Plan is what plans of the CUDA backend can do for it.
+// Plan is implemented by plans of the CUDA backend for tuning.
 type Plan interface {
-	// Candidates are the plan's key and the policies that it can be made with, each another launch: the heuristic's first. A plan whose
-	// launch is fixed has none.
+	// Candidates returns the plan's key and the policies with distinct launches, the heuristic's first. A plan with a fixed launch has
+	// none.
 	Candidates() (Key, []Policy, error)
 }

@@ -187,7 +187,7 @@ func (p *process) wait() {
 func (p *process) stop() {
 	p.cancel()
 	if !p.waited {
-		p.stdout.Close() // ends an ffmpeg that a wrapper script left behind
+		p.stdout.Close() // ends an ffmpeg that a wrapper script left running
 	}
 	p.wait()
 }

@@ -70,7 +70,7 @@ func (g *Group) Watch(fn func()) {
 	}
 }
 
-// fail ends the group, if it has not ended. Rank 0 first informs the others.
+// fail ends the group with err, unless it has ended. Rank 0 first sends the reason to the other ranks.
 func (g *Group) fail(err error) {
 	g.end(err, func(l *link) error {
 		if g.rank != 0 {
@@ -82,8 +82,9 @@ func (g *Group) fail(err error) {
 	})
 }
 
-// end ends the group, if it has not ended, and returns when it has. A rank that misses the message is gone, or will notice that
-// this rank is gone.
+// end ends the group with err, unless it has ended: it calls tell for each link, and then starts the functions from Watch. If
+// another goroutine is ending the group, end waits for it. Errors from tell are ignored, because a rank that gets no message has
+// ended, or will notice that this rank has ended.
 func (g *Group) end(err error, tell func(l *link) error) {
 	g.mu.Lock()
 	first := g.err == nil
@@ -170,7 +171,7 @@ func (g *Group) exchange(ctx context.Context, what string, mine []byte) ([][]byt
 	return all, nil
 }
 
-// next returns the next frame from a link. Frames from before the end of the group are still returned.
+// next returns the next frame from a link. After the end of the group, it first returns the frames that had arrived before.
 func (g *Group) next(ctx context.Context, l *link) ([]byte, error) {
 	var err error
 	select {

@@ -129,7 +129,7 @@ func (b *Backend) Voxelize(job *backend.VoxelizeJob) (backend.VoxelizePlan, erro
 	return p, nil
 }
 
-// roomForScratch returns an error if memory for the plan would not fit. A strided tensor may have many points in little memory.
+// roomForScratch returns an error if memory for the plan would not fit. A tensor with stride 0 can have many points in little memory.
 func (p *voxelizePlan) roomForScratch() error {
 	each := 8 + 8 // a key and an entry
 	if p.sorts() {

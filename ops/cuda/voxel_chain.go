@@ -71,7 +71,7 @@ type voxelFillArgs struct {
 
 const largeFill = 32 << 20 // bytes
 
-// open adds a launch before fill if poses must be widened, or if a float64 grid must be filled with a value whose two words differ. It
+// open adds a launch before fill if poses must be widened, or if a float64 grid must be filled with a value of two different words. It
 // returns the work that remains for fill. Launches after fill may read the poses, because fill waits for this launch before it lets
 // them begin.
 func (c *voxelChain) open(f voxelFillArgs) voxelFillArgs {

@@ -8,13 +8,13 @@ import (
 	"github.com/robocache/robocache/internal/device"
 )
 
-// What a launch may have at most, of any device.
+// Limits for a launch on any device.
 const (
 	maxShared = 1 << 20 // bytes
-	maxParams = 32764   // bytes of a kernel's parameters
+	maxParams = 32764   // bytes of kernel parameters
 )
 
-// check refuses a plan that refers to what is not there. Its version is right.
+// check returns an error if the plan refers to something that does not exist. The caller has checked the version.
 func (p *Plan) check() error {
 	c := &checker{Plan: p}
 	c.want(name(p.Op), "op", p.Op)
@@ -41,7 +41,7 @@ func (p *Plan) check() error {
 	return c.err
 }
 
-// checker remembers the first thing that is wrong, and how much of the payload is used: its parts follow each other.
+// checker records the first error, and how much of the payload is used, because its parts are consecutive.
 type checker struct {
 	*Plan
 	used int64
@@ -56,7 +56,7 @@ func (c *checker) want(ok bool, what string, got any) {
 
 func name(s string) bool { return s != "" && len(s) <= maxName }
 
-// size is the size of a buffer, by its number.
+// size returns the size of the buffer with a number.
 func (c *checker) size(number int64) (int64, bool) {
 	a := int64(len(c.Arguments))
 	switch {
@@ -74,7 +74,7 @@ func (c *checker) within(number, offset, n int64) bool {
 	return ok && offset >= 0 && n >= 0 && n <= size && offset <= size-n
 }
 
-// take returns the next part of the payload, if it is the one that is named.
+// take returns the payload's next part. The offset must be the end of the previous part.
 func (c *checker) take(offset, n int64) []byte {
 	if offset != c.used || n < 0 || n > int64(len(c.Payload))-c.used {
 		return nil
@@ -83,7 +83,7 @@ func (c *checker) take(offset, n int64) []byte {
 	return c.Payload[offset:][:n]
 }
 
-// relocations checks those of a part of the payload, and that there are zeros where they are.
+// relocation checks a relocation in part of the payload. The word there must be zero.
 func (c *checker) relocation(what string, data []byte, after int64, r Relocation) {
 	ok := r[0] >= after && r[0]%8 == 0 && r[0] <= int64(len(data))-8 && c.within(r[1], r[2], 0)
 	c.want(ok && word(data[max(min(r[0], int64(len(data))-8), 0):]) == 0, what, r)

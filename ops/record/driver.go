@@ -9,7 +9,8 @@ import (
 	"github.com/robocache/robocache/ptx"
 )
 
-// table is the world's driver. It has what planning and running need and no more: no memory pools, no library API, no queries of captures.
+// table returns the world's driver functions, only those needed for planning and running: no memory pools, no library API, no capture
+// queries.
 func (w *world) table() *cudadrv.FunctionTable {
 	return &cudadrv.FunctionTable{Path: "recorded by package record", Lookup: func(name string, version int) (cudadrv.Proc, bool) {
 		fn, ok := procs[name]
@@ -24,7 +25,7 @@ func (w *world) table() *cudadrv.FunctionTable {
 	}}
 }
 
-// procs are the driver's functions, called with the world's lock held.
+// procs are the driver's functions. The caller holds the world's lock.
 var procs = map[string]func(w *world, a []uintptr) cudadrv.Code{
 	"cuInit":               nothing,
 	"cuDriverGetVersion":   func(w *world, a []uintptr) cudadrv.Code { return put32(a[0], uint32(w.target.Driver)) },
@@ -97,7 +98,7 @@ func put64(at uintptr, v uint64) cudadrv.Code {
 
 func nothing(*world, []uintptr) cudadrv.Code { return cudadrv.Success }
 
-// newHandle makes a thing that has nothing but a handle.
+// newHandle creates an object that consists only of a handle.
 func newHandle(w *world, a []uintptr) cudadrv.Code {
 	w.handles += 16
 	return put64(a[0], uint64(w.handles))
@@ -110,7 +111,7 @@ func deviceName(w *world, a []uintptr) cudadrv.Code {
 	return cudadrv.Success
 }
 
-// noAttributes are those whose functions the driver here lacks.
+// noAttributes lists attributes for driver functions that this driver lacks.
 var noAttributes = map[cudadrv.Attr]bool{cudadrv.MemoryPoolsSupported: true}
 
 func deviceAttribute(w *world, a []uintptr) cudadrv.Code {
@@ -146,7 +147,7 @@ func memFree(w *world, a []uintptr) cudadrv.Code {
 	return cudadrv.Success
 }
 
-// mostPinned is how much pinned memory there is, which has bytes: plans need four each.
+// mostPinned limits an allocation of pinned memory, which has real bytes. Plans need four bytes each.
 const mostPinned = 1 << 20
 
 func memHostAlloc(w *world, a []uintptr) cudadrv.Code {
@@ -182,7 +183,7 @@ func memHostGetDevicePointer(w *world, a []uintptr) cudadrv.Code {
 	return cudadrv.ErrInvalidValue
 }
 
-// moduleLoad takes every image of the kind that the target forces, or of all kinds: package kernels asks for the best first.
+// moduleLoad accepts every image of the kind that the target forces, or any image. Package kernels tries the best image first.
 func moduleLoad(w *world, a []uintptr) cudadrv.Code {
 	kind := kindOf(a[1])
 	if force := w.target.Kernels; force != "" && force != kind {
@@ -193,7 +194,7 @@ func moduleLoad(w *world, a []uintptr) cudadrv.Code {
 	return cudadrv.Success
 }
 
-// kindOf tells the kind of an image from its beginning, as ptx.Forces names it.
+// kindOf returns an image's kind by its first bytes, in the spelling of ptx.Forces.
 func kindOf(at uintptr) string {
 	const elf = "\x7fELF"
 	if bytes.Equal(cudadrv.View(at, len(elf)), []byte(elf)) {
@@ -225,7 +226,8 @@ func moduleGetFunction(w *world, a []uintptr) cudadrv.Code {
 	return cudadrv.ErrNotFound
 }
 
-// funcGetAttribute knows the threads of a block, and what planning set. What only a compiled kernel has, such as its registers, is 0: planning does not look at it.
+// funcGetAttribute returns the maximum threads per block, and values that planning set. Attributes of compiled code, such as registers,
+// are 0 because planning does not use them.
 func funcGetAttribute(w *world, a []uintptr) cudadrv.Code {
 	f := w.function(a[2])
 	if f == nil {

@@ -9,7 +9,8 @@ import (
 	"io"
 )
 
-// An encoded plan is the magic, the bytes of the header in 4 bytes and those of the payload in 8, least significant first, the header and the payload.
+// An encoded plan consists of the magic, the header's length in 4 bytes, the payload's length in 8 bytes (least significant first), the
+// header, and the payload.
 const (
 	magic  = "RCEP"
 	prefix = len(magic) + 4 + 8
@@ -41,7 +42,7 @@ func (e *VersionError) Error() string {
 func (p *Plan) Header() []byte {
 	header, err := json.Marshal(p)
 	if err != nil {
-		panic(err) // a struct of numbers and strings
+		panic(err) // a struct of numbers and strings never fails
 	}
 	return header
 }
@@ -76,13 +77,13 @@ func Decode(data []byte) (*Plan, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	if !bytes.Equal(p.Header(), data[prefix:][:header]) { // lists that are too long, names that come twice, and spaces
+	if !bytes.Equal(p.Header(), data[prefix:][:header]) { // rejects lists that are too long, repeated names, and spaces
 		return nil, &FormatError{What: "its header is not as it is written"}
 	}
 	return p, nil
 }
 
-// parse reads a header: first the version alone, then all.
+// parse reads a header: first only the version, then all fields.
 func parse(header []byte) (*Plan, error) {
 	var of struct {
 		Version *int `json:"version"`

@@ -21,17 +21,17 @@ func (e *DependsError) Error() string {
 	return fmt.Sprintf("record: the plan depends on where its memory lies: %s is %s, and %s with the memory elsewhere", e.What, e.First, e.Second)
 }
 
-// exporter makes one plan of two recordings.
+// exporter combines two recordings into one plan.
 type exporter struct {
 	*Plan
 	both    [2]*recording
-	numbers map[*memory]int     // of the first recording's memories, slabs apart, in the plan
-	second  map[*memory]*memory // their counterparts
-	faults  map[int]int         // the numbers of the cells' faults in the plan, of those that a relocation names
+	numbers map[*memory]int     // first recording's memories, without slabs, to buffer numbers in the plan
+	second  map[*memory]*memory // the second recording's counterparts
+	faults  map[int]int         // cells that relocations refer to, to buffer numbers of their faults
 	images  map[string]int
 }
 
-// same compares what must be equal.
+// same returns an error unless a and b are equal.
 func same(what string, a, b any) error {
 	if reflect.DeepEqual(a, b) {
 		return nil
@@ -58,7 +58,7 @@ func export(op string, tensors []Tensor, both [2]*recording) (*Plan, error) {
 	return x.finish()
 }
 
-// pair finds the counterpart of each memory, and numbers them: the arguments first, then those that the plan made.
+// pair finds each memory's counterpart and numbers the memories: arguments first, then those that the plan allocated.
 func (x *exporter) pair(arguments []*memory) error {
 	if err := same("the number of buffers", len(x.both[0].memories), len(x.both[1].memories)); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (x *exporter) pair(arguments []*memory) error {
 	return nil
 }
 
-// finish exports the contents of buffers, and the launches.
+// finish exports the buffers' contents and the launches.
 func (x *exporter) finish() (*Plan, error) {
 	for _, m := range x.both[0].memories {
 		if at := x.numbers[m] - len(x.Arguments); at >= 0 {
@@ -118,7 +118,7 @@ func (x *exporter) finish() (*Plan, error) {
 	return x.Plan, x.check()
 }
 
-// content exports what a buffer is set up with.
+// content exports a buffer's initial content.
 func (x *exporter) content(at int, m, o *memory) error {
 	b, what := &x.Buffers[at], fmt.Sprintf("the content of buffer %d", at)
 	if err := same(what, m.fill, o.fill); err != nil {
@@ -178,7 +178,7 @@ func (x *exporter) image(l *launch) int {
 	return n
 }
 
-// addresses compares bytes of the two recordings, and returns them with zeros where an address is, and which it is there.
+// addresses compares bytes from the two recordings. It returns them with zeros in place of addresses, and the relocations for these.
 func (x *exporter) addresses(what string, a, b []byte) (data []byte, found []Relocation, err error) {
 	if err := same("the length of "+what, len(a), len(b)); err != nil {
 		return nil, nil, err
@@ -203,8 +203,8 @@ func (x *exporter) addresses(what string, a, b []byte) (data []byte, found []Rel
 	return data, found, nil
 }
 
-// resolve finds the buffer that an address of the first recording lies in, or just behind, if that of the second is at the same offset in its counterpart.
-// Cells are numbered for the time being by cellNumber.
+// resolve finds the buffer that contains an address from the first recording, or ends there. The second recording's address must have
+// the same offset in the counterpart. Cells get provisional numbers from cellNumber.
 func (x *exporter) resolve(a, b uint64) (to Relocation, ok bool) {
 	for m, o := range x.second {
 		at := a - m.base
@@ -228,10 +228,10 @@ func (x *exporter) resolve(a, b uint64) (to Relocation, ok bool) {
 	return to, false
 }
 
-// cellNumber is the number of a cell's fault, or its flag, before it is known how many there are: negative.
+// cellNumber returns a provisional, negative number for a cell's fault or flag, because the buffer count is not final yet.
 func cellNumber(cell, kind int) int { return -1 - 2*cell - kind }
 
-// number makes buffers of the cells that are named.
+// number creates buffers for the cells in use, and replaces their provisional numbers.
 func (x *exporter) number() {
 	final := map[int64]int64{}
 	for _, c := range slices.Sorted(maps.Keys(x.faults)) {

@@ -7,16 +7,16 @@ import (
 	"github.com/robocache/robocache/ptx"
 )
 
-// function is a kernel of a module.
+// function is a kernel in a module.
 type function struct {
 	handle   uintptr
 	image    ptx.Image
 	entry    ptx.Entry
 	dynamic  int32
-	carveout *int // of the recording
+	carveout *int // set during a recording
 }
 
-// launch is a launch as it was asked for.
+// launch is a recorded launch.
 type launch struct {
 	fn          *function
 	grid, block [3]uint32
@@ -26,10 +26,10 @@ type launch struct {
 	params      [][]byte
 }
 
-// attrDependent is the launch attribute of programmatic stream serialisation, the only one that is recorded.
+// attrDependent is the launch attribute for programmatic stream serialisation, the only attribute that is recorded.
 const attrDependent = 6
 
-// Sizes of CUlaunchConfig and CUlaunchAttribute.
+// Sizes of CUlaunchConfig and CUlaunchAttribute in bytes.
 const (
 	configBytes    = 56
 	attributeBytes = 72
@@ -58,7 +58,8 @@ func launchKernelEx(w *world, a []uintptr) cudadrv.Code {
 	return w.launch(a[1], l, uintptr(binary.NativeEndian.Uint64(b[32:])), a[2], a[3])
 }
 
-// launch notes a launch, unless nothing is recorded or the stream is captured: a graph of this device is never launched. list has the addresses of the parameters.
+// launch records a launch while a recording is active. Launches in a capture are ignored, because this device never launches a graph.
+// list is the address of the parameter addresses.
 func (w *world) launch(h uintptr, l launch, stream, list, extra uintptr) cudadrv.Code {
 	f := w.function(h)
 	switch {

@@ -52,7 +52,7 @@ func (r *Recorder) Close() (err error) {
 // It is called twice, and must return the same plan each time.
 type PlanFunc func(dev *ops.Device, t []*tensor.Tensor) (*ops.Plan, error)
 
-// job is what a function of either kind makes on a side.
+// job converts a PlanFunc to a JobFunc on a side.
 func (f PlanFunc) job(s *side) JobFunc {
 	return func(_ backend.Backend, t []*tensor.Tensor) (backend.Plan, error) {
 		p, err := f(s.device, t)

@@ -40,9 +40,9 @@ type Session struct {
 	target  Target
 	side    *side
 	work    *Work
-	numbers map[*memory]int // of the plan's buffers
+	numbers map[*memory]int // buffer numbers in the plan
 	slabs   []*memory
-	cells   map[int]int // the cells of the plan's faults, by the faults' numbers
+	cells   map[int]int // cells by the buffer number of their fault
 }
 
 // NewSession calls setup on a recording device, exports its work as a plan, and returns both. The session keeps the
@@ -116,7 +116,7 @@ func NewSession(t Target, op string, sink Sink, setup func(dev *ops.Device) (*Wo
 	return s, p, nil
 }
 
-// work makes the work, and records a run of it.
+// work calls setup and records one run of the result.
 func (s *side) work(sink Sink, setup func(dev *ops.Device) (*Work, error)) (*Work, *recording, error) {
 	s.begin()
 	s.sink = sink
@@ -134,7 +134,7 @@ func (s *side) work(sink Sink, setup func(dev *ops.Device) (*Work, error)) (*Wor
 	return w, r, s.err
 }
 
-// output is the memory of a tensor that becomes an argument.
+// output returns the memory of a tensor that becomes an argument.
 func (s *side) output(o Output) (*memory, error) {
 	addr, ok := o.Tensor.Addr()
 	m, _ := s.find(addr, 0)

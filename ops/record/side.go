@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// side is one of the two recordings: a world, and package ops/cuda on it.
+// side is one of the two recordings: a world with package ops/cuda on it.
 type side struct {
 	*world
 	backend backend.Backend
@@ -37,7 +37,8 @@ func newSide(t *Target, p placement) (*side, error) {
 // JobFunc is like [PlanFunc], but makes a plan directly on a backend, from a validated job in package ops/backend.
 type JobFunc func(b backend.Backend, t []*tensor.Tensor) (backend.Plan, error)
 
-// with plans on a side, and calls use with the plan, which is then closed. What the world refused comes before what its driver made of that.
+// with makes a plan on a side, calls use with it, and closes it. An error from the world takes precedence, because the driver's error
+// is only its consequence.
 func (s *side) with(tensors []Tensor, fn JobFunc, use func(p backend.Plan) error) error {
 	s.begin()
 	var made []*tensor.Tensor
@@ -64,7 +65,7 @@ func (s *side) with(tensors []Tensor, fn JobFunc, use func(p backend.Plan) error
 	return s.first(errors.Join(err, p.Close()))
 }
 
-// first is the world's own error, if it has one.
+// first returns the world's own error if it has one, or else err.
 func (s *side) first(err error) error {
 	if s.err != nil {
 		return s.err
@@ -72,7 +73,7 @@ func (s *side) first(err error) error {
 	return err
 }
 
-// begin begins a recording.
+// begin starts a recording.
 func (w *world) begin() {
 	w.made, w.launches, w.err, w.read, w.sink = 0, nil, nil, nil, nil
 	for _, f := range w.functions {
@@ -82,7 +83,7 @@ func (w *world) begin() {
 
 func (w *world) end() { w.read, w.sink, w.recording = nil, nil, false }
 
-// markSlabs finds the memory that plans' cells are in.
+// markSlabs marks the memory that contains plans' cells.
 func (s *side) markSlabs() {
 	for _, slab := range s.backend.(interface{ Slabs() []device.Slab }).Slabs() {
 		for _, m := range s.memories {
@@ -91,12 +92,12 @@ func (s *side) markSlabs() {
 	}
 }
 
-// recording is what was seen of a plan.
+// recording holds the data recorded for a plan.
 type recording struct {
-	memories []*memory // all that were open, the arguments in front
-	slabs    []*memory // the cells' apart, which are of the device: one side may have made them before
+	memories []*memory // all open memory, arguments first
+	slabs    []*memory // memory for cells, separate because it belongs to the device and may be older on one side
 	launches []launch
-	written  map[int]bool // arguments, by number
+	written  map[int]bool // arguments that are written, by number
 	counts   *countsAt
 }
 
@@ -106,7 +107,7 @@ type countsAt struct {
 	bytes  int
 }
 
-// record runs a plan.
+// record runs a plan and records it.
 func (s *side) record(p backend.Plan) (*recording, error) {
 	r := &recording{written: map[int]bool{}}
 	if b, ok := p.(interface{ Tensors() *backend.Bound }); ok {
@@ -146,7 +147,7 @@ func (s *side) collect(r *recording) {
 	r.launches = s.launches
 }
 
-// run notes the launches of what fn gives to the queue.
+// run records the launches that fn submits to the queue.
 func (s *side) run(fn func(q *ops.Queue) error) error {
 	s.recording = true
 	defer func() { s.recording = false }()
@@ -154,7 +155,7 @@ func (s *side) run(fn func(q *ops.Queue) error) error {
 	return errors.Join(fn(q), q.Synchronize(context.Background()))
 }
 
-// explain returns the error of what fn runs, where cells hold faults. All else that is read is served by read.
+// explain returns the error from running fn while cells hold the given faults. Other device reads are served by read.
 func (s *side) explain(fn func(q *ops.Queue) error, slabs []*memory, cells map[int]uint64, read func(m *memory, at int64, dst []byte) error) error {
 	flags := func(to byte) {
 		for _, m := range slabs {
@@ -182,7 +183,7 @@ func (s *side) explain(fn func(q *ops.Queue) error, slabs []*memory, cells map[i
 	return s.run(fn)
 }
 
-// cellOf is the number of the cell whose word or flag lies at an offset of a slab; slabs are in pairs.
+// cellOf returns the number of the cell at an offset in a slab. Slabs come in pairs of faults and flags.
 func cellOf(slabs []*memory, m *memory, at int64) int {
 	size := int64(device.CellBytes)
 	if m.host != nil {

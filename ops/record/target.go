@@ -19,7 +19,7 @@ type Target struct {
 	Kernels string `json:"kernels,omitempty"`
 }
 
-// lastAttribute is the greatest number of an attribute that TargetOf asks for.
+// lastAttribute is the greatest attribute number that TargetOf queries.
 const lastAttribute = 150
 
 // TargetOf returns the description of a device.
@@ -46,7 +46,7 @@ func (e *TargetError) Error() string {
 	return fmt.Sprintf("record: target: %s: got %s, want %s", e.Field, e.Got, e.Want)
 }
 
-// check refuses what planning cannot work with.
+// check returns an error if planning cannot use the target.
 func (t *Target) check() error {
 	if t.Kernels != "" && !slices.Contains(ptx.Forces(), t.Kernels) {
 		return &TargetError{"kernels", fmt.Sprintf("%q", t.Kernels), fmt.Sprintf("one of %v, or nothing", ptx.Forces())}
@@ -84,8 +84,8 @@ func (t *Target) check() error {
 	return nil
 }
 
-// maxAttributes is how many attributes a device may have: there are fewer than 200 kinds.
+// maxAttributes limits a device's attributes; fewer than 200 exist.
 const maxAttributes = 1000
 
-// maxName is as long as the name of a device, a plan's operation or an argument may be.
+// maxName limits the names of devices, operations and arguments, in bytes.
 const maxName = 200

@@ -26,7 +26,7 @@ func (e *TensorError) Error() string {
 	return fmt.Sprintf("record: tensor %s: %s: got %s, want %s", e.Name, e.Field, e.Got, e.Want)
 }
 
-// bytes is how many bytes the tensor reaches over.
+// bytes returns the extent of the tensor in bytes, including gaps.
 func (t *Tensor) bytes() (int64, error) {
 	size := uint64(t.DType.Size())
 	switch {
@@ -60,10 +60,10 @@ func (t *Tensor) bytes() (int64, error) {
 	return int64(last * size), nil
 }
 
-// home is what tensors on a recording device report.
+// home is the device name that tensors on a recording device report.
 const home = "record:0"
 
-// place is an argument's memory, as a tensor holds it.
+// place adapts an argument's memory to a tensor's buffer.
 type place struct{ *memory }
 
 func (p place) Addr() uint64   { return p.base }
@@ -71,7 +71,7 @@ func (p place) Size() int64    { return p.bytes }
 func (p place) Device() string { return home }
 func (p place) Close() error   { return nil }
 
-// tensor makes an argument.
+// tensor creates an argument's tensor.
 func (w *world) tensor(t *Tensor) (*tensor.Tensor, error) {
 	n, err := t.bytes()
 	if err != nil {

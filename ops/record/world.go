@@ -8,57 +8,57 @@ import (
 	"github.com/robocache/robocache/cudadrv"
 )
 
-// world is a recording device: memory that has addresses and mostly no bytes, and the launches that were asked for. There are two of a recorder, with the
-// same things at other addresses.
+// world is a recording device: memory with addresses but mostly without bytes, and the recorded launches. A recorder has two worlds
+// with the same contents at different addresses.
 type world struct {
 	target *Target
 	place  placement
 
-	mu        sync.Mutex // held in driver calls; between them whoever records has the world for itself
-	memories  []*memory  // those that are open, in the order of their addresses, which is that in which they were made
-	next      uint64     // the end of the last
-	made      int        // since the beginning of a recording
+	mu        sync.Mutex // held in driver calls; between calls the recording goroutine has exclusive use
+	memories  []*memory  // open memories, ordered by address and so by creation
+	next      uint64     // end of the last memory
+	made      int        // memories created since the recording began
 	functions []*function
-	modules   map[uintptr]string // the kind of image, as ptx.Forces has it
+	modules   map[uintptr]string // image kinds, in the spelling of ptx.Forces
 	handles   uintptr
-	capturing map[uintptr]bool // streams
+	capturing map[uintptr]bool // streams in a capture
 	recording bool
 	launches  []launch
 	sink      Sink
 	read      func(m *memory, at int64, dst []byte) error // serves reads of device memory
-	err       error                                       // the first thing that was asked and that a plan cannot have
+	err       error                                       // the first request that a plan cannot contain
 }
 
-// placement says where the memory of a world lies. Gaps of the second world are larger than those of the first, so that the distance between the two places of a
-// buffer is one that no other buffer has.
+// placement sets the addresses in a world. The second world has larger gaps, so that each buffer has its own distance between its two
+// addresses.
 type placement struct {
 	begin, gap uint64
-	turn       uint64 // of the bits 4 to 7 of arguments' addresses
+	turn       uint64 // selects bits 4 to 7 in the arguments' addresses
 }
 
 var placements = [2]placement{{0x7110_0000_0000, 2<<20 + 0x500, 3}, {0x3a20_5500_0000, 7<<20 + 0xb00, 10}}
 
-// memory is an allocation, or an argument.
+// memory is an allocation or an argument.
 type memory struct {
 	base     uint64
 	bytes    int64
-	number   int    // in the order in which they were made, since the beginning of the recording
-	argument bool   // its address was chosen by the recorder
-	host     []byte // pinned memory, which has bytes
-	slab     bool   // cells of faults or flags
+	number   int    // creation order since the recording began
+	argument bool   // the recorder chose its address
+	host     []byte // bytes of pinned memory
+	slab     bool   // holds cells of faults or flags
 	fill     *Fill
 	init     []byte
-	sunk     []Span // what went to the sink: where, and how much
+	sunk     []Span // parts that went to the sink
 }
 
 func newWorld(t *Target, p placement) *world {
 	return &world{target: t, place: p, next: p.begin, handles: 0x1000, modules: map[uintptr]string{}, capturing: map[uintptr]bool{}}
 }
 
-// most is how many bytes a buffer may have: no device has as many.
+// most is the maximum buffer size in bytes; no device has as much memory.
 const most = 1 << 44
 
-// add makes memory at the next place.
+// add creates memory at the next free address.
 func (w *world) add(bytes int64, argument bool, align int) *memory {
 	base := (w.next + w.place.gap + 255) &^ 255
 	if argument {
@@ -71,7 +71,7 @@ func (w *world) add(bytes int64, argument bool, align int) *memory {
 	return m
 }
 
-// remove forgets memory by its address, and lets its place be taken if nothing lies behind it.
+// remove deletes memory by its address. If it is the last one, its address range becomes free.
 func (w *world) remove(base uint64) bool {
 	for i := len(w.memories) - 1; i >= 0; i-- {
 		if w.memories[i].base != base {
@@ -90,7 +90,7 @@ func (w *world) remove(base uint64) bool {
 	return false
 }
 
-// find returns the memory that holds n bytes at an address.
+// find returns the memory with n bytes at an address, and the offset there.
 func (w *world) find(addr uint64, n int64) (*memory, int64) {
 	i := sort.Search(len(w.memories), func(i int) bool { return w.memories[i].base > addr }) - 1
 	if i < 0 {
@@ -104,7 +104,7 @@ func (w *world) find(addr uint64, n int64) (*memory, int64) {
 	return m, int64(at)
 }
 
-// refuse notes what cannot be recorded.
+// refuse records an error for a request that a plan cannot contain.
 func (w *world) refuse(format string, args ...any) cudadrv.Code {
 	if w.err == nil {
 		w.err = fmt.Errorf("record: "+format, args...)
@@ -112,10 +112,10 @@ func (w *world) refuse(format string, args ...any) cudadrv.Code {
 	return cudadrv.ErrUnsupported
 }
 
-// kept is how many bytes of an upload are kept, and looked through for addresses, in a session; what is more goes to the sink.
+// kept is the largest upload in a session that is kept and searched for addresses. Larger uploads go to the sink.
 const kept = 64 << 10
 
-// upload notes a copy from the host.
+// upload records a copy from the host.
 func (w *world) upload(dst uint64, data []byte) cudadrv.Code {
 	m, at := w.find(dst, int64(len(data)))
 	switch {
@@ -144,7 +144,7 @@ func (w *world) upload(dst uint64, data []byte) cudadrv.Code {
 	return cudadrv.Success
 }
 
-// set notes a memset.
+// set records a memset.
 func (w *world) set(dst uint64, value byte, n int64) cudadrv.Code {
 	m, at := w.find(dst, n)
 	switch {
@@ -157,7 +157,7 @@ func (w *world) set(dst uint64, value byte, n int64) cudadrv.Code {
 	return cudadrv.Success
 }
 
-// download serves a read.
+// download serves a read of device memory.
 func (w *world) download(src uint64, dst []byte) cudadrv.Code {
 	m, at := w.find(src, int64(len(dst)))
 	if m == nil || w.read == nil {

@@ -63,9 +63,9 @@ def test_documents_do_what_they_say(document: str, tmp_path: Path, monkeypatch: 
     assert sum(b["needs"] is not None for b in blocks) == text.count("<!-- needs:")
     if "import torch" in text:
         pytest.importorskip("torch", reason="python has no torch, which {} is run with".format(document))
-    if "import safetensors" in text or "from safetensors" in text:
+    if "import safetensors" in text or "from safetensors" in text or "from policy import" in text:
         without_safetensors(monkeypatch)
-    for folder in ("examples/data", "dataset/aloha/testdata"):
+    for folder in ("examples/data", "examples/pytorch", "dataset/aloha/testdata"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     if document != "README.md":  # Go's tests run its commands, some of which need the tree
         run_commands(text, tmp_path)

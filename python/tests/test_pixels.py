@@ -48,12 +48,12 @@ def test_python_jpeg_chroma(tmp_path: Path) -> None:
 
 
 def predictions(data: Path, episode: int, how: List[str], out: Path, monkeypatch: pytest.MonkeyPatch, state: str) -> float:
-    """The greatest difference of a policy to the same in PyTorch, by the program of docs/train.md."""
+    """The greatest difference of a policy to the same in PyTorch, by examples/pytorch/policy.py."""
     pytest.importorskip("torch")
     without_safetensors(monkeypatch)
-    text = (ROOT / "docs/train.md").read_text(encoding="utf-8")
+    text = (ROOT / "examples/pytorch/policy.py").read_text(encoding="utf-8")
     names: Dict[str, Any] = {}
-    exec(next(b for b in re.findall(r"```python\n(.*?)```", text, re.S) if "class Policy" in b), names)
+    exec(text, names)
     made = [binary(), "train", str(data), "--hold-out", str(episode), "--backend", "cpu", "--steps", "150", "--out", str(out / "p")]
     subprocess.run(made + how, check=True, capture_output=True)
     run = [binary(), "policy", str(out / "p"), str(data), "--episode", str(episode), "--backend", "cpu", "-o", str(out / "o.npz")]

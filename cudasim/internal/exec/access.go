@@ -7,8 +7,8 @@ import (
 	"github.com/robocache/robocache/cudasim/report"
 )
 
-// A block's shared memory begins at SharedBase, after the bytes that the system reserves, as on Hopper. So an offset that a kernel
-// uses as an address causes a fault.
+// SharedBase is the address of a block's first byte of shared memory. It is not 0, because the system reserves the bytes before
+// it, as on Hopper. So a kernel that uses an offset as an address causes a fault.
 const SharedBase = uint64(ReservedShared)
 
 // Windows are the generic addresses at which the spaces begin. Global memory lies above them and has equal generic addresses.
@@ -26,9 +26,10 @@ func SpaceOf(addr uint64) SpaceKind {
 	return SpaceGlobal
 }
 
-// access finds the memory that the lanes of exec touch, n bytes each, and leaves in w.ofs the offset of each lane's access in it.
-// If lanes touch another allocation or another space, rest has them and the caller calls again. The checks see the access before it
-// happens, unless kind is accessNone. A fault is set if a lane touches no memory, or if a check fails.
+// access finds the allocation m and the space sp that the first lane in the mask exec accesses with n bytes. here is the mask of
+// the lanes that access the same allocation; w.ofs gets their offsets in m. rest is the mask of the other lanes, for which the
+// caller calls access again. Unless kind is accessNone, access runs the checks for data races and uninitialised memory before the
+// caller reads or writes. It sets a fault if an address is in no allocation or misaligned, or if a check fails.
 func (w *Warp) access(in *Inst, exec uint32, n uint64, kind accessKind) (m *memory.Allocation, here, rest uint32, sp SpaceKind, st Status) {
 	x := in.X
 	a := &w.Regs[in.A]
@@ -117,7 +118,7 @@ func (w *Warp) access(in *Inst, exec uint32, n uint64, kind accessKind) (m *memo
 	return m, here, rest, sp, st
 }
 
-// accessLocal is access for local memory, which each lane has for itself.
+// accessLocal is access for local memory. Each lane has its own.
 func (w *Warp) accessLocal(in *Inst, exec uint32, n, base uint64) (m *memory.Allocation, here, rest uint32, sp SpaceKind, st Status) {
 	x := in.X
 	a := &w.Regs[in.A]
@@ -146,7 +147,7 @@ func (w *Warp) accessLocal(in *Inst, exec uint32, n, base uint64) (m *memory.All
 	return w.b.local, exec &^ rest, rest, SpaceLocal, StatusNext
 }
 
-// accessLong is access for one lane and n bytes aligned to 16.
+// accessLong is access for n bytes of one lane, at an address that is a multiple of 16. It does not run the checks.
 func (w *Warp) accessLong(in *Inst, lane int, n uint64) (m *memory.Allocation, here, rest uint32, sp SpaceKind, st Status) {
 	m, here, rest, sp, st = w.access(in, 1<<lane, 16, accessNone)
 	if st == StatusNext && n > m.Size-w.ofs[lane] {

@@ -31,7 +31,7 @@ func (w *newDataset) write(ctx context.Context, p *episodePlan) error {
 	places := make([]videoPlace, len(w.features))
 	for i, f := range w.features {
 		if f.dtype == dtypeVideo {
-			if f.pixels != p.features[i].pixels { // of some episodes one, of others another
+			if f.pixels != p.features[i].pixels { // the format differs between episodes
 				f.pixels = ""
 			}
 			var err error
@@ -60,7 +60,7 @@ func (w *newDataset) write(ctx context.Context, p *episodePlan) error {
 	return w.episodes.add(episodeRow{index: index, from: from, chunk: w.rows.chunk, file: w.rows.file, places: places, plan: p})
 }
 
-// complete finishes every file, and reads all of them back. The rows are decoded once more if the quantiles need it.
+// complete finishes every file, and reads all of them back. If the quantiles need it, it decodes the rows once more.
 func (w *newDataset) complete(ctx context.Context) error {
 	if err := w.rows.finish(); err != nil {
 		return err

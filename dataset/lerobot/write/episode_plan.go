@@ -12,33 +12,33 @@ import (
 	"github.com/robocache/robocache/internal/summary"
 )
 
-// episodePlan is an episode that was checked and can be written.
+// episodePlan is a checked episode that can be written.
 type episodePlan struct {
-	features  []plannedFeature          // in the order of the dataset's; the standard ones last
+	features  []plannedFeature          // in the dataset's order; the standard features last
 	lists     map[string]*parquet.Lists // the language columns
-	times     []int64                   // of the rows
+	times     []int64                   // the rows' times
 	rows      int
-	tasks     []string // in the order in which they come
-	taskOf    []int    // which of them each row has; nil if there is one
+	tasks     []string // in order of appearance
+	taskOf    []int    // each row's index in tasks; nil if there is one task
 	shift     time.Duration
 	inexact   int
-	names     map[string]string // features by streams
+	names     map[string]string // feature names by stream
 	start     int64             // the first timestamp, ns
-	left      []string          // streams and media without a place
+	left      []string          // streams and media that cannot be stored
 	notes     dataset.Notes     // about other content
 	splits    []string
-	temporary []string                               // files that are removed when it is written
-	undecoded func(media string, row int, err error) // as EpisodeOptions.Undecoded
+	temporary []string                               // files to remove after the episode is written
+	undecoded func(media string, row int, err error) // EpisodeOptions.Undecoded
 }
 
-// badFrames counts the bad frames of a camera.
+// badFrames counts a camera's bad frames.
 type badFrames struct {
 	*episodePlan
 	media string
 	count int
 }
 
-// pass reports whether the row of a bad frame gets another frame. If not, the error ends the camera.
+// pass reports whether a bad frame may be replaced by another. Otherwise the error ends the camera.
 func (b *badFrames) pass(i int, err error) bool {
 	var damaged *dataset.FormatError
 	b.count++
@@ -50,18 +50,18 @@ func (b *badFrames) pass(i int, err error) bool {
 	return true
 }
 
-// plannedFeature is a feature of an episode with its values.
+// plannedFeature is an episode's feature with its values.
 type plannedFeature struct {
 	*feature
 	stats featureStats
-	data  parquet.Values // of all but videos
-	clip  clip           // of a video
+	data  parquet.Values // empty for videos
+	clip  clip           // for videos
 }
 
-// clip is an episode's frames in a video file that is to be copied from.
+// clip is an episode's frames in a video file to copy from.
 type clip struct {
 	open     func() (track *mp4.Track, done func(), err error)
-	from, to int // frames
+	from, to int // frame indices
 	moved    time.Duration
 }
 
@@ -71,7 +71,7 @@ func (p *episodePlan) addNumbers(f *feature, data parquet.Values) {
 	p.features = append(p.features, plannedFeature{feature: f, stats: stats, data: data})
 }
 
-// order puts the features into the order of the dataset's, if it has some, and returns an *Error unless they are the same.
+// order sorts the features into the dataset's order, if it has features already. It returns an *Error if they differ.
 func (p *episodePlan) order(want []*feature) *Error {
 	seen := map[string]int{}
 	for i, f := range p.features {

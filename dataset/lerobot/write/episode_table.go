@@ -7,24 +7,24 @@ import (
 // episodeRow is a row of meta/episodes.
 type episodeRow struct {
 	index, from, chunk, file int
-	places                   []videoPlace // of videos, one for each feature
+	places                   []videoPlace // one for each video feature
 	plan                     *episodePlan
 }
 
-// episodeTable is meta/episodes/: a row for each episode, with its statistics.
+// episodeTable writes meta/episodes/: a row for each episode, with its statistics.
 type episodeTable struct {
 	series
 	fps      float64
-	features []*featureTotals // of the dataset
+	features []*featureTotals // the dataset's
 	columns  []parquet.Field
-	data     []parquet.Values // of the rows that are not written yet
+	data     []parquet.Values // for the rows that are not written yet
 	waiting  int
 }
 
-// groupEpisodes is how many episodes have a row group of meta/episodes together.
+// groupEpisodes is how many episodes share a row group in meta/episodes.
 const groupEpisodes = 100
 
-// add adds the row of an episode.
+// add adds an episode's row.
 func (t *episodeTable) add(r episodeRow) error {
 	p := r.plan
 	b := rowBuilder{t: t, first: t.columns == nil}
@@ -57,7 +57,7 @@ func (t *episodeTable) add(r episodeRow) error {
 			b.numbers(column, shape, statValues(p.features[i].stats.columns, name))
 		}
 	}
-	b.whole("meta/episodes/chunk_index", 0) // set when the file is known
+	b.whole("meta/episodes/chunk_index", 0) // set after the file is known
 	b.whole("meta/episodes/file_index", 0)
 	if t.waiting++; t.waiting == groupEpisodes {
 		return t.flush()
@@ -65,7 +65,7 @@ func (t *episodeTable) add(r episodeRow) error {
 	return nil
 }
 
-// flush writes the rows that wait.
+// flush writes the pending rows.
 func (t *episodeTable) flush() error {
 	if t.waiting == 0 {
 		return nil
@@ -84,14 +84,14 @@ func (t *episodeTable) flush() error {
 	return err
 }
 
-// rowBuilder appends one row to the table, column after column.
+// rowBuilder appends one row to the table, column by column.
 type rowBuilder struct {
 	t     *episodeTable
 	first bool
 	at    int
 }
 
-// next returns the next column's data. The first row makes the columns.
+// next returns the next column's data. For the first row it creates the column.
 func (b *rowBuilder) next(c parquet.Field) *parquet.Values {
 	if b.first {
 		b.t.columns, b.t.data = append(b.t.columns, c), append(b.t.data, parquet.Values{})

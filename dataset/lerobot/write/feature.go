@@ -14,22 +14,22 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// feature is a feature of an episode: a column of its rows, or a video.
+// feature is a feature in an episode: a column in its rows, or a video.
 type feature struct {
 	name  string
-	dtype string // LeRobot's: "float32", "image"
-	shape []int  // of one row: [26]; of images [height, width, channels]
+	dtype string // LeRobot's type: "float32", "image"
+	shape []int  // for one row: [26]; for images [height, width, channels]
 	names []string
 
-	codec  string // of a video
-	pixels string // the format of its pixels, where it is known
-	bare   bool   // its statistics have no quantiles, as they were copied from a dataset that has none
-	depth  string // the info of a copied depth map
-	// unmeasured is set if there are no statistics, because pixels of a copied video or TIFF have more than 8 bits.
+	codec  string // for a video
+	pixels string // its pixel format, if known
+	bare   bool   // whether its statistics lack quantiles, because they were copied from a dataset without quantiles
+	depth  string // a copied depth map's info
+	// unmeasured is set if there are no statistics, because a copied video's or TIFF's pixels have more than 8 bits.
 	unmeasured bool
 }
 
-// The dtypes that are written.
+// The dtypes that can be written.
 const (
 	dtypeFloat32 = "float32"
 	dtypeFloat64 = "float64"
@@ -40,7 +40,7 @@ const (
 	dtypeVideo   = "video"
 )
 
-// standardFeatures returns the features that every dataset has.
+// standardFeatures returns the features in every dataset.
 func standardFeatures() []*feature {
 	list := make([]*feature, len(layout.Standard))
 	for i, name := range layout.Standard {
@@ -50,7 +50,7 @@ func standardFeatures() []*feature {
 	return list
 }
 
-// column returns the feature as a column of a Parquet file: of one value a row it is a scalar.
+// column returns the feature as a Parquet column. With one value per row it is a scalar.
 func (f *feature) column() parquet.Field {
 	c := parquet.Field{Name: f.name, Type: f.dtype}
 	if f.dtype != dtypeImage && f.shape[0] != 1 {
@@ -59,10 +59,10 @@ func (f *feature) column() parquet.Field {
 	return c
 }
 
-// visual reports whether the feature is images or a video: their statistics are per channel.
+// visual reports whether the feature is images or a video, with statistics per channel.
 func (f *feature) visual() bool { return f.dtype == dtypeImage || f.dtype == dtypeVideo }
 
-// same returns an *Error unless another episode's feature is this one.
+// same returns an *Error if another episode's feature differs.
 func (f *feature) same(o *feature) *Error {
 	switch {
 	case f.dtype != o.dtype:
@@ -86,7 +86,7 @@ func (f *feature) same(o *feature) *Error {
 	return nil
 }
 
-// newFeature returns the feature that a stream of numbers is.
+// newFeature returns the feature for a stream of numbers.
 func newFeature(name string, s *dataset.Stream) (*feature, *Error) {
 	f := &feature{name: name, dtype: dtypeFloat32, shape: []int{len(s.Columns)}}
 	truth := true
@@ -113,7 +113,7 @@ func newFeature(name string, s *dataset.Stream) (*feature, *Error) {
 	return f, nil
 }
 
-// indexed reports whether names are just the indices of the columns.
+// indexed reports whether the names are just column indices.
 func indexed(names []string) bool {
 	for i, n := range names {
 		if n != strconv.Itoa(i) {
@@ -123,7 +123,7 @@ func indexed(names []string) bool {
 	return true
 }
 
-// videoInfo returns the entry "info" of a video in info.json.
+// videoInfo returns a video's "info" entry in info.json.
 func (f *feature) videoInfo(fps float64) orderjson.Object {
 	info := orderjson.Of("video.height", f.shape[0], "video.width", f.shape[1], "video.codec", f.codec)
 	if f.pixels != "" {
@@ -139,7 +139,7 @@ func (f *feature) videoInfo(fps float64) orderjson.Object {
 	return info
 }
 
-// jsonNumber is a number without an exponent, as LeRobot's whole fps.
+// jsonNumber is a number formatted without an exponent, like LeRobot's integer fps.
 type jsonNumber float64
 
 // MarshalJSON writes the number.
@@ -147,7 +147,8 @@ func (n jsonNumber) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, float64(n), 'f', -1, 64), nil
 }
 
-// statNames are the names of the statistics that a feature has: there are no quantiles if it is bare, and none of texts and of a feature that is unmeasured.
+// statNames returns the names of the feature's statistics. A bare feature has no quantiles. Texts and unmeasured features have no
+// statistics.
 func (f *feature) statNames() []string {
 	switch {
 	case f.dtype == dtypeString || f.unmeasured:

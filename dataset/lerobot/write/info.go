@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/internal/summary"
 )
 
-// info returns info.json.
+// info returns the content of info.json.
 func (w *newDataset) info() orderjson.Object {
 	features := orderjson.Object{}
 	var videos any
@@ -49,7 +49,7 @@ func (w *newDataset) info() orderjson.Object {
 	return info
 }
 
-// stats returns stats.json: of all rows, exactly, and of the sampled frames.
+// stats returns the content of stats.json: exact over all rows, and over the sampled frames.
 func (w *newDataset) stats() orderjson.Object {
 	all := orderjson.Object{}
 	for _, f := range w.features {
@@ -85,7 +85,7 @@ func (w *newDataset) stats() orderjson.Object {
 	return all
 }
 
-// pixelLevels returns the value of layout.LevelsKey: the levels of the videos with exact statistics, possibly none.
+// pixelLevels returns the value for layout.LevelsKey: the levels of the videos with exact statistics, possibly none.
 func (w *newDataset) pixelLevels() (all orderjson.Object) {
 	for _, f := range w.features {
 		if f.dtype == dtypeVideo && !f.pool.copied && !f.unmeasured {

@@ -9,22 +9,22 @@ import (
 	"github.com/robocache/robocache/internal/summary"
 )
 
-// newDataset is a dataset in the making: its features, its tables, and the report so far.
+// newDataset is an unfinished dataset: its features, its tables, and the report so far.
 type newDataset struct {
 	opt      Options
 	out      *outputFolder
 	features []*featureTotals          // nil before the first episode
-	lists    map[string]*parquet.Lists // the language columns, of the first episode
+	lists    map[string]*parquet.Lists // the first episode's language columns
 	rows     *rowTable
 	episodes *episodeTable
 	tasks    taskList
 	parts    parts
 	report   Report
-	limit    int64 // bytes of a table's file at which the next begins
-	groups   int   // row groups of it at which the next begins
+	limit    int64 // bytes in a table file after which the next begins
+	groups   int   // row groups in a table file after which the next begins
 }
 
-// begin makes the dataset's features and tables from its first episode.
+// begin creates the dataset's features and tables from its first episode.
 func (w *newDataset) begin(p *episodePlan) {
 	w.lists = p.lists
 	for _, f := range p.features {
@@ -59,7 +59,7 @@ func (w *newDataset) abandon() {
 	}
 }
 
-// leaveSplits notes the parts that LeRobot cannot have.
+// leaveSplits adds notes about splits that LeRobot cannot store.
 func (w *newDataset) leaveSplits() {
 	for _, p := range w.parts {
 		if p.size != p.to-p.from {
@@ -68,8 +68,8 @@ func (w *newDataset) leaveSplits() {
 	}
 }
 
-// next ends a pass of the statistics over all rows: the first while they were written, the second while they are read back. It reports
-// whether another is needed, as there is where many numbers of 64 bits begin alike.
+// next ends a pass of the statistics over all rows: the first while they are written, the second while they are read back. It reports
+// whether another pass is needed, which happens if many 64-bit numbers share their first bits.
 func (w *newDataset) next() (more bool, err error) {
 	for _, f := range w.features {
 		if f.numbers == nil {

@@ -122,14 +122,13 @@ func (opt *Options) check() error {
 	return nil
 }
 
-// reserved are the names that LeRobot uses for columns or adds to a row itself.
+// reserved lists the names that LeRobot uses for columns, or adds to a row itself.
 var reserved = slices.Concat([]string{"task"}, layout.Language, layout.Standard)
 
-// maxName is the longest name, bytes, because a video's name is also a folder's.
+// maxName limits names, in bytes, because a video's name is also a folder name.
 const maxName = 200
 
-// featureName returns the name that a stream has in the dataset. LeRobot refuses names with a slash and puts a dot where other formats have
-// one.
+// featureName returns a stream's name in the dataset. LeRobot does not allow slashes in names, so they become dots.
 func (opt *Options) featureName(stream string, names map[string]string) (string, *Error) {
 	name, ok := names[stream]
 	if !ok {

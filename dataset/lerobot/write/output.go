@@ -22,19 +22,20 @@ type output interface {
 	Close() error
 }
 
-// outputFolder is the folder of a new dataset. Its files are read back before it is renamed.
+// outputFolder is a new dataset's folder. Its files are read back before it is renamed.
 type outputFolder struct {
 	*atomicfile.Folder
 	open      func(path string) (output, error)
-	unchecked []*hashedFile // files that were completed and not read back yet
-	files     int           // that were read back
-	bytes     int64         // of these
+	unchecked []*hashedFile // completed files that were not read back yet
+	files     int           // files read back
+	bytes     int64         // bytes in these
 }
 
-// hashedFile is a file of the dataset that is being written. Its errors name the path that it would have.
+// hashedFile is a file in the dataset that is being written. It hashes the written bytes, so that check can compare the file on
+// disk with them. Its errors contain the file's final path, because the folder has a temporary name until Commit.
 type hashedFile struct {
 	in   *outputFolder
-	path string // in the dataset
+	path string // relative to the dataset
 	out  output
 	size int64
 	sum  maphash.Hash
@@ -42,7 +43,7 @@ type hashedFile struct {
 
 func (o *outputFolder) createFile(path string) (output, error) { return o.Create(path) }
 
-// create begins a file of the dataset.
+// create starts a file in the dataset.
 func (o *outputFolder) create(path string) (*hashedFile, error) {
 	out, err := o.open(filepath.Join(o.Path(), path))
 	if err != nil {
@@ -61,7 +62,7 @@ func (f *hashedFile) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close completes the file, which Commit reads back.
+// Close completes the file. Commit will read it back.
 func (f *hashedFile) Close() error {
 	if err := f.out.Close(); err != nil {
 		return f.in.broken(f.path, err)
@@ -70,7 +71,7 @@ func (f *hashedFile) Close() error {
 	return nil
 }
 
-// abandon closes a file that is not to be completed.
+// abandon closes a file that will not be completed.
 func (f *hashedFile) abandon() { f.out.Close() }
 
 // check reads a file back and compares it with the written bytes.
@@ -94,7 +95,7 @@ func (f *hashedFile) check(ctx context.Context) error {
 	return nil
 }
 
-// check reads the files back that were written since the last time, and counts them.
+// check reads back the files that were completed since the last call. It adds their number and bytes to o.files and o.bytes.
 func (o *outputFolder) check(ctx context.Context) error {
 	for _, f := range o.unchecked {
 		if err := f.check(ctx); err != nil {
@@ -107,7 +108,7 @@ func (o *outputFolder) check(ctx context.Context) error {
 	return nil
 }
 
-// writeJSON writes a file.
+// writeJSON writes a JSON file.
 func (o *outputFolder) writeJSON(path string, content any) error {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
@@ -127,7 +128,7 @@ func (o *outputFolder) writeJSON(path string, content any) error {
 	return out.Close()
 }
 
-// broken names the file that could not be written, by the path that it would have.
+// broken wraps an error with the file's final path.
 func (o *outputFolder) broken(path string, err error) error {
 	if below := (*fs.PathError)(nil); errors.As(err, &below) {
 		err = below.Err
@@ -135,7 +136,7 @@ func (o *outputFolder) broken(path string, err error) error {
 	return &fs.PathError{Op: "write", Path: filepath.Join(o.Name(), path), Err: err}
 }
 
-// contextReader is a reader that ends with ctx.
+// contextReader stops reading when ctx ends.
 type contextReader struct {
 	ctx context.Context
 	r   io.Reader

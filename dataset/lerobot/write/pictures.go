@@ -18,10 +18,10 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// imageNames are the dimensions of images.
+// imageNames names the dimensions of images.
 var imageNames = []string{"height", "width", "channels"}
 
-// inFrame adds the number of the frame to an error.
+// inFrame adds the frame number to an error.
 func inFrame(i int, err error) error {
 	bad, ok := err.(*Error)
 	if !ok {
@@ -31,7 +31,7 @@ func inFrame(i int, err error) error {
 	return bad
 }
 
-// picture is a frame in the form in which it is stored.
+// picture is a frame in its stored form.
 type picture struct {
 	encoded                 []byte
 	extension               string
@@ -48,7 +48,7 @@ func DepthInfo(m *dataset.Media) string {
 	return ""
 }
 
-// pictureOf returns a frame in the form in which it is stored: PNG, JPEG and depth TIFF unchanged, raw pixels as PNG.
+// pictureOf converts a frame to its stored form: PNG, JPEG and depth TIFF stay unchanged, raw pixels become PNG.
 func pictureOf(ctx context.Context, m *dataset.Media, frame []byte) (*picture, error) {
 	switch m.Encoding {
 	case "png":
@@ -66,7 +66,7 @@ func pictureOf(ctx context.Context, m *dataset.Media, frame []byte) (*picture, e
 			return nil, &Error{Kind: dataset.ErrUnsupported, Got: "JPEG in CMYK", Want: "grey or colour"}
 		}
 		return p, nil
-	case "tiff": // of depth, as it is
+	case "tiff": // depth, stored unchanged
 		if DepthInfo(m) != "" && m.Height > 0 {
 			return &picture{encoded: frame, extension: "tiff", height: m.Height, width: m.Width, channels: 1}, nil
 		}
@@ -79,7 +79,7 @@ func pictureOf(ctx context.Context, m *dataset.Media, frame []byte) (*picture, e
 	}
 }
 
-// ofPNG reads the header that every PNG begins with: width and height, bits a sample, and the kind of colour.
+// ofPNG reads a PNG header: width and height, bits per sample, and colour type.
 func ofPNG(frame []byte) (*picture, error) {
 	if _, err := png.DecodeConfig(bytes.NewReader(frame)); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func ofPNG(frame []byte) (*picture, error) {
 	return p, nil
 }
 
-// ofPixels makes a PNG of raw pixels.
+// ofPixels encodes raw pixels as PNG.
 func ofPixels(ctx context.Context, m *dataset.Media, frame []byte) (*picture, error) {
 	p := &picture{extension: "png", height: m.Height, width: m.Width, channels: 3}
 	if m.Encoding == "mono8" {
@@ -132,7 +132,7 @@ func ofPixels(ctx context.Context, m *dataset.Media, frame []byte) (*picture, er
 	return p, err
 }
 
-// count adds the pixels of a frame.
+// count adds a frame's pixels to levels.
 func (p *picture) count(ctx context.Context, m *dataset.Media, frame []byte, levels []summary.Levels) error {
 	t, err := decodeFrame(ctx, m, frame)
 	if err != nil {
@@ -141,19 +141,19 @@ func (p *picture) count(ctx context.Context, m *dataset.Media, frame []byte, lev
 	return countPixels(t, p.shape(), levels)
 }
 
-// oneFrame is one frame as a source.
+// oneFrame is a frame source with one frame.
 type oneFrame []byte
 
 func (s oneFrame) ReadFrame(context.Context, int) ([]byte, error) { return bytes.Clone(s), nil }
 
-// decodeFrame returns the pixels of a frame, u8 [height,width,channels].
+// decodeFrame returns a frame's pixels, u8 [height,width,channels].
 func decodeFrame(ctx context.Context, m *dataset.Media, frame []byte) (*tensor.Tensor, error) {
 	one := dataset.Media{Name: m.Name, Times: []int64{0}, Encoding: m.Encoding, Width: m.Width, Height: m.Height, Source: oneFrame(frame)}
 	return one.Decode(ctx, 0)
 }
 
-// countPixels adds the pixels of each channel of an image u8 [height,width,channels]. Of images of 300 pixels or more on a side it takes
-// rows and columns at such a distance that some 150 are left, as LeRobot does.
+// countPixels adds an image's pixels, u8 [height,width,channels], to each channel's levels. If a side has at least 300 pixels, it skips
+// rows and columns so that about 150 are left, like LeRobot.
 func countPixels(t *tensor.Tensor, shape []int, levels []summary.Levels) error {
 	if got := t.Shape(); !slices.Equal(got, shape) {
 		return &Error{Kind: dataset.ErrShape, Got: tensor.FormatShape(got), Want: tensor.FormatShape(shape)}
@@ -179,8 +179,8 @@ func countPixels(t *tensor.Tensor, shape []int, levels []summary.Levels) error {
 	return nil
 }
 
-// sampleFrames returns the frames of n that statistics are of, evenly spread from the first to the last, as LeRobot takes them: n^0.75 of
-// them, at least 100 and at most 10,000, or all.
+// sampleFrames returns the frames (out of n) for statistics, evenly spread from the first to the last, like LeRobot: n^0.75 frames, at
+// least 100 and at most 10,000, or all.
 func sampleFrames(n int) []int {
 	count := 100
 	for count < 10_000 && float64(count+1)*float64(count+1)*float64(count+1)*float64(count+1) <= float64(n)*float64(n)*float64(n) {
@@ -196,7 +196,7 @@ func sampleFrames(n int) []int {
 	return list
 }
 
-// atFrame adds the number of the frame to an error of decoding.
+// atFrame adds the frame number to a decoding error.
 func atFrame(i int, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -208,7 +208,7 @@ func atFrame(i int, err error) error {
 	return &Error{Kind: dataset.ErrMissing, Got: fmt.Sprintf("no pixels of frame %d", i), Err: err}
 }
 
-// inColour returns a picture as red, green and blue: grey becomes all three, and alpha must be opaque.
+// inColour returns a picture as red, green and blue. Grey becomes all three, and alpha must be opaque.
 func inColour(t *tensor.Tensor) (*tensor.Tensor, error) {
 	bad := &Error{Kind: dataset.ErrUnsupported, Want: "grey or colour of 8 bits: leave the stream out"}
 	if t.Rank() != 3 || t.DType() != tensor.U8 {

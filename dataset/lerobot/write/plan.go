@@ -82,7 +82,7 @@ func (next *planner) plan(ctx context.Context, e *dataset.Episode, b EpisodeOpti
 			return fail(name, failed)
 		}
 		if err != nil {
-			return err // the end of ctx
+			return err // ctx ended
 		}
 	}
 	for _, task := range p.tasks {
@@ -102,7 +102,7 @@ func (next *planner) plan(ctx context.Context, e *dataset.Episode, b EpisodeOpti
 	return ctx.Err()
 }
 
-// addStandard makes the columns that every dataset has.
+// addStandard creates the columns in every dataset.
 func (p *episodePlan) addStandard(next *planner) {
 	numbers := next.tasks.numbersOf(p.tasks)
 	for _, f := range standardFeatures() {
@@ -134,7 +134,7 @@ func (p *episodePlan) addStandard(next *planner) {
 	}
 }
 
-// leave notes content of the episode that the format has no place for.
+// leave records content that the format cannot store.
 func (p *episodePlan) leave(e *dataset.Episode, b EpisodeOptions) {
 	if p.start != 0 && len(b.Times) == 0 {
 		p.left = append(p.left, "the time of the first row")
@@ -145,7 +145,7 @@ func (p *episodePlan) leave(e *dataset.Episode, b EpisodeOptions) {
 	for name := range e.Attributes.Other {
 		written := slices.ContainsFunc(b.Texts, func(t TextFeature) bool { return t.Attribute == name }) ||
 			b.RowTasks != nil && slices.ContainsFunc(e.Texts, func(t dataset.TextStream) bool { return t.Task && t.Name == name })
-		if name != "episode_index" && !written { // of the dataset that it was read from
+		if name != "episode_index" && !written { // belongs to the source dataset
 			p.left = append(p.left, name)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// addImages reads a media stream's frames and adds them as a column of images.
+// addImages reads a media stream's frames and adds them as an image column.
 func (p *episodePlan) addImages(ctx context.Context, name string, m *dataset.Media) error {
 	var f *feature
 	data := parquet.Values{Images: make([]parquet.Image, m.Len())}
@@ -50,7 +50,8 @@ func (p *episodePlan) addImages(ctx context.Context, name string, m *dataset.Med
 			} else {
 				stats.frames++
 			}
-		} else if err == nil && (m.Encoding == "png" || m.Encoding == "jpeg") && !m.IsWhole(frame) { // a bad frame counts, be it in the statistics or not
+		} else if err == nil && (m.Encoding == "png" || m.Encoding == "jpeg") && !m.IsWhole(frame) {
+			// A bad frame counts, whether or not it is in the statistics.
 			if _, err = decodeFrame(ctx, m, frame); err != nil {
 				err = inFrame(i, err)
 			}

@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/internal/parquet"
 )
 
-// addLists adds the language columns: those of the dataset, which are those of its first episode. An episode without one has empty lists.
+// addLists adds the language columns that the dataset's first episode has. An episode without such a column gets empty lists.
 func (p *episodePlan) addLists(next *planner, e *dataset.Episode) {
 	p.lists = map[string]*parquet.Lists{}
 	for name, all := range next.lists {
@@ -26,8 +26,8 @@ func (p *episodePlan) addLists(next *planner, e *dataset.Episode) {
 	}
 }
 
-// onClock returns lists for the rows of the episode, which have other times than the lists if it was resampled: language_persistent has its
-// value at or before each row, and an event is in the first row at or after it. Each value and event that no row has is noted.
+// onClock moves lists to the episode's rows. After resampling, their times differ: language_persistent has its value
+// at or before each row, and an event goes to the first row at or after it. Values and events without a row get a note.
 func (p *episodePlan) onClock(s dataset.ListStream, from *parquet.Lists) *parquet.Lists {
 	if slices.Equal(s.Times, p.times) {
 		return from
@@ -66,7 +66,7 @@ func (p *episodePlan) onClock(s dataset.ListStream, from *parquet.Lists) *parque
 		}
 		l.Rows[i], used[k] = from.Rows[k], true
 	}
-	for first, end := 0, 0; first < len(used); first = end { // rows of one value
+	for first, end := 0, 0; first < len(used); first = end { // rows with the same value
 		for end++; end < len(used) && from.Repeats(end); end++ {
 		}
 		if !slices.Contains(used[first:end], true) {

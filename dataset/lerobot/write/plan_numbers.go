@@ -16,7 +16,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// clock finds the number of rows, and returns an *Error unless all streams are on one clock of fps.
+// clock determines the row count. It returns an *Error if the streams are not on one clock with rate fps.
 func (p *episodePlan) clock(fps float64, e *dataset.Episode) *Error {
 	type clock struct {
 		name  string
@@ -114,7 +114,7 @@ func (p *episodePlan) addStream(name string, s *dataset.Stream) *Error {
 	return nil
 }
 
-// rowTasks reads the tasks of an episode from its stream "task_index".
+// rowTasks reads an episode's tasks from its stream "task_index".
 func (p *episodePlan) rowTasks(s *dataset.Stream, tasks []string) *Error {
 	values, err := tensor.Floats(s.Values)
 	if err != nil {
@@ -137,7 +137,7 @@ func (p *episodePlan) rowTasks(s *dataset.Stream, tasks []string) *Error {
 	return nil
 }
 
-// setRowTasks sets the task of each row.
+// setRowTasks sets each row's task.
 func (p *episodePlan) setRowTasks(rows []string) {
 	p.tasks, p.taskOf = nil, nil
 	for _, task := range rows {
@@ -150,7 +150,7 @@ func (p *episodePlan) setRowTasks(rows []string) {
 	}
 }
 
-// addText adds a feature of strings.
+// addText adds a string feature.
 func (p *episodePlan) addText(t TextFeature) *Error {
 	if len(t.Rows) != p.rows {
 		return &Error{Kind: dataset.ErrShape, Got: fmt.Sprintf("%d texts", len(t.Rows)), Want: fmt.Sprintf("%d, one for each row", p.rows)}
@@ -175,7 +175,7 @@ func (p *episodePlan) addTimes(opt *Options, times map[string][]int64) (name str
 	return "", nil
 }
 
-// summarise computes the statistics of the numbers, of several features at a time.
+// summarise computes the numbers' statistics, for several features in parallel.
 func (p *episodePlan) summarise() *Error {
 	var wait sync.WaitGroup
 	free := make(chan struct{}, runtime.GOMAXPROCS(0))

@@ -20,10 +20,10 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// addVideo adds a video from another LeRobot dataset by copying its encoded frames. The frames must be adjacent in their file.
-// Their times may differ from the row times, so copying repairs videos that drifted or were joined with a drift. The statistics are
-// the declared ones if they are plausible; otherwise the frames are decoded. Videos with more than 8 bits, such as depth, are not
-// decoded, so they have no statistics, and keep their info.
+// addVideo adds a video from another LeRobot dataset by copying its encoded frames. The frames must be adjacent in their file. Their
+// times may differ from the row times, so copying repairs videos that drifted or were joined with a drift. Plausible declared
+// statistics are kept; otherwise the frames are decoded. Videos with more than 8 bits, such as depth, are not decoded, so they have no
+// statistics, and keep their info.
 func (p *episodePlan) addVideo(ctx context.Context, next *planner, name string, m *dataset.Media, source *footage.Source) error {
 	if !source.Contiguous(p.rows) {
 		return &Error{
@@ -65,7 +65,7 @@ func (p *episodePlan) addVideo(ctx context.Context, next *planner, name string, 
 	return p.addPixels(name, m.Encoding, info.Pixels, c, p.pictures(ctx, m, p.rows), nil)
 }
 
-// encodeVideo encodes the frames of any media stream into a video of its own, which is copied from and removed.
+// encodeVideo encodes any media stream's frames into a temporary video, which is copied from and then removed.
 func (p *episodePlan) encodeVideo(ctx context.Context, next *planner, name string, m *dataset.Media) error {
 	path := filepath.Join(next.out.Path(), fmt.Sprintf("encoding-%d.mp4", len(p.temporary)))
 	p.temporary = append(p.temporary, path)
@@ -85,7 +85,7 @@ func (p *episodePlan) encodeVideo(ctx context.Context, next *planner, name strin
 			return err
 		}
 		track, done, err := c.open()
-		if err != nil { // of a disk, then, and not of the pictures
+		if err != nil { // a disk error, not caused by the pictures
 			return next.out.broken(filepath.Join("videos", name), err)
 		}
 		defer done()
@@ -97,7 +97,7 @@ func (p *episodePlan) encodeVideo(ctx context.Context, next *planner, name strin
 	return p.addPixels(name, next.opt.Codec, "yuv420p", c, p.pictures(ctx, m, p.rows), encode)
 }
 
-// pictures are a media stream's frames, each in colour. A bad frame is replaced as EpisodeOptions.Undecoded has it.
+// pictures yields a media stream's frames in colour. A bad frame is replaced as EpisodeOptions.Undecoded describes.
 func (p *episodePlan) pictures(ctx context.Context, m *dataset.Media, n int) iter.Seq2[*tensor.Tensor, error] {
 	return func(yield func(*tensor.Tensor, error) bool) {
 		i, early, bad := 0, 0, badFrames{p, m.Name, 0}
@@ -138,7 +138,8 @@ func (p *episodePlan) pictures(ctx context.Context, m *dataset.Media, n int) ite
 	}
 }
 
-// addPixels adds a video, with statistics of its pictures. The first gives their size. encode, if it is not nil, encodes them all.
+// addPixels adds a video with statistics from its pictures. The first picture determines the size. If encode is not nil, it encodes all
+// pictures.
 func (p *episodePlan) addPixels(name, codec, format string, c clip, pictures iter.Seq2[*tensor.Tensor, error],
 	encode func(width, height int, pictures iter.Seq2[*tensor.Tensor, error]) error) error {
 	f := &feature{name: name, dtype: dtypeVideo, codec: codec, pixels: format, names: imageNames}
@@ -183,7 +184,7 @@ func (p *episodePlan) addClip(f *feature, stats featureStats, c clip) {
 	p.features = append(p.features, plannedFeature{feature: f, stats: stats, clip: c})
 }
 
-// eachPicture goes through pictures, and has encode take them if it is not nil.
+// eachPicture consumes the pictures, through encode if it is not nil.
 func eachPicture(pictures iter.Seq2[*tensor.Tensor, error], encode func(width, height int, pictures iter.Seq2[*tensor.Tensor, error]) error) error {
 	if encode == nil {
 		for _, err := range pictures {

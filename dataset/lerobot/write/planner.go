@@ -6,18 +6,18 @@ import (
 	"github.com/robocache/robocache/internal/parquet"
 )
 
-// planner plans the next episode of a dataset.
+// planner plans a dataset's next episode.
 type planner struct {
 	opt      *Options
 	out      *outputFolder
 	tasks    *taskList
-	features []*feature                // of the dataset; nil before its first episode
-	lists    map[string]*parquet.Lists // the language columns of the dataset
+	features []*feature                // the dataset's; nil before its first episode
+	lists    map[string]*parquet.Lists // the dataset's language columns
 	episode  int                       // its number
-	frames   int                       // that the dataset has before it
+	frames   int                       // frames in the dataset before it
 }
 
-// quantiles reports whether a feature has quantiles in the episodes before, so that all must.
+// quantiles reports whether earlier episodes have quantiles for a feature, so that this one needs them too.
 func (next *planner) quantiles(name string) bool {
 	i := slices.IndexFunc(next.features, func(f *feature) bool { return f.name == name })
 	return i >= 0 && !next.features[i].bare

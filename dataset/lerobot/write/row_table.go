@@ -13,10 +13,10 @@ import (
 	"github.com/robocache/robocache/internal/parquet"
 )
 
-// rowTable is data/: the rows of the episodes, a row group each.
+// rowTable writes data/: the episodes' rows, with one row group for each episode.
 type rowTable struct {
 	series
-	features []*featureTotals // of the dataset
+	features []*featureTotals // the dataset's
 }
 
 // write adds an episode's rows.
@@ -25,7 +25,7 @@ func (t *rowTable) write(p *episodePlan) error {
 	var list []parquet.Field
 	var data []parquet.Values
 	for i, f := range t.features {
-		if f.dtype != dtypeVideo { // which has files of its own
+		if f.dtype != dtypeVideo { // videos have their own files
 			features, list, data = append(features, f.feature), append(list, f.column()), append(data, p.features[i].data)
 		}
 	}
@@ -40,7 +40,7 @@ func (t *rowTable) write(p *episodePlan) error {
 	return t.series.write(p.rows, data)
 }
 
-// readBack reads the numbers of all rows once more, for a further pass of the statistics: several columns at a time.
+// readBack reads all rows' numbers again for a further pass of the statistics, several columns in parallel.
 func (t *rowTable) readBack(ctx context.Context) error {
 	for _, path := range t.finished {
 		file, err := parquet.Open("lerobot", filepath.Join(t.in.Path(), path))
@@ -86,7 +86,8 @@ func (f *featureTotals) readBack(ctx context.Context, file *parquet.File) error 
 	return nil
 }
 
-// huggingface returns the features as the datasets library writes them into a file's metadata: images are read as images by it.
+// huggingface returns the features in the form that the datasets library writes to a file's metadata, so that it reads images as
+// images.
 func huggingface(features []*feature) string {
 	type value struct {
 		DType string `json:"dtype,omitempty"`
@@ -111,11 +112,11 @@ func huggingface(features []*feature) string {
 	return jsonText(orderjson.Of("info", orderjson.Of("features", columns)))
 }
 
-// jsonText returns an object as the JSON of a file's metadata.
+// jsonText returns an object as JSON for a file's metadata.
 func jsonText(o orderjson.Object) string {
 	text, err := json.Marshal(o)
 	if err != nil {
-		panic(err) // strings and numbers
+		panic(err) // strings and numbers never fail
 	}
 	return string(text)
 }

@@ -9,22 +9,22 @@ import (
 	"github.com/robocache/robocache/internal/parquet"
 )
 
-// series is the files of one kind, for example data/chunk-000/file-000.parquet. One of them is open.
+// series is a sequence of files of one kind, such as data/chunk-000/file-000.parquet. One file is open.
 type series struct {
 	in          *outputFolder
 	dir         string
-	limit       int64 // bytes at which the next file begins
-	groups      int   // row groups at which it does
-	chunk, file int   // of the one that is being written, or that would be next
+	limit       int64 // bytes after which the next file begins
+	groups      int   // row groups after which the next file begins
+	chunk, file int   // position of the open file, or of the next one
 	out         *hashedFile
 	table       *parquet.Writer
-	fields      []parquet.Field // of it
-	rows        int             // in it
-	finished    []string        // the files that are complete
+	fields      []parquet.Field // the open file's columns
+	rows        int             // rows in the open file
+	finished    []string        // completed files
 }
 
-// room makes sure that a file is open that takes n rows: that with them, at its mean size of a row, it stays below the limit,
-// and has not too many row groups. Lists of another schema begin the next file.
+// room ensures that the open file can take n rows: at its mean row size it stays below the limit, and it has few enough row groups.
+// Otherwise it opens the next file. Lists with another schema also begin a new file.
 func (s *series) room(n int, list []parquet.Field, metadata map[string]string) error {
 	if s.table != nil {
 		size := s.table.Size()
@@ -56,7 +56,7 @@ func (s *series) write(n int, data []parquet.Values) error {
 	return s.table.WriteGroup(n, data)
 }
 
-// finish completes the file that is being written, if there is one.
+// finish completes the open file, if there is one.
 func (s *series) finish() error {
 	if s.table == nil {
 		return nil

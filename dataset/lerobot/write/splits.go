@@ -7,16 +7,16 @@ import (
 	"github.com/robocache/robocache/internal/orderjson"
 )
 
-// part is a split, and where in the dataset the run of its episodes is.
+// part is a split, with its range of episodes.
 type part struct {
 	name           string
 	from, to, size int
 }
 
-// parts are the splits of a dataset.
+// parts holds a dataset's splits.
 type parts []part
 
-// add notes the parts that an episode is in.
+// add records an episode's splits.
 func (l *parts) add(episode int, names []string) {
 	for _, name := range names {
 		at := slices.IndexFunc(*l, func(p part) bool { return p.name == name })
@@ -28,7 +28,7 @@ func (l *parts) add(episode int, names []string) {
 	}
 }
 
-// info returns the splits of info.json.
+// info returns the splits for info.json.
 func (l parts) info(episodes int) orderjson.Object {
 	if len(l) == 0 {
 		return orderjson.Of("train", fmt.Sprintf("0:%d", episodes))

@@ -31,7 +31,7 @@ func CheckStream(s *dataset.Stream) error {
 	return nil
 }
 
-// unheld finds the first value that the feature's type has no room for.
+// unheld returns an error for the first value that the feature's type cannot hold.
 func (f *feature) unheld(s *dataset.Stream, values []float64) *Error {
 	for i, v := range values {
 		switch {
@@ -45,7 +45,7 @@ func (f *feature) unheld(s *dataset.Stream, values []float64) *Error {
 	return nil
 }
 
-// data returns values as the feature's type has them.
+// data converts values to the feature's type.
 func (f *feature) data(values []float64) parquet.Values {
 	switch f.dtype {
 	case dtypeFloat32:
@@ -56,7 +56,7 @@ func (f *feature) data(values []float64) parquet.Values {
 	return parquet.Values{Int64: convert[int64](values)}
 }
 
-// summarise returns the statistics of each column in the feature, equal to LeRobot's bit for bit.
+// summarise returns the statistics for each column in the feature, equal to LeRobot's bit for bit.
 func (f *feature) summarise(v *parquet.Values) []summary.Column {
 	width := f.shape[0]
 	switch f.dtype {

@@ -7,13 +7,13 @@ import (
 	"github.com/robocache/robocache/internal/parquet"
 )
 
-// taskList is the tasks of a dataset. A task's number is its place in the list.
+// taskList holds a dataset's tasks. A task's number is its index in the list.
 type taskList struct {
 	texts   []string
 	numbers map[string]int
 }
 
-// numbersOf returns the numbers of an episode's tasks, which are all different. New tasks get the next numbers.
+// numbersOf returns the numbers for an episode's distinct tasks. New tasks get the next numbers.
 func (l *taskList) numbersOf(tasks []string) []int {
 	next := len(l.texts)
 	list := make([]int, len(tasks))
@@ -57,7 +57,7 @@ func (l *taskList) write(in *outputFolder) error {
 	return s.finish()
 }
 
-// pandasTasks makes "task" the index of the data frame in pandas: without it the task would be a column, and the index a number.
+// pandasTasks makes "task" the data frame's index in pandas. Without it the task would be an ordinary column, and the index a number.
 const pandasTasks = `{"index_columns": ["task"], "column_indexes": [{"name": null, "field_name": null, "pandas_type": "unicode", ` +
 	`"numpy_type": "object", "metadata": {"encoding": "UTF-8"}}], "columns": [{"name": "task_index", "field_name": "task_index", ` +
 	`"pandas_type": "int64", "numpy_type": "int64", "metadata": null}, {"name": "task", "field_name": "task", "pandas_type": "unicode", ` +

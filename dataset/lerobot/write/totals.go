@@ -8,18 +8,18 @@ import (
 	"github.com/robocache/robocache/internal/summary"
 )
 
-// featureTotals is a feature of the dataset, with the statistics of all episodes.
+// featureTotals is a dataset feature with statistics over all episodes.
 type featureTotals struct {
 	*feature
-	numbers *summary.Exact   // of numbers
-	levels  []summary.Levels // of images and videos, for each channel
-	frames  int              // that these are of
-	pool    videoPool        // of images and videos
+	numbers *summary.Exact   // for numbers
+	levels  []summary.Levels // for images and videos, per channel
+	frames  int              // frames counted in levels
+	pool    videoPool        // for images and videos
 	copied  map[footage.Feature]*copiedEpisodes
-	files   *videoFiles // of a video
+	files   *videoFiles // for a video
 }
 
-// copiedEpisodes are the episodes of a dataset that were copied, and the frames that their statistics are of.
+// copiedEpisodes holds a source dataset's copied episodes, and the frames that their statistics cover.
 type copiedEpisodes struct {
 	numbers map[int64]bool
 	frames  int
@@ -44,7 +44,7 @@ func (f *featureTotals) add(d *parquet.Values, s featureStats) {
 	f.count(d)
 }
 
-// count adds numbers to a pass of the statistics of all rows.
+// count adds numbers to a pass of the statistics over all rows.
 func (f *featureTotals) count(v *parquet.Values) {
 	switch f.dtype {
 	case dtypeFloat32:
@@ -72,8 +72,8 @@ func (f *featureTotals) note(s featureStats) {
 	e.frames += s.frames
 }
 
-// recount makes statistics exact that were copied: if all datasets were copied whole, each episode once, and have the levels of their
-// videos, it adds those.
+// recount makes copied statistics exact if possible: if all source datasets were copied completely, each episode once, and have levels
+// for their videos, it adds these levels.
 func (f *featureTotals) recount(ctx context.Context) {
 	var all []footage.Levels
 	for from, e := range f.copied {

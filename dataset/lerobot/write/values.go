@@ -20,7 +20,7 @@ func float64s(t *tensor.Tensor) ([]float64, error) {
 	return tensor.Data[float64](t)
 }
 
-// integers returns the whole numbers that a stream's values are rounded from, nil if it has none, or values that were changed since.
+// integers returns a stream's original integers; nil if it has none, or if its values were changed since.
 func integers(s *dataset.Stream, values []float64) []int64 {
 	if s.Integers == nil {
 		return nil
@@ -37,18 +37,18 @@ func integers(s *dataset.Stream, values []float64) []int64 {
 	return list
 }
 
-// notFinite refuses value i of a stream, which is NaN or an infinity.
+// notFinite returns the error for value i in a stream, which is NaN or infinite.
 func notFinite(s *dataset.Stream, i int, v float64) *Error {
 	return &Error{Kind: ErrNotFinite, Got: valueIn(s, i, v), Want: "finite numbers: fill or leave out such rows or columns first"}
 }
 
-// valueIn names a value of a stream by its row and column.
+// valueIn describes a stream's value by row and column.
 func valueIn(s *dataset.Stream, i int, v float64) string {
 	width := len(s.Columns)
 	return fmt.Sprintf("%s in row %d, column %s", strconv.FormatFloat(v, 'g', -1, 64), i/width, s.Columns[i%width].Name)
 }
 
-// convert returns numbers as another type.
+// convert converts numbers to another type.
 func convert[To, From float32 | float64 | int64](values []From) []To {
 	out := make([]To, len(values))
 	for i, v := range values {

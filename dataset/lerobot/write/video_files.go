@@ -10,18 +10,18 @@ import (
 	"github.com/robocache/robocache/dataset/mp4"
 )
 
-// videoPlace is where an episode's video is: in which file of its feature, and from which frame on.
+// videoPlace locates an episode's video: the file in its feature's series, and the first frame.
 type videoPlace struct{ chunk, file, first int }
 
-// videoFiles are the files of a video feature. One of them is open, and episodes are appended to it as they are encoded.
+// videoFiles writes a video feature's files. One file is open, and episodes are appended to it without decoding.
 type videoFiles struct {
 	in          *outputFolder
 	fps         float64
 	dir         string
-	limit       int64 // bytes at which the next file begins
+	limit       int64 // bytes after which the next file begins
 	chunk, file int
 	out         *hashedFile
-	movie       *mp4.Writer // nil before the first, and where a file was finished
+	movie       *mp4.Writer // nil before the first file, and after one is finished
 	begun       bool
 }
 
@@ -63,7 +63,7 @@ func (s *videoFiles) begin() error {
 	return err
 }
 
-// finish completes the file that is being written, if there is one.
+// finish completes the open file, if there is one.
 func (s *videoFiles) finish() error {
 	if s.movie == nil {
 		return nil

@@ -4,10 +4,10 @@ import (
 	"github.com/robocache/robocache/internal/summary"
 )
 
-// videoPool pools the statistics of a feature's videos over episodes, because the pixels of copied videos were not counted.
+// videoPool pools statistics for a feature's videos over episodes, because copied videos' pixels were not counted.
 type videoPool struct {
 	copied, bare bool
-	all          []summary.Column // with the moments of the first
+	all          []summary.Column // per channel; its means and deviations are in moments
 	moments      []summary.Pooled
 }
 

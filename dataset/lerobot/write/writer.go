@@ -36,7 +36,7 @@ import (
 // few hundred bytes.
 type Writer struct {
 	newDataset
-	err    error // that broke the output
+	err    error // the error that broke the output
 	closed bool
 }
 
@@ -107,7 +107,7 @@ func (w *Writer) AddWith(ctx context.Context, e *dataset.Episode, b EpisodeOptio
 	return nil
 }
 
-// usable returns the error of a Writer that is closed or broken.
+// usable returns an error if the Writer is closed or broken.
 func (w *Writer) usable() error {
 	if w.closed {
 		return &Error{Episode: -1, Kind: dataset.ErrClosed, Got: "a Writer after Commit or Close", Want: "an open one"}
@@ -153,14 +153,15 @@ func (w *Writer) Report() Report {
 	return r
 }
 
-// replaceable returns an error unless the name is free, an empty folder or a LeRobot dataset: Overwrite removes nothing else.
+// replaceable returns an error unless the name is free, an empty folder or a LeRobot dataset, because Overwrite must not remove
+// anything else.
 func replaceable(path string) error {
 	list, err := fault.ReadDir(path)
 	if err != nil || len(list) == 0 {
 		if dataset.IsSystem(err) {
 			return err
 		}
-		return nil // a file is refused when it is to be replaced
+		return nil // the rename fails if path is a file
 	}
 	if _, err := fault.Stat(filepath.Join(path, "meta", "info.json")); dataset.IsSystem(err) {
 		return err

@@ -8,13 +8,13 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// MaxList is the most numbers that a list may have in a message. Longer lists are dropped.
+// MaxList is the maximum count of numbers that a list may have in a message. Longer lists are dropped.
 const MaxList = 4096
 
-// maxMoving is the most numbers that a keyed list may have in a message.
+// maxMoving is the maximum count of numbers that a keyed list may have in a message.
 const maxMoving = 1 << 16
 
-// buffer holds one message of an encoding with fields in any order. The message is added to rows once it is read completely.
+// buffer collects one message, for encodings with fields in any order. The message is added to rows after it is read completely.
 type buffer struct {
 	row     []float64
 	inexact int
@@ -26,14 +26,14 @@ type buffer struct {
 	moving
 }
 
-// moving is the frame that a message or an element moves, its parent, and the time.
+// moving holds a message's or element's child frame (the frame that moves), its parent, and the time.
 type moving struct {
-	child, parent []byte // nil is none
+	child, parent []byte // nil if absent
 	time          int64
-	name          []byte // of an element with a name
+	name          []byte // the element's name, if it has one
 }
 
-// add appends the numbers of both frames in rows.Frames, -1 for a frame without a name.
+// add appends both frames' indices in rows.Frames, -1 for an absent frame.
 func (m *moving) add(rows *Rows, keys, parents []int32) ([]int32, []int32) {
 	number := func(name []byte) int32 {
 		if name == nil {
@@ -44,20 +44,20 @@ func (m *moving) add(rows *Rows, keys, parents []int32) ([]int32, []int32) {
 	return append(keys, number(m.child)), append(parents, number(m.parent))
 }
 
-// listBuffer is a list of one message.
+// listBuffer collects one list in a message.
 type listBuffer struct {
 	count   int
 	inexact int
 	values  []float64 // at most MaxList
 	element []float64
-	moving  []moving // of each element, if ListShape.Keyed
-	names   [][]byte // of each element, if elements have names
+	moving  []moving // for each element, if ListShape.Keyed
+	names   [][]byte // for each element, if elements have names
 }
 
-// buffers are unused buffers.
+// buffers is a pool of unused buffers.
 type buffers struct{ sync.Pool }
 
-// take returns an empty buffer, with row at the beginning of its row.
+// take returns an empty buffer. Its row starts with the values in row.
 func (p *buffers) take(row []float64, lists, labels, structs int) *buffer {
 	b, _ := p.Get().(*buffer)
 	if b == nil {
@@ -82,7 +82,7 @@ func (l *listBuffer) empty() {
 	l.count, l.inexact, l.values, l.moving, l.names = 0, 0, l.values[:0], l.moving[:0], l.names[:0]
 }
 
-// own moves the inexact integers counted since from the message's count to a list's.
+// own moves the count of inexact integers since `since` from the message to a list.
 func (b *buffer) own(l *listBuffer, since int) {
 	l.inexact, b.inexact = l.inexact+b.inexact-since, since
 }
@@ -105,7 +105,7 @@ func (l *listBuffer) move(m moving, element []float64) error {
 	return nil
 }
 
-// end appends the element that was read to l.element, and restores outer, the frames of the message around it.
+// end appends the finished element in l.element, and restores outer, the frames of the enclosing message.
 func (l *listBuffer) end(b *buffer, outer moving, keyed, named bool) error {
 	m := b.moving
 	b.moving = outer
@@ -181,7 +181,7 @@ func (b *buffer) commit(shape *Shape, rows *Rows) {
 
 func validText(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
 
-// frame returns the number of a frame in Frames, and adds the frame if it is new: clean makes its name from the bytes of the message.
+// frame returns a frame's index in Frames. It adds a new frame; clean converts its bytes to a name.
 func (r *Rows) frame(name []byte, clean func(b []byte) string) int32 {
 	i, there := r.frames[string(name)]
 	if !there {

@@ -6,7 +6,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// buffered is the part that decoders of protobuf and JSON have in common: they read a message to a buffer first.
+// buffered is the common part of the protobuf and JSON decoders, which read a message to a buffer first.
 type buffered struct {
 	shape   Shape
 	arrays  int // arrays of text that name the elements of lists
@@ -17,28 +17,29 @@ type buffered struct {
 // Shape returns the shape of the messages.
 func (d *buffered) Shape() *Shape { return &d.shape }
 
-// take returns an empty buffer whose row begins as row.
+// take returns an empty buffer. Its row starts with the values in row.
 func (d *buffered) take(row []float64) *buffer {
 	return d.buffers.take(row, len(d.shape.Lists), d.arrays, d.structs)
 }
 
-// builder makes the shape of a buffered decoder.
+// builder creates the shape for a buffered decoder.
 type builder struct {
 	*buffered
-	columns *[]dataset.Column // of the table or a list
-	table   bool              // whether columns are those of the table
+	columns *[]dataset.Column // columns of the table or a list
+	table   bool              // whether columns belong to the table
 	made    int               // columns so far
-	fields  int               // fields so far, by cost
-	element *ListShape        // the keyed list if the next struct is an element of it
-	named   bool              // whether the next struct is an element that has a name
+	fields  int               // fields so far, weighted by cost
+	element *ListShape        // if the next struct is a keyed list's element: the list
+	named   bool              // whether the next struct is an element with a name
 }
 
-// leave adds a note that the field path is left out.
+// leave adds a note that a field is left out.
 func (b *builder) leave(path string, code dataset.Code) {
 	b.shape.Notes = append(b.shape.Notes, dataset.Note{Code: code, Subject: path})
 }
 
-// list adds a list whose columns elements makes, and reports whether it has any. Without columns, neither the list nor its notes stay.
+// list adds a list and reports whether it has columns. elements creates the columns. Without columns, the list and its notes are
+// removed.
 func (b *builder) list(list *ListShape, elements func()) bool {
 	columns, noted := b.columns, len(b.shape.Notes)
 	b.columns, b.table = &list.Columns, false
@@ -55,8 +56,8 @@ func (b *builder) list(list *ListShape, elements func()) bool {
 	return true
 }
 
-// identify decides how a list of structs tells its elements apart: by child_frame_id if keyed, else by a name if they have one and
-// no array of text names them. It returns the list if it is keyed.
+// identify decides how to distinguish the elements in a list of structs: by child_frame_id if keyed, or else by name if they have one
+// and no array of text names them. It returns the list if it is keyed.
 func (l *ListShape) identify(keyed, named bool) *ListShape {
 	switch {
 	case keyed:
@@ -68,7 +69,7 @@ func (l *ListShape) identify(keyed, named bool) *ListShape {
 	return nil
 }
 
-// absentRow returns n columns without values.
+// absentRow returns n columns filled with NaN.
 func absentRow(n int) []float64 {
 	row := make([]float64, n)
 	fill(row, math.NaN())

@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/internal/raw"
 )
 
-// sink is the destination of numbers: one of two slices, from at on.
+// sink receives numbers: in one of two slices, starting at `at`.
 type sink struct {
 	f32     []float32
 	f64     []float64
@@ -21,29 +21,29 @@ type sink struct {
 // reader reads a message.
 type reader struct {
 	format  string
-	data    []byte // from the place where alignment counts from
-	before  int    // bytes before data
+	data    []byte // starts where alignment counts from
+	before  int    // bytes that precede data
 	pos     int
 	big     bool
 	nul     bool // whether text ends with a NUL, included in its length
-	unit    int  // bytes of a unit of a wstring
+	unit    int  // bytes per unit in a wstring
 	shape   *Shape
 	rows    *Rows
 	stamped int64
-	child   int32 // of the current message or element; -1 is none
+	child   int32 // frame index for the current message or element; -1 if absent
 	parent  int32
-	keyed   bool      // whether frames are needed
-	naming  *ListRows // the list with the current elements, if they have names
-	muted   bool      // whether lists are read without their values, because they are in one of several elements
+	keyed   bool      // whether frames must be recorded
+	naming  *ListRows // if the current elements have names: their list
+	muted   bool      // whether list values are skipped, because the lists are in one of several elements
 	surplus bool      // whether bytes may follow the message
 	table   sink
 	bad     *dataset.FormatError
 }
 
-// span is the place of an array of text.
+// span locates an array of text.
 type span struct{ from, to, count int }
 
-// listLengths is the lengths of a list's slices.
+// listLengths holds the lengths of a list's slices.
 type listLengths struct{ f32, f64, keys, stamps, inexact int }
 
 func (r *reader) fail(kind error, msg, got, want string) bool {
@@ -56,7 +56,7 @@ func (r *reader) short(what string, want int) bool {
 	return r.fail(dataset.ErrTruncated, what, fmt.Sprintf("%d bytes", len(r.data)-r.pos), fmt.Sprintf("%d", want))
 }
 
-// take consumes n bytes from the next multiple of align.
+// take consumes n bytes, starting at the next multiple of align.
 func (r *reader) take(n, align int, what string) ([]byte, bool) {
 	at := (r.pos + align - 1) &^ (align - 1)
 	if n < 0 || n > len(r.data)-at {
@@ -85,7 +85,7 @@ func (r *reader) word(align int, what string) (uint32, bool) {
 	return binary.LittleEndian.Uint32(b), true
 }
 
-// length reads a count of things that take at least each bytes. The message must have enough bytes for them.
+// length reads an element count. The message must have enough bytes, if an element takes at least `each` bytes.
 func (r *reader) length(align, each int, what string) (int, bool) {
 	n, ok := r.word(align, what)
 	if ok && uint64(n)*uint64(each) > uint64(len(r.data)-r.pos) {
@@ -150,7 +150,7 @@ func (r *reader) exec(p *program, ops []op, out *sink) bool {
 	return true
 }
 
-// frame returns the index of the frame that the next n bytes name, -1 if frames are not needed.
+// frame returns the index of the frame named by the next n bytes, -1 if frames are not recorded.
 func (r *reader) frame(n int) int32 {
 	if !r.keyed {
 		return -1
@@ -188,7 +188,7 @@ func (r *reader) time(b []byte) int64 {
 	return int64(sec)*1e9 + int64(nsec)
 }
 
-// run reads numbers at fixed places.
+// run reads numbers at fixed offsets.
 func (r *reader) run(u *run, out *sink) bool {
 	at := (r.pos + u.align - 1) &^ (u.align - 1)
 	l := u.layouts[at&7]
@@ -283,7 +283,7 @@ func (r *reader) body(p *program, o *op, n int, out *sink) bool {
 	return true
 }
 
-// ended notes where an array of variable length was.
+// ended records the position of an array of variable length.
 func (r *reader) ended(o *op, from, n int, out *sink) bool {
 	if o.text >= 0 {
 		r.rows.spans[o.text] = span{from, r.pos, n}
@@ -301,7 +301,7 @@ func grow[T any](list []T, n int) (all, part []T) {
 	return all, all[at:]
 }
 
-// put writes n consecutive numbers. If both slices are nil, the numbers are dropped.
+// put writes n consecutive numbers. If both slices are nil, it drops the numbers.
 func (s *sink) put(kind Kind, b []byte, n int, big bool) {
 	switch {
 	case s.f64 != nil:
@@ -329,7 +329,7 @@ func (s *sink) put(kind Kind, b []byte, n int, big bool) {
 	s.at += n
 }
 
-// convert converts numbers of a kind, and returns how many integers dst cannot hold exactly.
+// convert converts numbers from a kind, and returns how many integers dst cannot hold exactly.
 func convert[T float32 | float64](dst []T, kind Kind, b []byte, big bool) (inexact int) {
 	if big {
 		return convertBig(dst, kind, b)

@@ -8,23 +8,23 @@ import (
 )
 
 const (
-	maxArray   = 4096    // numbers of a fixed array that become columns
-	maxColumns = 1 << 16 // of a type, with the columns of its lists
-	maxSteps   = 1 << 15 // fields of a type; fields of a struct count for each use
-	maxBytes   = 64      // the longest array of bytes that counts as numbers
+	maxArray   = 4096    // longest fixed array that becomes columns
+	maxColumns = 1 << 16 // columns per type, including its lists
+	maxSteps   = 1 << 15 // fields per type; a struct's fields count for each use
+	maxBytes   = 64      // longest byte array that counts as numbers
 )
 
-// node is a step of reading a message, the same for all encodings.
+// node is a step in reading a message, independent of the encoding.
 type node struct {
 	what step
-	kind Kind   // of numbers
-	n    int    // numbers, or the passes of a loop
+	kind Kind   // for numbers
+	n    int    // count of numbers, or loop passes
 	keep bool   // whether the numbers are columns
-	list int    // of a sequence: the index of its list, or -1
-	text int    // of a sequence of text: the index of its labels, or -1
-	role role   // of a string
-	body []node // of a loop or sequence
-	// boxed is set for an array whose elements are not primitive: XCDR2 writes its size first.
+	list int    // for a sequence: its list's index, or -1
+	text int    // for a sequence of text: its index among the labels, or -1
+	role role   // for a string
+	body []node // for a loop or sequence
+	// boxed is set for an array with elements that are not primitive: XCDR2 writes its size first.
 	boxed bool
 	// inner are the lists in the elements of a sequence, which have values only if the sequence has one element.
 	inner []int
@@ -36,42 +36,42 @@ const (
 	numbers  step = iota
 	text          // a string
 	wideText      // a wstring
-	stamp         // two 32-bit words that are the header's time
+	stamp         // a time in two 32-bit words: the header's
 	loop          // a fixed array
 	sequence      // a count, and the elements
 	nothing       // a struct without fields
-	box           // the size before a fixed array, when its elements follow as steps
+	box           // the size before a fixed array, if its elements follow as steps
 )
 
-// role is the use of a string.
+// role is the meaning of a string.
 type role uint8
 
 const (
 	noRole     role = iota
-	childFrame      // the key of a message or an element
+	childFrame      // key of a message or an element
 	parentFrame
-	elementName // of a list whose elements have names
+	elementName // name of a list element
 )
 
-// flattener makes the columns of a type and the steps that read them.
+// flattener creates a type's columns and the steps that read them.
 type flattener struct {
 	shape   *Shape
-	columns *[]dataset.Column // destination of columns: the table's or a list's; nil for fields that are left out
-	table   bool              // whether columns are the table's, outside any array
-	top     bool              // whether the fields belong to the message itself
-	element *ListShape        // the keyed list if the fields belong to its element itself
-	named   bool              // whether the fields belong to an element that has a name
+	columns *[]dataset.Column // receives columns: the table's or a list's; nil while fields are left out
+	table   bool              // whether columns belong to the table, outside any array
+	top     bool              // whether the fields are directly in the message
+	element *ListShape        // if the fields are directly in a keyed list's element: the list
+	named   bool              // whether the fields are in an element with a name
 	labels  int               // arrays of text that name the elements of lists
-	label   string            // the labels in the current struct
+	label   string            // the labels for arrays in the current struct
 	labelAt int               // their index
-	single  string            // the labels around an array of structs, while its elements are read: lists in these are lists of the message
+	single  string            // labels around an array of structs while its elements are read; lists inside these become lists of the message
 	lone    bool              // whether the fields are in such an element
-	left    int               // number of columns that may still be added
+	left    int               // columns that may still be added
 	steps   int
 	widths  map[*Type]int
 }
 
-// flatten returns the shape of a type and the steps that read it. With media there are no columns.
+// flatten returns a type's shape and the steps that read it. Media types have no columns.
 func flatten(t *Type, media Media) (*Shape, *flattener, []node, error) {
 	f := &flattener{shape: &Shape{Type: t.Name, Media: media}, left: maxColumns, widths: map[*Type]int{}, table: true, top: true}
 	if media == NoMedia {
@@ -88,7 +88,7 @@ func flatten(t *Type, media Media) (*Shape, *flattener, []node, error) {
 	return f.shape, f, nodes, nil
 }
 
-// narrow are the types that float32 holds exactly.
+// narrow lists the types that float32 holds exactly.
 var narrow = map[string]bool{
 	"float32": true, "bool": true, "int8": true, "uint8": true, "int16": true, "uint16": true, "char": true, "byte": true, "octet": true,
 }
@@ -102,7 +102,7 @@ func wide(columns []dataset.Column) bool {
 	return false
 }
 
-// fields reads a struct. name is the prefix of its columns. path is the same without indices, for notes.
+// fields reads a struct. name is the prefix for its columns. path is the same without indices, for notes.
 func (f *flattener) fields(t *Type, name, path string) (nodes []node) {
 	if len(t.Fields) == 0 {
 		return []node{{what: nothing}}
@@ -168,7 +168,7 @@ func has(t *Type, such func(f *Field) bool) bool {
 	return false
 }
 
-// own reads a field for a clock or a frame of a message or a keyed element. It returns nil for any other.
+// own reads a field that holds the clock or a frame for a message or keyed element. It returns nil for other fields.
 func (f *flattener) own(t *Type, d *Field, keyed bool, element *ListShape) (nodes []node) {
 	stamped := &f.shape.Stamp
 	if element != nil {
@@ -194,7 +194,7 @@ func (f *flattener) own(t *Type, d *Field, keyed bool, element *ListShape) (node
 	return nil
 }
 
-// header reads a message's header: the stamp, and the parent frame. It returns nil if the fields are not a header's.
+// header reads a message's header: the stamp and the parent frame. It returns nil if the fields do not form a header.
 func header(t *Type) (nodes []node) {
 	found := false
 	for i := range t.Fields {
@@ -223,17 +223,17 @@ func isTime(t *Type) bool {
 	return t != nil && len(t.Fields) == 2 && t.Fields[0].Kind == Int32 && t.Fields[1].Kind == Uint32 && t.Fields[0].Array == One && t.Fields[1].Array == One
 }
 
-// cost returns 1, and more for a long name, so that a definition cannot make names that are much longer than itself.
+// cost returns 1, plus more for a long name, so that a definition cannot create names that are much longer than itself.
 func cost(name string) int { return 1 + len(name)/256 }
 
-// leave adds a note that the field path is left out.
+// leave adds a note that a field is left out.
 func (f *flattener) leave(path string, code dataset.Code) {
 	if f.columns != nil {
 		f.shape.Notes = append(f.shape.Notes, dataset.Note{Code: code, Subject: path})
 	}
 }
 
-// out reads fields that are left out.
+// out reads fields without creating columns.
 func (f *flattener) out(read func() []node) []node {
 	columns := f.columns
 	f.columns = nil
@@ -274,7 +274,7 @@ func textNode(k Kind) node {
 	return node{what: text}
 }
 
-// number reads n numbers. Their columns are called name, or name[i] for a fixed array. An empty name is that of a list's element.
+// number reads n numbers. Their columns are called name, or name[i] for a fixed array. The name is empty for a list's element.
 func (f *flattener) number(d *Field, name string, n int) []node {
 	kind, each := d.Kind, []string{""}
 	switch kind {
@@ -338,7 +338,7 @@ func isQuaternion(t *Type) bool {
 	return true
 }
 
-// isByte reports whether values may be bytes and not numbers.
+// isByte reports whether the values may be bytes instead of numbers.
 func isByte(d *Field) bool {
 	return d.Kind == Uint8 || d.Kind == Int8 && d.Raw == "byte"
 }
@@ -351,7 +351,7 @@ func (f *flattener) fixed(d *Field, name, path string) []node {
 	var why dataset.Code
 	switch width := f.width(d); {
 	case f.columns == nil:
-		why = dataset.CodeNestedArrays // the field around it is left out, too
+		why = dataset.CodeNestedArrays // the enclosing field is left out too
 	case isByte(d) && d.Len > maxBytes:
 		why = dataset.CodeByteFields
 	case width > maxArray || width == 0 && d.Kind != Struct && d.Len > 0:
@@ -375,19 +375,19 @@ func (f *flattener) fixed(d *Field, name, path string) []node {
 	}
 	nodes := []node{{what: box}}
 	table, lone, said := f.table, f.lone, len(f.shape.Notes)
-	f.table, f.lone = false, false // an array in it is nested
+	f.table, f.lone = false, false // an array inside it is nested
 	for i := range d.Len {
 		nodes = append(nodes, f.inner(d.Type, fmt.Sprintf("%s[%d].", name, i), path+"[].")...)
 		if i == 0 {
 			said = len(f.shape.Notes)
 		}
-		f.shape.Notes = f.shape.Notes[:said] // the same for each element
+		f.shape.Notes = f.shape.Notes[:said] // every element would add the same notes
 	}
 	f.table, f.lone = table, lone
 	return nodes
 }
 
-// width returns the number of columns of a field, at most maxColumns.
+// width returns how many columns a field has, at most maxColumns.
 func (f *flattener) width(d *Field) int {
 	n := 1
 	switch {
@@ -406,14 +406,14 @@ func (f *flattener) width(d *Field) int {
 	}
 	if d.Array == Fixed {
 		if isByte(d) && d.Len > maxBytes || d.Kind != Struct && n*d.Len > maxArray {
-			return 0 // it is left out
+			return 0 // the field is left out
 		}
 		n = min(n*d.Len, maxColumns)
 	}
 	return n
 }
 
-// sequence reads an array of variable length: a list, labels, or a field that is left out.
+// sequence reads an array of variable length. It becomes a list or labels, or it is left out.
 func (f *flattener) sequence(d *Field, path string) []node {
 	seq := node{what: sequence, list: -1, text: -1, boxed: d.Kind == Struct || d.Kind == String || d.Kind == WString}
 	element := func() []node {

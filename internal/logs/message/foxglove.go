@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/internal/records"
 )
 
-// foxgloveMedia are the schemas of images, video and clouds. https://docs.foxglove.dev/docs/sdk/schemas defines them.
+// foxgloveMedia maps schemas to images, video and clouds. See https://docs.foxglove.dev/docs/sdk/schemas.
 var foxgloveMedia = map[string]Media{
 	"foxglove.RawImage":        RawImage,
 	"foxglove.CompressedImage": CompressedImage,
@@ -21,26 +21,26 @@ var foxgloveMedia = map[string]Media{
 	"foxglove.PointCloud":      PointCloud,
 }
 
-// foxglove is a message of one of these schemas.
+// foxglove is a decoded message with one of these schemas.
 type foxglove struct {
 	stamp         int64
 	width, height uint32
-	encoding      string // of pixels, or the format of compressed data
-	step          uint32 // bytes of a row, or of a point
+	encoding      string // pixel encoding, or format of compressed data
+	step          uint32 // bytes per row, or per point
 	data          []byte
 	fields        []packedField
 	position      [3]float64 // of the cloud in its frame
 	rotation      [4]float64 // w, x, y, z
 }
 
-// packedField is a field of a cloud's points.
+// packedField is a field in a cloud's points.
 type packedField struct {
 	name   string
 	offset uint32
 	kind   int
 }
 
-// foxgloveScalars are the numeric types of a packed field, by number.
+// foxgloveScalars maps the numeric types in a packed field by number.
 var foxgloveScalars = []records.Scalar{0, records.U8, records.I8, records.U16, records.I16, records.U32, records.I32, records.F32, records.F64}
 
 // frame returns the message as a frame, or err if the message could not be read.
@@ -90,7 +90,7 @@ func (m *foxglove) cloud(err error) (*dataset.Cloud, error) {
 		}
 		used += int64(fields[i].Scalar.Size())
 	}
-	if used > 4*stride && n > 0 { // so that a cloud takes no more memory than its message justifies
+	if used > 4*stride && n > 0 { // so that a cloud takes memory only in proportion to its message
 		return nil, broken("fields", fmt.Sprintf("%d bytes, which lie over each other", used), fmt.Sprintf("those of a point, %d", stride))
 	}
 	set, err := records.NewSet(fields, n)
@@ -114,11 +114,11 @@ func (m *foxglove) cloud(err error) (*dataset.Cloud, error) {
 	return c, nil
 }
 
-// protoMedia has the numbers of the fields, which the schema gives by name.
+// protoMedia has the field numbers. The schema gives them by name.
 type protoMedia struct {
 	stamp, width, height, encoding, step, data, fields, pose protowire.Number
-	name, offset, kind                                       protowire.Number // of a packed field
-	position, orientation                                    protowire.Number // of a pose
+	name, offset, kind                                       protowire.Number // in a packed field
+	position, orientation                                    protowire.Number // in a pose
 }
 
 func newProtoMedia(of protoreflect.MessageDescriptor) *protoMedia {
@@ -226,7 +226,7 @@ func (m *foxglove) protoPose(by *protoMedia, data []byte, at int) error {
 	})
 }
 
-// protoEach calls use for each field of a message, with its number as v or its bytes as b, which begin at at.
+// protoEach calls use for each field in a message. v is a number, and b holds bytes that begin at at.
 func protoEach(data []byte, at int, use func(n protowire.Number, v uint64, b []byte, at int) error) error {
 	for len(data) > 0 {
 		n, wire, k := protowire.ConsumeTag(data)

@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// idlNames maps IDL's primitives to ROS' names.
+// idlNames maps IDL's primitives to ROS names.
 var idlNames = map[string]string{
 	"boolean": "bool", "octet": "byte", "char": "char", "float": "float32", "double": "float64", "short": "int16", "long": "int32", "long long": "int64",
 	"unsigned short": "uint16", "unsigned long": "uint32", "unsigned long long": "uint64", "int8": "int8", "int16": "int16", "int32": "int32", "int64": "int64",
@@ -21,16 +21,16 @@ const (
 	maxModules = 16 // nested
 )
 
-// idl parses IDL as rosidl writes it: modules, structs, constants, typedefs and enums, with annotations.
+// idl parses IDL in the form that rosidl writes: modules, structs, constants, typedefs and enums, with annotations.
 type idl struct {
 	lib     *library
 	toks    []token
 	at      int
-	path    []string // the modules around the declaration
+	path    []string // modules that enclose the declaration
 	module  string   // path, joined
 	consts  map[string]int
 	aliases map[[2]string]rawField // typedefs and enums, by module and name
-	bits    int                    // of an enum, by the annotations before it
+	bits    int                    // bits in the next enum, from its annotations
 }
 
 type token struct {
@@ -49,7 +49,7 @@ func (l *library) addIDL(text string, line int) {
 			if !ok {
 				panic(v)
 			}
-			// Earlier types stay; other types are missing for this reason.
+			// Types parsed earlier stay. This error explains missing types.
 			if l.broken == nil {
 				l.broken = s.err
 			}
@@ -61,7 +61,7 @@ func (l *library) addIDL(text string, line int) {
 	}
 }
 
-// tokens splits IDL into words, literals and signs, without comments and preprocessor lines.
+// tokens splits IDL into words, literals and punctuation, without comments and preprocessor lines.
 func tokens(text string, line int) (list []token) {
 	for at := 0; at < len(text); {
 		c, rest := text[at], text[at:]
@@ -124,7 +124,7 @@ func (p *idl) next() string {
 	return s
 }
 
-// skip consumes a sign or a word if it is next.
+// skip consumes a word or punctuation if it is next.
 func (p *idl) skip(s string) bool {
 	if p.peek() == s {
 		p.at++
@@ -159,7 +159,7 @@ func (p *idl) word() string {
 	return s
 }
 
-// annotations reads "@name(...)". It keeps the bits of an enum, and fails if the annotation means that fields may be absent.
+// annotations reads "@name(...)". It records an enum's bits, and fails if the annotation allows missing fields.
 func (p *idl) annotations() {
 	p.bits = 32
 	for p.skip("@") {
@@ -232,7 +232,7 @@ func (p *idl) declaration(depth int) {
 			p.at++
 		}
 		delete(p.consts, name)
-		if p.at == from+1 { // an expression has no value here, so that a bound by its name is an error
+		if p.at == from+1 { // an expression has no value here, so that using its name as a bound is an error
 			if v, err := strconv.ParseInt(p.toks[from].text, 0, 32); err == nil && v >= 0 {
 				p.consts[name] = int(v)
 			}
@@ -299,7 +299,7 @@ func (p *idl) structure() {
 		p.want(";")
 	}
 	if len(d.fields) == 1 && d.fields[0].Name == "structure_needs_at_least_one_member" {
-		d.fields = nil // it stands for an empty struct, which also takes one byte
+		d.fields = nil // this field represents an empty struct, which also takes one byte
 	}
 	p.lib.put(d)
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// newJSON returns the decoder of JSON messages. Their shape is learned from the messages, with or without a schema. Only the schema marks
-// numbers as integers, because messages of another recording might have fractions; truth values always are. A missing member is NaN.
+// newJSON returns the decoder for JSON messages. It learns their shape from the messages, with or without a schema. Only a schema marks
+// numbers as integers, because another recording's messages might have fractions. Booleans always count as integers. A missing member
+// is NaN.
 func newJSON(schema Schema) (Decoder, error) {
 	if schema.Encoding != "" && schema.Encoding != "jsonschema" {
 		return nil, &dataset.FormatError{Format: "json", Offset: -1, Kind: dataset.ErrUnsupported, Msg: "schema of " + schema.Name, Got: strconv.Quote(schema.Encoding), Want: "jsonschema, or none"}
@@ -25,7 +26,7 @@ type jsonDecoder struct {
 	schema Schema
 
 	mu   sync.Mutex
-	seen []*jsonTree // free trees
+	seen []*jsonTree // unused trees
 
 	once sync.Once
 	buffered
@@ -34,13 +35,13 @@ type jsonDecoder struct {
 	keys int
 }
 
-// jsonTree is the values that one goroutine saw.
+// jsonTree holds the values that one goroutine has counted.
 type jsonTree struct {
 	top  jsonCounts
 	keys int
 }
 
-// Learn adds a message to the shape. A broken message adds nothing.
+// Learn adds a message to the shape. An invalid message adds nothing.
 func (d *jsonDecoder) Learn(data []byte) error {
 	s := jsonScanner{data: data}
 	if err := s.whole(func() error { return s.skip(0) }); err != nil {
@@ -74,12 +75,12 @@ func (d *jsonDecoder) Shape() *Shape {
 	return &d.shape
 }
 
-// jsonField is the destination of a value.
+// jsonField describes where a value goes.
 type jsonField struct {
 	what    jsonWhat
-	at      int // the column of a number, a list, or an array of text
+	at      int // index of a number's column, a list, or an array of text
 	members map[string]*jsonField
-	row     []float64 // an element of a list without values
+	row     []float64 // the initial element of a list
 	keyed   bool      // whether elements move frames
 	named   bool      // whether elements have names
 }
@@ -92,7 +93,7 @@ const (
 	jsonList
 	jsonStructs // a list of objects
 	jsonLabels
-	jsonStamp  // an object of sec and nsec, or a text
+	jsonStamp  // an object with sec and nsec, or a text
 	jsonChild  // the moving frame
 	jsonParent // the frame in which it moves
 	jsonName   // of an element
@@ -119,7 +120,7 @@ func (d *jsonDecoder) Append(rows *Rows, data []byte) error {
 	return nil
 }
 
-// read reads a value to row, which is the row of the table or of an element.
+// read reads a value to row, which is the row for the table or for an element.
 func (f *jsonField) read(s *jsonScanner, b *buffer, row []float64, depth int) error {
 	c := s.next()
 	if c == 'n' {
@@ -162,7 +163,7 @@ func (f *jsonField) read(s *jsonScanner, b *buffer, row []float64, depth int) er
 	}
 	switch l := &b.lists; f.what {
 	case jsonList:
-		(*l)[f.at].empty() // a member that comes twice counts once
+		(*l)[f.at].empty() // if a member occurs twice, only the last one counts
 	case jsonStructs:
 		(*l)[f.at].empty()
 	default:
@@ -204,7 +205,7 @@ func (f *jsonField) read(s *jsonScanner, b *buffer, row []float64, depth int) er
 	})
 }
 
-// value reads a number or a truth value.
+// value reads a number or a boolean.
 func (s *jsonScanner) value(b *buffer) (float64, error) {
 	switch s.next() {
 	case 't':
@@ -231,12 +232,12 @@ func (s *jsonScanner) value(b *buffer) (float64, error) {
 	return v, err
 }
 
-// isExact reports whether a float64 holds a whole number exactly.
+// isExact reports whether a float64 holds an integer exactly.
 func isExact(text string, v float64) bool {
 	return strconv.FormatFloat(v, 'f', 0, 64) == text
 }
 
-// stamp reads a time: seconds and nanoseconds, or a text.
+// stamp reads a time: an object with seconds and nanoseconds, or a text.
 func (s *jsonScanner) stamp(depth int) (ns int64, err error) {
 	at := s.pos
 	switch s.next() {
@@ -263,7 +264,7 @@ func (s *jsonScanner) stamp(depth int) (ns int64, err error) {
 		case "sec", "secs":
 		case "nsec", "nanosec", "nsecs":
 			to = &nsec
-		case "stamp": // of a header
+		case "stamp": // in a header
 			var err error
 			stamp, err = s.stamp(depth + 1)
 			found = true

@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// maxJSONKeys is the most members that the messages of a channel may have.
+// maxJSONKeys limits the distinct members in a channel's messages.
 const maxJSONKeys = 1 << 14
 
-// jsonCounts counts the kinds of one value in a channel's messages.
+// jsonCounts counts the kinds of a value over a channel's messages.
 type jsonCounts struct {
 	numbers, bools, texts, objects, arrays int
-	fractions                              int // numbers not written as integers
+	fractions                              int // numbers that are not written as integers
 	times                                  int // texts that are times
 	members                                map[string]*jsonCounts
-	place                                  int         // its last place among the members of its object
-	elements                               *jsonCounts // of arrays
+	place                                  int         // last position among its object's members
+	elements                               *jsonCounts // for arrays
 }
 
-// member returns the counts of a member at a place in its object.
+// member returns the counts for a member at a position in its object.
 func (n *jsonCounts) member(key []byte, place int, keys *int) *jsonCounts {
 	in := n.members[string(key)]
 	if in == nil {
@@ -35,7 +35,7 @@ func (n *jsonCounts) member(key []byte, place int, keys *int) *jsonCounts {
 	return in
 }
 
-// merge adds the counts of another goroutine.
+// merge adds another goroutine's counts.
 func (n *jsonCounts) merge(o *jsonCounts, keys *int) {
 	n.numbers += o.numbers
 	n.bools += o.bools
@@ -55,7 +55,7 @@ func (n *jsonCounts) merge(o *jsonCounts, keys *int) {
 	}
 }
 
-// learn counts a value and all values in it.
+// learn counts a value and all values inside it.
 func (n *jsonCounts) learn(s *jsonScanner, depth int, keys *int) error {
 	switch s.next() {
 	case '{':
@@ -111,7 +111,7 @@ func isNotFinite(b []byte) bool {
 	return false
 }
 
-// jsonTime parses a time as protobuf writes it: RFC 3339.
+// jsonTime parses a time in protobuf's form, RFC 3339.
 func jsonTime(b []byte) (ns int64, ok bool) {
 	if len(b) < 20 || len(b) > 40 || b[4] != '-' || b[10] != 'T' {
 		return 0, false

@@ -7,10 +7,10 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// jsonMedia decodes foxglove's images, packets and clouds. Their bytes are base64 in JSON.
+// jsonMedia decodes foxglove images, packets and clouds from JSON. Their bytes are base64.
 type jsonMedia struct{ shape Shape }
 
-// foxgloveJSON is a message of foxglove in JSON.
+// foxgloveJSON is a foxglove message in JSON.
 type foxgloveJSON struct {
 	Timestamp json.RawMessage `json:"timestamp"`
 	Width     uint32          `json:"width"`
@@ -31,7 +31,7 @@ type foxgloveJSON struct {
 	} `json:"pose"`
 }
 
-// foxgloveTypes are the names of the numeric types, in the order of their numbers.
+// foxgloveTypes lists the numeric type names by number.
 var foxgloveTypes = []string{"UNKNOWN", "UINT8", "INT8", "UINT16", "INT16", "UINT32", "INT32", "FLOAT32", "FLOAT64"}
 
 func (d *jsonMedia) Shape() *Shape { return &d.shape }

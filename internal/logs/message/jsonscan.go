@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/internal/decimal"
 )
 
-// maxJSONDepth is the deepest nesting of values.
+// maxJSONDepth limits the nesting of values.
 const maxJSONDepth = 100
 
 // jsonScanner reads JSON from beginning to end. NaN, Infinity and -Infinity are numbers too, because Python writes them.

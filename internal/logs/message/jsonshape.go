@@ -9,13 +9,13 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// maxJSONColumns is the most columns of a message, with the columns of its lists.
+// maxJSONColumns limits a message's columns, including its lists.
 const maxJSONColumns = 4096
 
-// jsonSchema is a part of a JSON schema; nil is none.
+// jsonSchema is a part of a JSON schema; the zero value is an empty one.
 type jsonSchema struct {
 	root, here map[string]any
-	name       string // the last part of the reference that led here
+	name       string // last part of the reference that led here
 }
 
 // newJSONSchema parses a schema. An unreadable schema is empty.
@@ -77,7 +77,7 @@ func (s jsonSchema) quaternion() bool {
 	return strings.Contains(strings.ToLower(title+" "+s.name), "quaternion")
 }
 
-// jsonBuilder makes the shape of learned messages.
+// jsonBuilder creates the shape from learned messages.
 type jsonBuilder struct{ builder }
 
 func (d *jsonDecoder) build(top *jsonCounts) {
@@ -90,7 +90,7 @@ func (d *jsonDecoder) build(top *jsonCounts) {
 	d.shape.padScans()
 }
 
-// byPlace returns the members' names in the order of the messages.
+// byPlace returns the members' names in message order.
 func (n *jsonCounts) byPlace() []string {
 	names := make([]string, 0, len(n.members))
 	for name := range n.members {
@@ -102,12 +102,12 @@ func (n *jsonCounts) byPlace() []string {
 	return names
 }
 
-// only reports whether count covers all values except null.
+// only reports whether count covers all values that are not null.
 func (n *jsonCounts) only(count int) bool {
 	return count > 0 && count == n.numbers+n.bools+n.texts+n.objects+n.arrays
 }
 
-// object makes the columns of an object's members.
+// object creates the columns for an object's members.
 func (b *jsonBuilder) object(n *jsonCounts, schema jsonSchema, path string, top bool) *jsonField {
 	out := &jsonField{what: jsonObject, members: map[string]*jsonField{}}
 	names, label, at := n.byPlace(), "", -1
@@ -151,13 +151,13 @@ func (b *jsonBuilder) object(n *jsonCounts, schema jsonSchema, path string, top 
 	return out
 }
 
-// isKeyed reports whether objects name the frame that moves.
+// isKeyed reports whether the objects name the frame that moves.
 func (n *jsonCounts) isKeyed() bool {
 	in := n.members["child_frame_id"]
 	return in != nil && in.only(in.texts)
 }
 
-// own returns the field for a member with a meaning of its own: the clock or a frame of a message or a keyed element. It is nil for others.
+// own returns the field for a member that holds the clock or a frame for a message or keyed element. It returns nil for others.
 func (b *jsonBuilder) own(n *jsonCounts, name string, keyed, top bool, element *ListShape) *jsonField {
 	switch {
 	case top && n.isStamp(name) && !b.shape.Stamp:
@@ -175,7 +175,7 @@ func (b *jsonBuilder) own(n *jsonCounts, name string, keyed, top bool, element *
 	return nil
 }
 
-// header adds notes for a header's members, apart from its stamp.
+// header adds notes for a header's members except its stamp.
 func (b *jsonBuilder) header(n *jsonCounts, name string) {
 	for _, part := range n.byPlace() {
 		if name == "header" && part != "stamp" {
@@ -201,7 +201,7 @@ func (b *jsonBuilder) label(n *jsonCounts, names []string) (string, int) {
 	return "", -1
 }
 
-// isStamp reports whether a member is the timestamp of a message: it is called "timestamp", or it is a header with a stamp.
+// isStamp reports whether a member is a message's timestamp: it is called "timestamp", or it is a header with a stamp.
 func (n *jsonCounts) isStamp(name string) bool {
 	switch {
 	case name == "header" && n.only(n.objects) && n.members["stamp"] != nil:
@@ -219,7 +219,7 @@ func (n *jsonCounts) isStamp(name string) bool {
 	return n.isTime()
 }
 
-// isTime reports whether all values are objects of seconds and nanoseconds.
+// isTime reports whether all values are objects with seconds and nanoseconds.
 func (n *jsonCounts) isTime() bool {
 	if !n.only(n.objects) || len(n.members) != 2 || n.members["sec"] == nil && n.members["secs"] == nil {
 		return false
@@ -232,7 +232,7 @@ func (n *jsonCounts) isTime() bool {
 	return n.members["nsec"] != nil || n.members["nanosec"] != nil || n.members["nsecs"] != nil
 }
 
-// rotation marks the columns of a quaternion: an object of x, y, z and w, if the schema calls it so or its name is that of a rotation.
+// rotation marks a quaternion's columns: an object with x, y, z and w, if the schema or its name marks it as a rotation.
 func (b *jsonBuilder) rotation(n *jsonCounts, schema jsonSchema, path string, from int) {
 	columns := (*b.columns)[from:]
 	if len(columns) != 4 || len(n.members) != 4 {
@@ -258,7 +258,7 @@ func (b *jsonBuilder) rotation(n *jsonCounts, schema jsonSchema, path string, fr
 	}
 }
 
-// field makes the columns of a member. It returns nil if the member is left out.
+// field creates a member's columns. It returns nil if the member is left out.
 func (b *jsonBuilder) field(n *jsonCounts, schema jsonSchema, path, label string, at int) *jsonField {
 	numbers := n.numbers + n.bools
 	switch {
@@ -292,7 +292,7 @@ func (b *jsonBuilder) column(n *jsonCounts, schema jsonSchema, name string) {
 	b.made++
 }
 
-// list makes a list of numbers or objects.
+// list creates a list of numbers or objects.
 func (b *jsonBuilder) list(n *jsonCounts, schema jsonSchema, path, label string, at int) *jsonField {
 	list := ListShape{Name: path, Labels: label, label: at, Wide: true}
 	out := &jsonField{what: jsonList, at: len(b.shape.Lists)}

@@ -13,10 +13,10 @@ import (
 	"github.com/robocache/robocache/internal/records"
 )
 
-// media describes the messages of an image or cloud type.
+// media describes an image or cloud type.
 type media struct {
 	kind   Media
-	fields map[string]Kind // required fields, besides the header; for arrays, the kind of the elements
+	fields map[string]Kind // required fields besides the header; for arrays, the elements' kind
 }
 
 var mediaTypes = map[string]*media{
@@ -39,7 +39,7 @@ func (m *media) what() Media {
 	return m.kind
 }
 
-// mediaOf returns the media of a type. It is nil if the type is no image or cloud, or lacks the fields.
+// mediaOf returns a type's media. It is nil if the type is not an image or cloud, or lacks required fields.
 func mediaOf(t *Type) *media {
 	m := mediaTypes[t.Name]
 	if m == nil || !hasFields(t, m.fields) {
@@ -68,11 +68,11 @@ func hasFields(t *Type, want map[string]Kind) bool {
 	return found == len(want)
 }
 
-// whole is a message's values by field name. data aliases the message; fields that nobody needs are left out.
+// whole holds a message's values by field name. data aliases the message. Unused fields are left out.
 type whole struct {
 	r      reader
 	p      *program
-	name   string // of the message's type
+	name   string // the message type
 	number map[string]uint32
 	text   map[string]string
 	data   []byte
@@ -87,10 +87,10 @@ type pointOf struct {
 	offset, datatype, count uint32
 }
 
-// maxFields is the most fields that a cloud's message may list.
+// maxFields limits the fields in a cloud's message.
 const maxFields = records.MaxFields
 
-// read reads a message whose media is one of want.
+// read reads a message. Its media must be in want.
 func (d *ros) read(data []byte, want ...Media) (*whole, error) {
 	if !slices.Contains(want, d.media.what()) {
 		return nil, bad(d.format, 0, dataset.ErrUnsupported, "message", d.typ.Name, "an image, a video's packet or a cloud")
@@ -98,7 +98,7 @@ func (d *ros) read(data []byte, want ...Media) (*whole, error) {
 	return d.whole(data)
 }
 
-// whole reads the values of a message.
+// whole reads a message's values.
 func (d *ros) whole(data []byte) (*whole, error) {
 	var r reader
 	p, err := d.open(&r, data)
@@ -119,7 +119,7 @@ func (d *ros) whole(data []byte) (*whole, error) {
 	return w, nil
 }
 
-// field reads one field of the message, and keeps its value if that is needed.
+// field reads one field, and keeps its value if it is needed.
 func (w *whole) field(f *Field) bool {
 	r, align := &w.r, w.p.align
 	switch {
@@ -151,7 +151,7 @@ func (w *whole) field(f *Field) bool {
 	case f.Name == "fields" && f.Array == Sequence && f.Kind == Struct:
 		return w.pointFields(f.Type)
 	}
-	// Other fields are skipped with the steps that Append uses.
+	// Other fields are skipped by the same steps as in Append.
 	skip := &flattener{shape: &Shape{}, top: true, widths: map[*Type]int{}}
 	p := &program{rules: w.p.rules}
 	p.ops = p.compile(skip.fields(&Type{Name: w.name, Fields: []Field{*f}}, "", ""))
@@ -207,8 +207,8 @@ func (d *ros) Frame(data []byte) (Frame, error) {
 	return f, nil
 }
 
-// Pixel returns the bytes of a pixel and of one of its numbers, for an encoding of raw images in ROS or foxglove; 0 if the encoding is
-// unknown.
+// Pixel returns the bytes per pixel and per number in a pixel, for an encoding of raw images in ROS or foxglove. Both are 0 if the
+// encoding is unknown.
 func Pixel(encoding string) (bytes, word int) {
 	switch encoding {
 	case "mono8":
@@ -249,8 +249,8 @@ func Pixel(encoding string) (bytes, word int) {
 	return n / 8 * c, n / 8
 }
 
-// rawFrame makes a frame from rows of pixels, of step bytes each. It removes padding and converts to little-endian. If the encoding is
-// unknown, the bytes stay as they are.
+// rawFrame creates a frame from pixel rows with step bytes each. It removes padding and converts to little-endian. If the encoding is
+// unknown, the bytes stay unchanged.
 func rawFrame(format, encoding string, width, height, step uint32, big bool, data []byte, stamp int64) (Frame, error) {
 	f := Frame{Encoding: encoding, Width: int(width), Height: int(height), Data: data, Stamp: stamp}
 	each, word := Pixel(encoding)
@@ -280,8 +280,7 @@ func rawFrame(format, encoding string, width, height, step uint32, big bool, dat
 
 var pngMagic = []byte("\x89PNG\r\n\x1a\n")
 
-// compressed returns the format of an image: from the first bytes, else from the message's format, for example "bgr8; jpeg compressed
-// bgr8".
+// compressed returns an image's format: from its first bytes, or else from the message's format, such as "bgr8; jpeg compressed bgr8".
 func compressed(format string, data []byte) (encoding string, packed []byte) {
 	format = strings.ToLower(format)
 	depth := strings.Contains(format, "compresseddepth")
@@ -291,7 +290,7 @@ func compressed(format string, data []byte) (encoding string, packed []byte) {
 	case bytes.HasPrefix(data, pngMagic):
 		return "png", data
 	case depth && strings.HasPrefix(format, "16uc1") && len(data) > 12 && bytes.HasPrefix(data[12:], pngMagic):
-		return "png", data[12:] // after a header that only matters for floats
+		return "png", data[12:] // skip a header that only matters for floats
 	case depth:
 		return "compresseddepth", data
 	}

@@ -6,10 +6,10 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Kind is the kind of a field's value.
+// Kind is the type of a field's value.
 type Kind uint8
 
-// The kinds. Time and Duration are two words in ROS 1. In ROS 2 they are ordinary structs of two fields.
+// The kinds. Time and Duration are two words in ROS 1. In ROS 2 they are ordinary structs with two fields.
 const (
 	Bool Kind = iota
 	Int8
@@ -29,67 +29,67 @@ const (
 	Struct
 )
 
-// Array is the number of values in a field.
+// Array describes how many values a field has.
 type Array uint8
 
 const (
 	// One value.
 	One Array = iota
-	// Fixed is an array of Field.Len values.
+	// Fixed is an array with exactly Field.Len values.
 	Fixed
-	// Sequence is an array of variable length, at most Field.Len unless that is 0.
+	// Sequence is an array of variable length. It has at most Field.Len values, unless that is 0.
 	Sequence
 )
 
-// Type is the type of a message, or of a struct in a message.
+// Type is the type of a message, or of a struct inside a message.
 type Type struct {
-	Name   string // full name in the form of ROS 1, also for ROS 2: "geometry_msgs/Twist" for geometry_msgs/msg/Twist
+	Name   string // full name in ROS 1 form, also for ROS 2: "geometry_msgs/Twist" for geometry_msgs/msg/Twist
 	Fields []Field
 }
 
-// Field is a field of a Type. Constants are not fields.
+// Field is a field in a Type. Constants are not fields.
 type Field struct {
 	Name  string
 	Kind  Kind
-	Type  *Type // of Struct
+	Type  *Type // for Struct
 	Array Array
 	Len   int
 	Raw   string // the kind's name in the definition: "float64", "char"
 }
 
-// Shape is the columns and lists that a channel's messages decode to.
+// Shape describes the columns and lists that a channel's messages decode to.
 type Shape struct {
 	Type    string           // the schema's name
-	Columns []dataset.Column // of the table, D of them; 0 if no field is a single number
+	Columns []dataset.Column // the table's, D in number; none if no field is a single number
 	Wide    bool             // whether the table is float64
 	Lists   []ListShape
-	Notes   dataset.Notes // of other fields; the subject is the flattened name
-	Stamp   bool          // whether messages have a header's timestamp, which is not a column
-	// Keyed is set if messages have a child_frame_id, which names the moving thing that a message is about.
+	Notes   dataset.Notes // about other fields; the subject is the flattened name
+	Stamp   bool          // whether messages have a header timestamp, which is not a column
+	// Keyed is set if messages have a child_frame_id, the frame that moves.
 	Keyed bool
-	// Media is set if a message is an image, a packet of video or a cloud. The table and lists are then unused.
+	// Media is set if messages are images, video packets or clouds. The table and lists are then unused.
 	Media Media
 }
 
-// ListShape is an array of variable length, of numbers or of structs of numbers.
+// ListShape describes an array of variable length, with numbers or structs of numbers.
 type ListShape struct {
 	Name    string           // flattened: "ranges", "transforms"
-	Columns []dataset.Column // of one element
+	Columns []dataset.Column // for one element
 	Wide    bool
-	// Labels is the name of the text that names the elements, or empty. It is an array in the same struct, for example JointState's "name", or
-	// a field of the elements: "joints[].name".
+	// Labels names the text that names the elements; empty if there is none. It is an array in the same struct, such as JointState's
+	// "name", or a field in the elements: "joints[].name".
 	Labels string
-	// Bytes is set if the elements are bytes. An array of more than 64 bytes is not taken for numbers.
+	// Bytes is set if the elements are bytes. Arrays over 64 bytes do not count as numbers.
 	Bytes bool
-	// Keyed and Stamp are set if each element has its own child_frame_id and timestamp, as in tf. Neither is a column.
+	// Keyed and Stamp are set if each element has its own child_frame_id and timestamp, as in tf. Neither becomes a column.
 	Keyed, Stamp bool
-	// Padded is set for the arrays of a LaserScan. Messages may have other numbers of elements: a reader fills up the shorter ones.
+	// Padded is set for LaserScan arrays. Messages may have different element counts: a reader pads the shorter ones.
 	Padded bool
-	label  int  // the index of its labels, or -1
-	named  bool // whether the elements have a field for their name
+	label  int  // index of its labels, or -1
+	named  bool // whether elements have a name field
 }
 
-// padScans marks the lists of a laser's scans, in which a beam has the same place in each message.
+// padScans marks the lists in laser scans. A beam has the same index in each message.
 func (s *Shape) padScans() {
 	for i := range s.Lists {
 		l := &s.Lists[i]
@@ -109,27 +109,27 @@ const (
 	PointCloud
 )
 
-// Rows are decoded messages of one channel. The zero value is ready to use.
+// Rows holds decoded messages from one channel. The zero value is ready to use.
 type Rows struct {
 	Count   int       // messages
 	F32     []float32 // [Count,D], unless Wide
 	F64     []float64 // [Count,D] if Wide
-	Inexact int       // integers that float64 does not hold, without those in lists
-	Surplus Surplus   // bytes after messages that end before their bytes do
+	Inexact int       // integers that float64 cannot hold, except those in lists
+	Surplus Surplus   // bytes that follow the messages' last fields
 	Stamps  []int64   // [Count] ns, if Shape.Stamp
 	Lists   []ListRows
-	// Frames are the names of the coordinate frames, each once. Keys and Parents are indices into Frames.
+	// Frames holds the distinct coordinate frame names. Keys and Parents are indices into Frames.
 	Frames []string
-	// If Shape.Keyed, Keys are the messages' child_frame_id, and Parents the frames in which they move, [Count]; -1 is none.
+	// If Shape.Keyed, Keys holds each message's child_frame_id and Parents the frame in which it moves, [Count]; -1 if absent.
 	Keys, Parents []int32
 	frames        map[string]int32
-	// spans are the places of the current message's labels, and saved the lengths of the lists before that message.
+	// spans locates the current message's labels. saved holds the lists' lengths before that message.
 	spans []span
 	saved []listLengths
 }
 
-// Surplus is the number of messages that have bytes after the last field of their type, and the number of these bytes. Example: rosserial sends 5
-// bytes of a std_msgs/Float32.
+// Surplus counts messages with bytes after their type's last field, and these bytes. Example: rosserial sends 5 bytes for a
+// std_msgs/Float32.
 type Surplus struct{ Count, Bytes int }
 
 // Add counts a message with bytes after it.
@@ -144,29 +144,30 @@ func (r *Rows) Reset() {
 		spans: r.spans, saved: r.saved}
 }
 
-// ListRows are the rows of a list.
+// ListRows holds a list's rows.
 type ListRows struct {
 	Lengths []int32   // [Count]
-	Inexact int       // integers that float64 does not hold
+	Inexact int       // integers that float64 cannot hold
 	F32     []float32 // [sum of Lengths, columns], unless Wide
 	F64     []float64
-	// Names are the different sets of names, in the order of their first messages, if ListShape.Labels. If a message has the elements in
-	// another order than the first message of its set, they are reordered to that one.
+	// Names holds the distinct sets of names in order of first appearance, if ListShape.Labels is set. If a message has the elements in
+	// another order than its set, they are reordered.
 	Names []Names
-	Named []int32 // [Count], the index of a message's names; -1 if it has no elements, or not a name for each
-	// Unnamed is set if a message has elements without a name for each, and Many if there are more than MaxNames sets.
+	Named []int32 // [Count], index of each message's names; -1 if it has no elements, or not one name for each
+	// Unnamed is set if a message lacks a name for some element. Many is set if there are more than MaxNames sets.
 	Unnamed, Many bool
-	// Several is set if the list is in the elements of an array, and a message has several of these. The list is empty in that message.
+	// Several is set if the list is inside an array's elements and some message has several of these. The list is then empty for that
+	// message.
 	Several bool
-	// Keys, Parents and Stamps are those of the elements, [sum of Lengths], if ListShape.Keyed and Stamp.
+	// Keys, Parents and Stamps belong to the elements, [sum of Lengths], if ListShape.Keyed and Stamp.
 	Keys, Parents []int32
 	Stamps        []int64
-	// Dropped is set if the values are not kept, so that F32 and F64 are nil. It is never set if the list is Keyed. Without Labels, it is set
-	// if lengths differ, or if a list of Bytes has more than 64 or one that is Padded more than MaxList. With Labels, lengths may differ, but not if the list is Unnamed; it is set if
-	// there are Many sets, or more than MaxList numbers in a message.
+	// Dropped is set if the values are not kept, so that F32 and F64 are nil. It is never set for a Keyed list. Without Labels, it is
+	// set if lengths differ, or if Bytes has more than 64 elements, or a Padded list more than MaxList. With Labels, lengths may differ
+	// unless the list is Unnamed; it is set if Many is set, or if a message has more than MaxList numbers.
 	Dropped bool
 	uneven  bool   // whether lengths differ
-	texts   []byte // the current elements' names, if elements have a field for them
+	texts   []byte // the current elements' names, if elements have a name field
 }
 
 // reset empties the rows and keeps their memory.
@@ -175,11 +176,11 @@ func (l *ListRows) reset() {
 		Named: l.Named[:0], texts: l.texts[:0]}
 }
 
-// Decoder decodes the messages of one channel. Its methods may be called from any goroutine, each with Rows of its own.
+// Decoder decodes one channel's messages. Its methods may be called from any goroutine, each with its own Rows.
 type Decoder interface {
 	Shape() *Shape
-	// Append adds a message to rows. If the message does not fit its type, the error is a *dataset.FormatError with an Offset from the
-	// message's beginning, and rows stay unchanged.
+	// Append adds a message to rows. If the message does not match its type, the error is a *dataset.FormatError with an Offset from
+	// the message's start, and rows stay unchanged.
 	Append(rows *Rows, data []byte) error
 	// Frame decodes a message with Shape.Media, except clouds. The result may alias data.
 	Frame(data []byte) (Frame, error)
@@ -187,28 +188,28 @@ type Decoder interface {
 	Cloud(data []byte) (*dataset.Cloud, error)
 }
 
-// Headed is a Decoder of messages that may begin with a std_msgs/Header. Header returns its sequence number and its frame without the rest of the
-// message being decoded; 0 and nil if there is none. The frame aliases data.
+// Headed is a Decoder for messages that may begin with a std_msgs/Header. Header returns the header's sequence number and frame without
+// decoding the rest, or 0 and nil. The frame aliases data.
 type Headed interface {
 	Header(data []byte) (sequence uint32, frame []byte)
 }
 
-// Frame is an image or a packet of video.
+// Frame is an image or a video packet.
 type Frame struct {
-	Encoding      string // a name as in dataset.Media: "rgb8", "jpeg", "16UC1"
+	Encoding      string // as in dataset.Media: "rgb8", "jpeg", "16UC1"
 	Width, Height int    // 0 if the message has none
 	Data          []byte // rows without padding, little-endian
 	Stamp         int64
 	Surplus       int // bytes after the message
 }
 
-// Learner is a Decoder whose Shape depends on the messages, as for JSON without a schema. Learn gets all messages of a channel, in any
-// order and from any goroutine; then Shape and Append may be called.
+// Learner is a Decoder with a Shape that depends on the messages, as for JSON without a schema. Call Learn with all messages from a
+// channel, in any order and from any goroutine, before Shape and Append.
 type Learner interface {
 	Learn(data []byte) error
 }
 
-// Schema is the schema of a channel.
+// Schema is a channel's schema.
 type Schema struct {
 	Name     string
 	Encoding string

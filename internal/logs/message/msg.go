@@ -8,13 +8,13 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// primitives maps ROS' names to kinds. In ROS 1, byte is int8, and time and duration exist.
+// primitives maps ROS type names to kinds. In ROS 1, byte is int8, and time and duration exist.
 var primitives = map[string]Kind{
 	"bool": Bool, "int8": Int8, "uint8": Uint8, "int16": Int16, "uint16": Uint16, "int32": Int32, "uint32": Uint32, "int64": Int64, "uint64": Uint64,
 	"float32": Float32, "float64": Float64, "string": String, "wstring": WString, "char": Uint8, "byte": Uint8, "time": Time, "duration": Duration,
 }
 
-// primitive returns the kind of a name, and false if the name is a struct's.
+// primitive returns the kind for a name, and false if the name is a struct's.
 func primitive(name string, ros1 bool) (Kind, bool) {
 	kind, ok := primitives[name]
 	switch {
@@ -26,7 +26,7 @@ func primitive(name string, ros1 bool) (Kind, bool) {
 	return kind, ok
 }
 
-// parseMsg parses one .msg definition, which begins at a line of the schema.
+// parseMsg parses one .msg definition, which begins at the given line in the schema.
 func parseMsg(format, name, text string, line int, ros1 bool) *definition {
 	d := &definition{name: name}
 	fail := func(msg, got, want string) {
@@ -72,7 +72,7 @@ func parseMsg(format, name, text string, line int, ros1 bool) *definition {
 	return d
 }
 
-// parseField parses the type of a field: "float64[<=3]", "string<=22", "geometry_msgs/Point[]". If that fails, want is the expected text.
+// parseField parses a field's type: "float64[<=3]", "string<=22", "geometry_msgs/Point[]". If that fails, want is the expected text.
 func parseField(typ string, ros1 bool) (f rawField, want string) {
 	base := typ
 	if at := strings.IndexByte(typ, '['); at >= 0 {
@@ -96,7 +96,7 @@ func parseField(typ string, ros1 bool) (f rawField, want string) {
 			f.Len = int(v)
 		}
 	}
-	if at := strings.Index(base, "<="); at >= 0 && !ros1 { // a bound of text, which is not needed
+	if at := strings.Index(base, "<="); at >= 0 && !ros1 { // a bound for text is ignored
 		if _, err := strconv.ParseUint(base[at+2:], 10, 32); err != nil || base[:at] != "string" && base[:at] != "wstring" {
 			return f, "string<=N"
 		}

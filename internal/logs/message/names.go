@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// MaxNames is the most sets of names that a list's elements may have.
+// MaxNames limits the sets of names for a list's elements.
 const MaxNames = 16
 
-// Names is a set of names for the elements of a list: the names of joints, for example.
+// Names is a set of names for a list's elements, such as joint names.
 type Names struct {
 	List []string
 	// Reordered is set if messages have the names in different orders.
 	Reordered bool
 
-	index map[string]int32 // index of each name; nil if one is empty, too long or occurs twice, because names then do not identify elements
-	raw   []byte           // the encoded names of the last message that had them
-	order []int32          // the order in that message, nil if it is the order of List
+	index map[string]int32 // index of each name; nil if names do not identify elements: one is empty, too long, or occurs twice
+	raw   []byte           // encoded names from the last message with this set
+	order []int32          // order in that message; nil if it is List's
 }
 
 // NewNames returns a set of names in the order of its first message.
@@ -36,8 +36,8 @@ func NewNames(list []string) Names {
 // Distinct reports whether each name identifies one element.
 func (n *Names) Distinct() bool { return n.index != nil }
 
-// Order reports whether a list has the same names, and returns the place in List of each, nil if the order is the same. Names that are not
-// distinct only match in the same order.
+// Order reports whether a list has the same names. It returns each name's index in List, nil if the order is the same. Names that are
+// not distinct match only in the same order.
 func (n *Names) Order(list []string) (order []int32, same bool) {
 	switch {
 	case len(list) != len(n.List):
@@ -59,7 +59,7 @@ func (n *Names) Order(list []string) (order []int32, same bool) {
 	return order, true
 }
 
-// Reorder moves a message's elements, each with columns numbers: element i goes to place order[i].
+// Reorder moves a message's elements, each with `columns` numbers: element i moves to index order[i].
 func Reorder[T any](list []T, columns int, order []int32) {
 	if order == nil {
 		return
@@ -70,7 +70,7 @@ func Reorder[T any](list []T, columns int, order []int32) {
 	}
 }
 
-// name ends a message of a list with n elements and names names. encoded are the names as the message has them, and texts decodes them.
+// name completes a message's list with n elements and names names. encoded holds the names' bytes, and texts decodes them.
 func (l *ListRows) name(shape *ListShape, n, names int, encoded []byte, texts func() []string) {
 	which := int32(-1)
 	switch {

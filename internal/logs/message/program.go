@@ -1,10 +1,10 @@
 package message
 
-// rules are the rules of an encoding.
+// rules are an encoding's rules.
 type rules struct {
-	align int  // the greatest alignment
+	align int  // maximum alignment
 	boxes bool // whether arrays begin with XCDR2's size
-	count int  // bytes of a struct without fields
+	count int  // bytes for a struct without fields
 }
 
 var (
@@ -13,17 +13,17 @@ var (
 	xcdr2Rules = rules{align: 4, boxes: true, count: 1}
 )
 
-// program is the steps that read a message in one encoding.
+// program is the list of steps that read a message in one encoding.
 type program struct {
 	rules
 	ops  []op
-	wide bool // whether it reads a wstring, which has units of two or four bytes
+	wide bool // whether it reads a wstring, which has two or four bytes per unit
 }
 
 type opcode uint8
 
 const (
-	opRun opcode = iota // numbers at places that depend only on where they begin
+	opRun opcode = iota // numbers at fixed offsets from their start
 	opText
 	opWideText
 	opStamp
@@ -34,18 +34,18 @@ const (
 type op struct {
 	code opcode
 	n    int // passes of a loop
-	list int // of a sequence: the index of its list, or -1
-	text int // the index of its labels, or -1
+	list int // for a sequence: its list's index, or -1
+	text int // its index among the labels, or -1
 	role role
 	run  *run
 	body []op
 	box  bool // whether a size comes first
-	// least is the fewest bytes of a sequence's element.
+	// least is the minimum bytes per element.
 	least int
-	inner []int // as of a node
+	inner []int // as in node
 }
 
-// least returns the fewest bytes that steps read.
+// least returns the minimum bytes that steps read.
 func least(ops []op) (sum int) {
 	for i := range ops {
 		o := &ops[i]
@@ -63,17 +63,16 @@ func least(ops []op) (sum int) {
 	return sum
 }
 
-// run is a series of numbers, without anything of variable length between them.
+// run is a series of numbers without anything of variable length between them.
 type run struct {
-	align   int        // alignment of its beginning
-	layouts [8]*layout // by the position of the aligned beginning, modulo 8
-	least   int        // bytes of the shortest layout
-	// dense is set if an array of such runs has no gaps, so that all have the same layout. whole is set if the run has only numbers of
-	// one kind.
+	align   int        // of its start
+	layouts [8]*layout // by the aligned start modulo 8
+	least   int        // bytes in the shortest layout
+	// dense is set if an array of such runs has no gaps, so that all have the same layout. whole is set if all numbers have one kind.
 	dense, whole bool
 }
 
-// layout is the places of a run's numbers, from its beginning.
+// layout holds the offsets of a run's numbers from its start.
 type layout struct {
 	size int
 	segs []segment
@@ -88,7 +87,7 @@ type segment struct {
 
 var sizes = [...]int{Bool: 1, Int8: 1, Uint8: 1, Int16: 2, Uint16: 2, Int32: 4, Uint32: 4, Int64: 8, Uint64: 8, Float32: 4, Float64: 8}
 
-// compile makes the program that executes nodes under the rules of an encoding.
+// compile returns the program that executes nodes under an encoding's rules.
 func compile(nodes []node, r rules) *program {
 	p := &program{rules: r}
 	p.ops = p.compile(nodes)
@@ -147,7 +146,7 @@ func (p *program) compile(nodes []node) (ops []op) {
 	return ops
 }
 
-// run computes the layout of numbers for each place where they may begin.
+// run computes the layout of numbers for each possible start.
 func (p *program) run(parts []node) *run {
 	r := &run{align: min(sizes[parts[0].kind], p.align)}
 	most := 1

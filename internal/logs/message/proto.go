@@ -21,26 +21,26 @@ type protoDecoder struct {
 	of    protoreflect.MessageDescriptor
 }
 
-// protoMessage maps the fields of a message, or of a message in it, to columns.
+// protoMessage maps the fields in a message, also an inner one, to columns.
 type protoMessage struct {
 	fields map[protowire.Number]*protoField
-	low    [32]*protoField // fields of low numbers
-	row    []float64       // values of missing fields, if the message itself is there
+	low    [32]*protoField // fields with low numbers
+	row    []float64       // values for missing fields, if the message itself is present
 	at     int             // its first column
 	slot   int             // index in buffer.seen
 }
 
-// protoField is a field of a protoMessage.
+// protoField is a field in a protoMessage.
 type protoField struct {
 	what  protoWhat
 	name  string
 	kind  protoreflect.Kind
 	wire  protowire.Type
-	at    int           // the column of a number, a list, or an array of text
-	in    *protoMessage // of a struct, or of a list's elements
+	at    int           // index of a number's column, a list, or an array of text
+	in    *protoMessage // for a struct, or a list's elements
 	keyed bool          // whether elements move frames
 	named bool          // whether elements have names
-	// others are the ranges of columns of the oneof's other members. The last member in the message counts.
+	// others holds the column ranges of the other members in a oneof. The last member in the message counts.
 	others [][2]int
 }
 
@@ -52,7 +52,7 @@ const (
 	protoList
 	protoStructs // a list of structs
 	protoLabels
-	protoStamp  // of a message, or an element
+	protoStamp  // of a message or an element
 	protoChild  // the moving frame
 	protoParent // the frame in which it moves
 	protoName   // of an element
@@ -80,7 +80,8 @@ func (m *protoMessage) field(n protowire.Number) *protoField {
 	return m.fields[n]
 }
 
-// read reads a message's fields to row, which is the row of the table or of an element. A struct seen in the same turn is merged.
+// read reads a message's fields to row, which is the row for the table or for an element. If a struct occurs again in the same turn,
+// the two are merged.
 func (m *protoMessage) read(b *buffer, row []float64, turn int, data []byte, at int) error {
 	for len(data) > 0 {
 		n, wire, k := protowire.ConsumeTag(data)
@@ -239,7 +240,7 @@ func (f *protoField) number(b *buffer, data []byte) (float64, int) {
 	return exact(b, int64(v)), k
 }
 
-// exact converts an integer to float64, and counts it if that is inexact.
+// exact converts an integer to float64, and counts it if the result is inexact.
 func exact[I int64 | uint64](b *buffer, v I) float64 {
 	f, is := dataset.Float[float64](v)
 	if !is {
@@ -264,7 +265,7 @@ func protoTime(data []byte, at int) (int64, error) {
 
 // nanoseconds joins seconds and nanoseconds. A time outside int64 nanoseconds is an error.
 func nanoseconds(sec, nsec int64, at int) (int64, error) {
-	const most = 9223372030 // so that nsec of 32 bits fits too
+	const most = 9223372030 // so that a 32-bit nsec fits too
 	if sec > most || sec < -most {
 		return 0, &dataset.FormatError{Format: "message", Offset: int64(at), Kind: dataset.ErrCorrupt, Msg: "timestamp", Got: fmt.Sprintf("%d seconds", sec), Want: "a time that int64 nanoseconds hold"}
 	}

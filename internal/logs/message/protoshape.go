@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	maxProtoColumns = 4096    // of a type, with the columns of its lists
-	maxProtoFields  = 1 << 16 // of a type; fields of an inner message count for each use, and more if their names are long
+	maxProtoColumns = 4096    // per type, including its lists
+	maxProtoFields  = 1 << 16 // per type; an inner message's fields count for each use, and long names count more
 )
 
-// newProto returns the decoder of protobuf messages. The schema is a FileDescriptorSet, and its name is the type. Identical files in the set count once,
-// as in protobuf's own DescriptorPool.
+// newProto returns the decoder for protobuf messages. The schema is a FileDescriptorSet, and its name is the type. Identical files in
+// the set count once, as in protobuf's own DescriptorPool.
 func newProto(schema Schema) (Decoder, error) {
 	if schema.Encoding != "protobuf" {
 		return nil, protoError(-1, dataset.ErrUnsupported, "schema of "+schema.Name, fmt.Sprintf("encoding %q", schema.Encoding), "protobuf, a FileDescriptorSet")
@@ -68,11 +68,11 @@ func newProto(schema Schema) (Decoder, error) {
 	return d, nil
 }
 
-// protoBuilder makes the shape of protobuf messages, and the fields that read them.
+// protoBuilder creates the shape for protobuf messages, and the fields that read them.
 type protoBuilder struct {
 	builder
-	wide *bool                          // whether a column is wider than float32
-	open map[protoreflect.FullName]bool // the messages around this one
+	wide *bool                          // whether a column needs float64
+	open map[protoreflect.FullName]bool // messages that enclose this one
 }
 
 func (m *protoMessage) add(f *protoField, n protowire.Number) {
@@ -86,7 +86,7 @@ func (m *protoMessage) add(f *protoField, n protowire.Number) {
 	m.fields[n] = f
 }
 
-// message makes the columns of a message's fields.
+// message creates the columns for a message's fields.
 func (b *protoBuilder) message(of protoreflect.MessageDescriptor, path string, top bool) *protoMessage {
 	m := &protoMessage{at: len(*b.columns), slot: b.structs}
 	b.structs++
@@ -145,7 +145,7 @@ func (b *protoBuilder) message(of protoreflect.MessageDescriptor, path string, t
 	return m
 }
 
-// isNameProto reports whether a field is the name of an element.
+// isNameProto reports whether a field is an element's name.
 func isNameProto(f protoreflect.FieldDescriptor) bool {
 	return f != nil && f.Name() == "name" && f.Kind() == protoreflect.StringKind && !f.IsList()
 }
@@ -156,7 +156,7 @@ func isKeyedProto(of protoreflect.MessageDescriptor) bool {
 	return f != nil && f.Kind() == protoreflect.StringKind && !f.IsList()
 }
 
-// own returns the field for a clock or a frame of a message or a keyed element. It is nil for others.
+// own returns the field that holds the clock or a frame for a message or keyed element. It returns nil for others.
 func (b *protoBuilder) own(f protoreflect.FieldDescriptor, keyed, top bool, element *ListShape) *protoField {
 	out := &protoField{name: string(f.Name()), kind: f.Kind(), wire: protowire.BytesType}
 	text := keyed && f.Kind() == protoreflect.StringKind && !f.IsList()
@@ -177,7 +177,7 @@ func (b *protoBuilder) own(f protoreflect.FieldDescriptor, keyed, top bool, elem
 	return out
 }
 
-// absent returns the row of a message without fields.
+// absent returns the row for a message without fields.
 func (b *protoBuilder) absent(of protoreflect.MessageDescriptor, m *protoMessage) []float64 {
 	row := absentRow(len(*b.columns) - m.at)
 	for i := range of.Fields().Len() {
@@ -230,7 +230,7 @@ func (b *protoBuilder) rotation(of protoreflect.MessageDescriptor, from int) {
 	}
 }
 
-// namesElements reports whether an array of text with a name labels the elements of arrays in the same struct.
+// namesElements reports whether an array of text with this name labels the elements of arrays in the same struct.
 func namesElements(name string) bool {
 	return name == "name" || name == "names" || strings.HasSuffix(name, "_names")
 }
@@ -256,7 +256,7 @@ func isTimestamp(f protoreflect.FieldDescriptor) bool {
 	return f.Kind() == protoreflect.MessageKind && f.Message().FullName() == "google.protobuf.Timestamp"
 }
 
-// field makes the columns of a field. Lists get the array of text called label, with index at, as their labels.
+// field creates a field's columns. label names the array of text with labels for its lists, and at is that array's index.
 func (b *protoBuilder) field(f protoreflect.FieldDescriptor, path, label string, at int) *protoField {
 	out := &protoField{what: protoSkip, name: path, kind: f.Kind(), wire: wireOf(f.Kind())}
 	switch {
@@ -295,7 +295,7 @@ func (b *protoBuilder) field(f protoreflect.FieldDescriptor, path, label string,
 	return out
 }
 
-// column adds the column of a number.
+// column adds a number's column.
 func (b *protoBuilder) column(f protoreflect.FieldDescriptor, name string) {
 	c := dataset.Column{Name: name, Type: f.Kind().String(), Integer: true}
 	switch f.Kind() {

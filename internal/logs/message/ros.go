@@ -10,10 +10,10 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// New returns the decoder of a channel. encoding is its message encoding: "cdr", "ros1", "protobuf" or "json". schema has a name, an
-// encoding ("ros2msg", "ros2idl", "ros1msg", "protobuf", "jsonschema" or "") and data. If the schema lacks a type of ROS, lookup returns
-// its definition by full name, such as "geometry_msgs/Twist": the text of a .msg or .idl file, or "" if it has none. lookup may be nil. If
-// the channel cannot be decoded, the error is a *dataset.FormatError.
+// New returns the decoder for a channel. encoding is its message encoding: "cdr", "ros1", "protobuf" or "json". schema has a name, an
+// encoding ("ros2msg", "ros2idl", "ros1msg", "protobuf", "jsonschema" or "") and data. If the schema lacks a ROS type, lookup returns
+// its definition by full name, such as "geometry_msgs/Twist": the text of a .msg or .idl file, or "" if there is none. lookup may be
+// nil. If the channel cannot be decoded, the error is a *dataset.FormatError.
 func New(encoding string, schema Schema, lookup func(name string) string) (Decoder, error) {
 	takes := map[string][]string{"cdr": {"ros2msg", "ros2idl", "omgidl", ""}, "ros1": {"ros1msg", ""}}[encoding]
 	switch {
@@ -30,21 +30,21 @@ func New(encoding string, schema Schema, lookup func(name string) string) (Decod
 	return newROS(encoding == "ros1", schema, lookup)
 }
 
-// ros decodes CDR and ROS 1.
+// ros decodes CDR and ROS 1 messages.
 type ros struct {
-	format string // the encoding
+	format string // the message encoding
 	typ    *Type
 	shape  *Shape
 	labels int
 	keyed  bool     // whether the message or one of its lists is keyed
 	first  *program // for ROS 1 or XCDR1
 	second func() *program
-	media  *media // of images and clouds
-	header *Type  // of the first field, if that is a std_msgs/Header
+	media  *media // for images and clouds
+	header *Type  // the first field's type, if it is a std_msgs/Header
 	// empty is set if the type has no definition. Its messages must then have no fields.
 	empty bool
-	// surplus is set if bytes may follow a message. ROS 1 ignores them, and a bag of ROS 1 has the definitions of its types. In CDR they show a wrong
-	// definition, such as one of another distribution.
+	// surplus is set if bytes may follow a message. ROS 1 ignores them, and a ROS 1 bag contains its types' definitions. In CDR they
+	// show a wrong definition, such as one from another distribution.
 	surplus bool
 }
 
@@ -82,11 +82,11 @@ func newROS(ros1 bool, schema Schema, lookup func(string) string) (Decoder, erro
 // Shape returns the shape of the messages.
 func (d *ros) Shape() *Shape { return d.shape }
 
-// encapsulations are the kinds of CDR, by the second byte of a message.
+// encapsulations names the CDR variants by a message's second byte.
 var encapsulations = []string{"XCDR1, big-endian", "XCDR1", "PL_CDR, big-endian", "PL_CDR", "", "", "XCDR2, big-endian", "XCDR2",
 	"D_CDR2, big-endian", "D_CDR2", "PL_CDR2, big-endian", "PL_CDR2"}
 
-// open returns the program for the encoding of a message.
+// open returns the program for a message's encoding.
 func (d *ros) open(r *reader, data []byte) (*program, error) {
 	r.format, r.data, r.shape, r.unit, r.child, r.parent, r.keyed = d.format, data, d.shape, 4, -1, -1, d.keyed
 	if d.format == "ros1" {
@@ -106,14 +106,14 @@ func (d *ros) open(r *reader, data []byte) (*program, error) {
 	case 0, 1:
 		return d.first, nil
 	case 6, 7:
-		r.unit = 2 // Fast CDR 1 does not write XCDR2
+		r.unit = 2 // because Fast CDR 1 does not write XCDR2
 		return d.second(), nil
 	}
 	r.fail(dataset.ErrUnsupported, "encapsulation", encapsulations[kind], "XCDR1, or XCDR2 of final types")
 	return nil, r.bad
 }
 
-// Header reads the header of a message, without the stamp.
+// Header reads a message's header, without the stamp.
 func (d *ros) Header(data []byte) (sequence uint32, frame []byte) {
 	var r reader
 	if _, err := d.open(&r, data); err != nil || d.header == nil {
@@ -166,7 +166,7 @@ func (d *ros) Append(rows *Rows, data []byte) error {
 			}
 			return r.bad
 		}
-		// Fast CDR 1 writes four bytes for each unit of a wstring; later versions and others write two.
+		// Fast CDR 1 writes four bytes per unit in a wstring; later versions and other implementations write two.
 		r.pos, r.unit, r.table = 0, 2, sink{}
 	}
 	rows.Count++
@@ -183,7 +183,8 @@ func (d *ros) Append(rows *Rows, data []byte) error {
 	return nil
 }
 
-// end checks that the message ends with its type. CDR may have padding. Other bytes after the message are counted if the reader allows a surplus.
+// end checks that the message ends with its type's last field. CDR may have padding. Other bytes are counted if the reader allows a
+// surplus.
 func (r *reader) end() bool {
 	rest := len(r.data) - r.pos
 	if rest == 0 || r.nul && rest <= 3 {
@@ -223,7 +224,7 @@ func (d *ros) prepare(rows *Rows) {
 	}
 }
 
-// commit ends a valid message: it drops lists with different lengths, and matches names.
+// commit completes a valid message: it drops lists with different lengths, and matches names.
 func (d *ros) commit(rows *Rows, r *reader) {
 	for i := range rows.Lists {
 		l, shape := &rows.Lists[i], &d.shape.Lists[i]
@@ -240,7 +241,7 @@ func (d *ros) commit(rows *Rows, r *reader) {
 	}
 }
 
-// texts decodes an array of text that was read before.
+// texts decodes an array of text at a span recorded earlier.
 func (r *reader) texts(s span) []string {
 	list, align, at := make([]string, s.count), 1, s.from
 	if r.nul {
@@ -255,7 +256,7 @@ func (r *reader) texts(s span) []string {
 	return list
 }
 
-// clean returns a text without its NUL.
+// clean returns a text without its final NUL.
 func (r *reader) clean(b []byte) string {
 	if r.nul {
 		b, _, _ = bytes.Cut(b, []byte{0})

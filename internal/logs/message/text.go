@@ -10,8 +10,8 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// TextOf returns a function that reads the text of a message, or nil if the messages have none: of the fields of text of the message itself, the first that
-// has one of the usual names, else the only one. A message of JSON without such a field has the text "".
+// TextOf returns a function that reads a message's text, or nil if the messages have none. The text is the message's own text field
+// with a usual name, or else its only text field. For a JSON message without such a field it is "".
 func TextOf(of Decoder) func(data []byte) (string, error) {
 	if _, learns := of.(Learner); !learns && of.Shape().Media != NoMedia {
 		return nil
@@ -63,7 +63,7 @@ func TextOf(of Decoder) func(data []byte) (string, error) {
 	return nil
 }
 
-// textField returns the name of the field that is the text of a message; empty if none is.
+// textField returns the name of the field with a message's text; empty if there is none.
 func textField(names []string) string {
 	names = slices.DeleteFunc(names, func(s string) bool { return s == "frame_id" || s == "child_frame_id" || s == "parent_frame_id" })
 	for _, usual := range []string{"data", "text", "task", "instruction", "language_instruction", "prompt", "message"} {
@@ -77,7 +77,7 @@ func textField(names []string) string {
 	return ""
 }
 
-// protoText returns the last value of a field of text.
+// protoText returns a text field's last value.
 func protoText(data []byte, number protowire.Number) (text string, err error) {
 	for len(data) > 0 {
 		field, wire, n := protowire.ConsumeTag(data)

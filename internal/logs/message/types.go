@@ -9,20 +9,20 @@ import (
 
 const (
 	maxDepth = 64      // nested structs
-	maxLen   = 1 << 30 // of a fixed array
+	maxLen   = 1 << 30 // in a fixed array
 )
 
-// definition is the definition of one type, from .msg or IDL.
+// definition is one type's definition, from .msg or IDL.
 type definition struct {
 	name   string // "geometry_msgs/Twist"
 	fields []rawField
-	bad    *dataset.FormatError // the error of a bad definition, returned when the type is needed
+	bad    *dataset.FormatError // the error of an invalid definition, returned when the type is needed
 }
 
-// rawField is a field. If its type is not a primitive, only the type's name is known.
+// rawField is a field. If its type is not primitive, only the type's name is known.
 type rawField struct {
 	Field
-	ref string // of Struct: the name as written
+	ref string // for Struct: the name as written
 }
 
 // library resolves names to types.
@@ -31,13 +31,13 @@ type library struct {
 	ros1   bool
 	lookup func(name string) string
 	defs   map[string]*definition
-	asked  map[string]bool      // names for which lookup was called
+	asked  map[string]bool      // names that lookup was called for
 	types  map[string]*Type     // nil while a type is being resolved
-	bare   map[string]string    // full names by short name; "" if several types have it
-	broken *dataset.FormatError // of the first IDL that could not be parsed to its end
+	bare   map[string]string    // full names by short name; "" if the short name is ambiguous
+	broken *dataset.FormatError // from the first IDL with a syntax error
 }
 
-// shortName returns ROS' name with two parts: "geometry_msgs/Twist" for "geometry_msgs/msg/Twist" and "geometry_msgs::msg::Twist".
+// shortName returns the ROS name with two parts: "geometry_msgs/Twist" for "geometry_msgs/msg/Twist" and "geometry_msgs::msg::Twist".
 func shortName(name string) string {
 	parts := strings.Split(strings.ReplaceAll(name, "::", "/"), "/")
 	if len(parts) > 2 {
@@ -50,7 +50,7 @@ func bad(format string, line int, kind error, msg, got, want string) *dataset.Fo
 	return &dataset.FormatError{Format: format, Offset: -1, Line: line, Kind: kind, Msg: msg, Got: got, Want: want}
 }
 
-// parse returns the type of a ROS schema.
+// parse returns a ROS schema's type.
 func parse(schema Schema, ros1 bool, lookup func(string) string) (*Type, error) {
 	format := schema.Encoding
 	if format == "" {
@@ -70,7 +70,7 @@ func parse(schema Schema, ros1 bool, lookup func(string) string) (*Type, error) 
 	return l.resolve(name, 0)
 }
 
-// find reports whether the library has a definition of a name, after a call of lookup if that is needed.
+// find reports whether the library has a definition for a name. It calls lookup if needed.
 func (l *library) find(name string) bool {
 	if l.defs[name] != nil {
 		return true
@@ -95,7 +95,7 @@ func (l *library) find(name string) bool {
 	return true
 }
 
-// add adds the definitions in a text: sections between lines of "=". Each section has its name, but the first usually has none.
+// add adds the definitions in a text. They are sections between lines of "=". Each section has a name, but the first usually has none.
 func (l *library) add(name, text string, idl bool) {
 	line, named := 1, false
 	for named || len(text) > 0 {
@@ -119,7 +119,7 @@ func (l *library) add(name, text string, idl bool) {
 			named = true
 			name, idl, text = shortName(strings.TrimSpace(of)), kind == "IDL", body
 		default:
-			return // the rest has no name
+			return // the remaining text has no name
 		}
 	}
 }
@@ -155,7 +155,7 @@ func cutSection(text string) (section, rest string, found bool) {
 	return text, "", false
 }
 
-// resolve returns the type of a name.
+// resolve returns the type for a name.
 func (l *library) resolve(name string, depth int) (*Type, error) {
 	if t, ok := l.types[name]; ok {
 		if t == nil {
@@ -193,7 +193,7 @@ func (l *library) resolve(name string, depth int) (*Type, error) {
 	return t, nil
 }
 
-// full returns the full name of a type that another definition refers to.
+// full returns the full name for a reference in another definition.
 func (l *library) full(ref, from string) string {
 	name := shortName(ref)
 	if strings.Contains(name, "/") {
@@ -207,7 +207,7 @@ func (l *library) full(ref, from string) string {
 	if l.find(own) {
 		return own
 	}
-	if only := l.bare[name]; only != "" { // the package was left out
+	if only := l.bare[name]; only != "" { // the reference has no package
 		return only
 	}
 	return own

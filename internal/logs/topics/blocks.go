@@ -8,20 +8,20 @@ import (
 	"github.com/robocache/robocache/internal/raw"
 )
 
-// mostGarbage is the most bytes of copied blocks that stay in memory. Go's garbage collector lets garbage grow to the size of the live
-// memory, so that blocks would double the memory of a recording. A forced collection covers the whole program, so it runs once per
+// mostGarbage limits the bytes of copied blocks that stay in memory. Go's garbage collector lets garbage grow to the size of live
+// memory, so that blocks would double a recording's memory. A forced collection covers the whole program. Therefore it runs once per
 // mostGarbage, and only for series of unknown length.
 const mostGarbage = 32 << 20
 
-// blocks is a series of numbers that grows without copies; [blocks.take] makes one slice of it.
+// blocks is a growing series of numbers, stored without copying. [blocks.take] joins it to one slice.
 type blocks[T any] struct {
 	full [][]T
 	last []T
 	n    int
-	// expect is the expected length, 0 if it is unknown. Once 1 of 32 numbers is there, one block for all
-	// is allocated, and nothing is copied at the end.
+	// expect is the expected length, 0 if it is unknown. After 1/32 of it, one block for all numbers is allocated, and the end needs no
+	// copy.
 	expect int
-	all    bool // whether the block for all was allocated
+	all    bool // whether that block was allocated
 }
 
 // A block has as many numbers as all earlier blocks together, but at least firstBlock and at most lastBlock.

@@ -8,10 +8,10 @@ import (
 	"github.com/robocache/robocache/internal/logs/message"
 )
 
-// leastStill is the least number of equal timestamps that make a clock one that stands still: latched messages are fewer. Two of 0 are enough.
+// leastStill is how many equal timestamps show that a clock stands still. Latched messages are fewer. For timestamp 0, two are enough.
 const leastStill = 10
 
-// motion says whether the times of a topic by one clock differ.
+// motion records whether a topic's times by one clock differ.
 type motion struct {
 	count int
 	first int64
@@ -31,7 +31,7 @@ func (m *motion) still() bool {
 	return !m.moves && (m.count >= leastStill || m.count > 1 && m.first == 0)
 }
 
-// hasOwnClock reports whether the messages of a topic have times of the clock that is chosen, other than those of the log.
+// hasOwnClock reports whether a topic's messages have times by the selected clock, other than the log time.
 func (r *reader) hasOwnClock(t *topic) bool {
 	moves := func(clock int) bool {
 		return t.motions[clock].count > 0 && (t.motions[clock].moves || !t.motions[0].moves)
@@ -45,15 +45,15 @@ func (r *reader) hasOwnClock(t *topic) bool {
 	return false
 }
 
-// stampsElements reports whether the elements of a list have stamps, and the messages have none.
+// stampsElements reports whether a list's elements have stamps while the messages have none.
 func (t *topic) stampsElements() bool {
 	return !t.shape.Stamp && slices.ContainsFunc(t.shape.Lists, func(l message.ListShape) bool { return l.Stamp })
 }
 
-// clockOf returns a topic's timestamps, in order, and the order, nil if it is that of the file.
+// clockOf returns a topic's timestamps in ascending order. order is the permutation from file order, or nil if they are the same.
 func (e *builder) clockOf(t *topic, name string) (times []int64, order []int) {
 	log, own := t.log.take(), e.hasOwnClock(t)
-	if t.late > 0 && !(t.setBack && own) { // other times keep the order of the file if the log was set back
+	if t.late > 0 && !(t.setBack && own) { // other times keep the file order if the log clock was set back
 		if !own {
 			e.note(dataset.CodeBackSteps, name, t.late, 0)
 		}
@@ -85,7 +85,7 @@ func (e *builder) clockOf(t *topic, name string) (times []int64, order []int) {
 	return times, order
 }
 
-// standsStill notes that the times of a topic are all one.
+// standsStill adds a note if all of a topic's times are equal.
 func (e *builder) standsStill(t *topic, name string) {
 	chosen := 0
 	if e.hasOwnClock(t) {

@@ -23,7 +23,7 @@ type builder struct {
 	several map[string]int // names in use, by topic and kind
 }
 
-// episode makes an episode from all joined messages.
+// episode creates an episode from all joined messages.
 func (r *reader) episode() (*dataset.Episode, error) {
 	r.mu.Lock()
 	r.meet()
@@ -78,7 +78,7 @@ func (e *builder) unique(topic, kind string) string {
 
 func (e *builder) leave(n dataset.Note) { e.Notes = append(e.Notes, n) }
 
-// add makes the streams of a topic.
+// add adds a topic's streams.
 func (e *builder) add(t *topic) error {
 	name := e.unique(t.name, t.kind)
 	if t.refused.count > 0 && t.log.len() > 0 {
@@ -141,7 +141,7 @@ func (t *topic) says() bool {
 	})
 }
 
-// text adds a topic's texts, one for each change. If several messages have one time, the last counts.
+// text adds a topic's texts, one for each change. If several messages have the same time, the last counts.
 func (e *builder) text(t *topic, times []int64, order []int) {
 	arrange(t.texts, 1, order)
 	s := dataset.TextStream{Name: t.name, Later: true}
@@ -156,7 +156,8 @@ func (e *builder) text(t *topic, times []int64, order []int) {
 	e.Texts = append(e.Texts, s)
 }
 
-// media adds a media stream, or a stream of clouds. Most frames of a stream decide its kind; frames of other kinds are left out.
+// media adds a media stream or a cloud stream. The most common frame kind decides the stream's kind; frames of other kinds are left
+// out.
 func (e *builder) media(t *topic, name string, times []int64, order []int) {
 	at := t.at.take()
 	arrange(at, 1, order)
@@ -199,7 +200,7 @@ func (e *builder) media(t *topic, name string, times []int64, order []int) {
 	e.Media = append(e.Media, m)
 }
 
-// streams adds the stream of a topic's numbers, and the streams of its lists.
+// streams adds the streams for a topic's numbers and for its lists.
 func (e *builder) streams(t *topic, name string, times []int64, order []int) error {
 	clock, err := tensor.Of(times, len(times))
 	if err != nil {
@@ -273,7 +274,7 @@ func (e *builder) streams(t *topic, name string, times []int64, order []int) err
 	return nil
 }
 
-// fields adds notes about a topic's fields without numbers: one for each code, with the fields' names.
+// fields adds notes about a topic's fields without numbers: one for each code, with the field names.
 func (e *builder) fields(t *topic, name string) {
 	var list dataset.Notes
 	for _, f := range t.shape.Notes {
@@ -300,7 +301,7 @@ func dtype(wide bool) tensor.DType {
 	return tensor.F32
 }
 
-// short returns an error without the offset and the common prefix of messages' errors.
+// short returns an error without the offset and without the common prefix of message errors.
 func short(err error) error {
 	var bad *dataset.FormatError
 	if errors.As(err, &bad) {

@@ -10,24 +10,24 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Limits of what the headers of a topic may differ from the log time.
+// Limits for the differences between a topic's header times and the log time.
 const (
-	leastPairs   = 10                    // least number of messages from which headers are judged
-	mostPairs    = 1024                  // messages of which the times are kept
-	otherEpoch   = 24 * time.Hour        // difference of two epochs or units
-	leastLatency = 50 * time.Millisecond // difference of the latencies of two topics
-	leastDrift   = 20 * time.Millisecond // change of the latency while the topic is recorded
-	leastSpan    = time.Second           // from which a drift is judged
-	driftSpread  = 4                     // least ratio of that change to the spread of the latency
+	leastPairs   = 10                    // messages needed to judge headers
+	mostPairs    = 1024                  // messages kept with their times
+	otherEpoch   = 24 * time.Hour        // difference that means another epoch or unit
+	leastLatency = 50 * time.Millisecond // difference between two topics' latencies
+	leastDrift   = 20 * time.Millisecond // latency change during the recording
+	leastSpan    = time.Second           // duration needed to judge a drift
+	driftSpread  = 4                     // minimum ratio between that change and the latency's spread
 )
 
-// pairs are log times and stamps of headers of a topic, of every stride-th message.
+// pairs holds log times and header stamps for every stride-th message in a topic.
 type pairs struct {
 	stride, next int
 	log, stamp   []int64
 }
 
-// add takes the messages of a piece. A stamp of 0 is none.
+// add adds a piece's messages. A stamp of 0 is absent.
 func (p *pairs) add(log, stamps []int64) {
 	p.stride = max(p.stride, 1)
 	for i := range min(len(log), len(stamps)) {
@@ -45,7 +45,7 @@ func (p *pairs) add(log, stamps []int64) {
 	}
 }
 
-// middle returns the median of log times less stamps, and their spread: the median distance from it.
+// middle returns the median latency (log time minus stamp), and its spread: the median distance from it.
 func middle(log, stamp []int64) (median, spread int64) {
 	late := make([]int64, len(log))
 	for i := range late {
@@ -60,7 +60,7 @@ func middle(log, stamp []int64) (median, spread int64) {
 	return median, late[len(late)/2]
 }
 
-// headers notes where the headers of topics have another epoch than the log, drift, or are later in some topics than in others.
+// headers adds notes if topics' headers have another epoch than the log, drift, or have different latencies.
 func (e *builder) headers() {
 	type latency struct {
 		topic  *topic
@@ -95,7 +95,7 @@ func (e *builder) headers() {
 	}
 }
 
-// notesDrift adds a note if the headers of a topic drift, and reports whether they do.
+// notesDrift adds a note if a topic's headers drift, and reports whether they do.
 func (t *topic) notesDrift(to *dataset.Notes) bool {
 	p := &t.pairs
 	quarter := len(p.log) / 4
@@ -114,8 +114,7 @@ func (t *topic) notesDrift(to *dataset.Notes) bool {
 	return true
 }
 
-// unitBetween returns the unit in which the smaller of two times would be of the same year as the other, as the words of its nanoseconds; empty if there is
-// none.
+// unitBetween returns the unit in which the smaller time would match the larger one in nanoseconds, as a word; empty if there is none.
 func unitBetween(a, b int64) string {
 	ratio := math.Abs(float64(max(a, b)) / float64(max(min(a, b), 1)))
 	for _, u := range []struct {

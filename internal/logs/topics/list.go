@@ -12,24 +12,24 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// list is an array of variable length in the joined messages.
+// list is an array of variable length in a topic's joined messages.
 type list struct {
-	any               bool // whether there was a message
+	any               bool // whether a message was added
 	shortest, longest int
-	values            []numbers // by set of names; a list without names has one
+	values            []numbers // by set of names; one entry if elements have no names
 	dropped           bool      // whether the decoder dropped the values
-	inexact           int       // integers that float64 does not hold
+	inexact           int       // integers that float64 cannot hold
 	moving            moving
-	lengths           blocks[int32] // elements of each message, if the list is padded
+	lengths           blocks[int32] // each message's element count, if the list is padded
 
-	// If the elements have names: the different sets of names, and the set of each message. Elements are in the order of their set. A message
+	// If the elements have names: the distinct sets of names, and each message's set. Elements are in their set's order. A message
 	// without elements, or without a name for each, has -1.
 	names                  []message.Names
 	named                  blocks[int32]
-	unnamed, many, several bool // as of message.ListRows
+	unnamed, many, several bool // as in message.ListRows
 }
 
-// numbers are the numbers of messages, f32 or f64.
+// numbers holds messages' numbers, f32 or f64.
 type numbers struct {
 	f32 blocks[float32]
 	f64 blocks[float64]
@@ -40,14 +40,14 @@ func (n *numbers) add(f32 []float32, f64 []float64) {
 	n.f64.add(f64)
 }
 
-// take returns all numbers as a table, with its rows in an order, and empties n.
+// take returns all numbers as a table, with its rows in the given order, and empties n.
 func (n *numbers) take(wide bool, columns []dataset.Column, order []int) table {
 	t := table{n.f32.take(), n.f64.take(), wide, columns}
 	t.arrange(order)
 	return t
 }
 
-// of returns the values of a set of names.
+// of returns the values for a set of names.
 func (l *list) of(set int32) *numbers {
 	for int(set) >= len(l.values) {
 		l.values = append(l.values, numbers{})
@@ -55,7 +55,7 @@ func (l *list) of(set int32) *numbers {
 	return &l.values[set]
 }
 
-// add appends a piece's values. The piece has the list's names.
+// add appends a piece's values. The piece's names were mapped to the list's.
 func (l *list) add(in *message.ListRows, shape *message.ListShape) {
 	if len(l.names) <= 1 {
 		l.of(0).add(in.F32, in.F64)
@@ -76,7 +76,7 @@ func (l *list) add(in *message.ListRows, shape *message.ListShape) {
 // byName reports whether names identify the elements.
 func (l *list) byName() bool { return len(l.names) > 0 && !l.unnamed }
 
-// keeps reports whether the values can still be a stream, or one stream for each set of names.
+// keeps reports whether the values can still form a stream, or one stream for each set of names.
 func (l *list) keeps(shape *message.ListShape) bool {
 	return (l.byName() || shape.Padded || l.shortest == l.longest) && l.longest*len(shape.Columns) <= maxWidth
 }
@@ -104,7 +104,7 @@ func (l *list) join(in *message.ListRows, shape *message.ListShape) {
 	l.add(in, shape)
 }
 
-// pad returns the rows of a padded list: a shorter message has NaN in its last columns.
+// pad returns a padded list's rows. A shorter message has NaN in its last columns.
 func (l *list) pad(e *builder, name string, shape *message.ListShape, order []int) table {
 	lengths, width := l.lengths.take(), len(shape.Columns)
 	t := l.of(0).take(shape.Wide, nil, nil)
@@ -122,7 +122,7 @@ func (l *list) pad(e *builder, name string, shape *message.ListShape, order []in
 }
 
 func padded[T float32 | float64](list []T, lengths []int32, columns, longest int) []T {
-	if len(list) == 0 { // of the other width
+	if len(list) == 0 { // the slice for the other width
 		return nil
 	}
 	out := make([]T, 0, len(lengths)*columns*longest)
@@ -137,7 +137,7 @@ func padded[T float32 | float64](list []T, lengths []int32, columns, longest int
 
 func (l *list) span() string { return fmt.Sprintf("%d to %d", l.shortest, l.longest) }
 
-// renaming maps each set of names in a piece to a set of the list, and its elements to their places there.
+// renaming maps each set of names in a piece to a set in the list, and its elements to their places there.
 type renaming struct {
 	which  []int32
 	orders [][]int32
@@ -170,7 +170,7 @@ func (l *list) meet(in *message.ListRows) (r renaming) {
 	return r
 }
 
-// apply reorders a piece's elements to the order of the list's names.
+// apply reorders a piece's elements to the list's order.
 func (r *renaming) apply(in *message.ListRows, shape *message.ListShape) {
 	columns, at := len(shape.Columns), 0
 	for i, k := range in.Named {
@@ -187,7 +187,7 @@ func (r *renaming) apply(in *message.ListRows, shape *message.ListShape) {
 	}
 }
 
-// refused returns the note for a list that cannot be a stream, or a note without a code if it can.
+// refused returns the note for a list that cannot become a stream, or a note without a code if it can.
 func (l *list) refused(t *topic, shape *message.ListShape) (n dataset.Note) {
 	span := l.span()
 	if l.shortest == l.longest {
@@ -213,7 +213,7 @@ func (l *list) refused(t *topic, shape *message.ListShape) (n dataset.Note) {
 	return n
 }
 
-// columns returns the columns of a stream of n elements, with the elements' names if names is not nil.
+// columns returns the columns for a stream with n elements, with the elements' names if names is not nil.
 func columns(shape *message.ListShape, n int, names []string) []dataset.Column {
 	columns := make([]dataset.Column, 0, n*len(shape.Columns))
 	for i := range n {
@@ -233,11 +233,11 @@ func columns(shape *message.ListShape, n int, names []string) []dataset.Column {
 }
 
 // split adds a stream for each set of names, in the memory of its values. A stream has the messages with that set, and a column for
-// each name. times are in order; order is nil if that is file order.
+// each name. times are ascending; order is nil if that is file order.
 func (l *list) split(e *builder, name string, shape *message.ListShape, times []int64, order []int, inexact int) error {
 	width := len(shape.Columns)
 	named := l.named.take()
-	places := make([]int, len(named)) // the place of each message among the messages of its set
+	places := make([]int, len(named)) // each message's place among the messages with its set
 	counts := make([]int, len(l.names))
 	empty := 0
 	for i, k := range named {
@@ -298,12 +298,12 @@ func (l *list) split(e *builder, name string, shape *message.ListShape, times []
 	return nil
 }
 
-// labels adds a note about the names of a list's elements; sets is the number of sets. Lists with the same labels share a note.
+// labels adds a note about the names of a list's elements. sets is how many sets there are. Lists with the same labels share a note.
 func (e *builder) labels(code dataset.Code, subject string, shape *message.ListShape, sets int) {
 	e.Notes.Add(dataset.Note{Code: code, Subject: subject, Detail: dataset.Detail{Got: shape.Labels, Of: sets}})
 }
 
-// byContent returns the sets of names in the order of their names, not of their first messages.
+// byContent returns the sets of names, sorted by their names instead of first appearance.
 func (l *list) byContent() []int {
 	sets := make([]int, len(l.names))
 	for i := range sets {
@@ -319,7 +319,8 @@ func inOrder(names []string) []string {
 	return slices.SortedStableFunc(slices.Values(names), dataset.CompareNames)
 }
 
-// arranged returns the names in the order of a stream, and the elements' places: as in every message, or sorted if messages differ.
+// arranged returns the names in a stream's order, and the elements' places. The order is that of the messages, or sorted if messages
+// differ.
 func arranged(names *message.Names) (list []string, places []int) {
 	list = names.List
 	if names.Reordered {
@@ -344,10 +345,10 @@ func brief(names []string) string {
 	return fmt.Sprintf("%s and %d more", names[0], len(names)-1)
 }
 
-// maxBrief is the longest list of names in the name of a stream.
+// maxBrief limits the list of names in a stream's name, in bytes.
 const maxBrief = 40
 
-// arrangedRows reorders rows, and in each row the elements of width numbers, in place.
+// arrangedRows reorders rows in place, and in each row the elements with width numbers.
 func arrangedRows[T float32 | float64](list []T, rows, elements []int, width int) (*tensor.Tensor, error) {
 	each := len(elements) * width
 	if !slices.IsSorted(elements) {

@@ -10,22 +10,22 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// maxFrames is the most coordinate frames in a topic.
+// maxFrames limits the coordinate frames in a topic.
 const maxFrames = 1024
 
-// moving records, for messages or a list's elements, which frame moves in which: for example tf's transforms, or odometry of several
-// robots.
+// moving records which frame moves in which other frame, for messages or a list's elements. Examples are tf transforms, and odometry
+// from several robots.
 type moving struct {
 	names  map[string]int32
-	pairs  map[[2]int32]int32 // numbers of the pairs of a child and its parent
+	pairs  map[[2]int32]int32 // indices in list, by child and parent
 	list   [][2]string
-	which  blocks[int32] // the pair of each message or element
-	rows   blocks[int32] // the message of each element
-	stamps blocks[int64] // the timestamp of each element, if elements have one
-	local  []int32       // numbers here of a piece's names
+	which  blocks[int32] // each message's or element's pair
+	rows   blocks[int32] // each element's message
+	stamps blocks[int64] // each element's timestamp, if elements have one
+	local  []int32       // maps a piece's frame numbers to numbers here
 }
 
-// number returns the number of a name.
+// number returns a name's number.
 func (m *moving) number(name string) int32 {
 	if m.names == nil {
 		m.names, m.pairs = map[string]int32{}, map[[2]int32]int32{}
@@ -38,7 +38,7 @@ func (m *moving) number(name string) int32 {
 	return n
 }
 
-// join adds the pairs of a piece. frames are the names in the piece.
+// join adds a piece's pairs. frames holds the names in the piece.
 func (m *moving) join(frames []string, keys, parents []int32) {
 	m.local = m.local[:0]
 	for _, name := range frames {
@@ -71,7 +71,7 @@ func (m *moving) join(frames []string, keys, parents []int32) {
 	m.which.add(which)
 }
 
-// joinList adds the pairs of a list's elements in a piece. The piece's first message is number from in the topic.
+// joinList adds the pairs for a list's elements in a piece. from is the piece's first message in the topic.
 func (m *moving) joinList(frames []string, in *message.ListRows, from int) {
 	m.join(frames, in.Keys, in.Parents)
 	var rows []int32
@@ -84,7 +84,7 @@ func (m *moving) joinList(frames []string, in *message.ListRows, from int) {
 	m.stamps.add(in.Stamps)
 }
 
-// name returns the name of a pair's stream: the child, with the parent if the child has several.
+// name returns the stream name for a pair: the child, with the parent if the child has several.
 func (m *moving) name(topic string, pair int) string {
 	child, several := m.list[pair][0], false
 	for i, o := range m.list {
@@ -100,7 +100,7 @@ func (m *moving) name(topic string, pair int) string {
 	return name
 }
 
-// byName returns the pairs in the order of their names.
+// byName returns the pairs sorted by name.
 func (m *moving) byName() []int {
 	pairs := make([]int, len(m.list))
 	for i := range pairs {
@@ -112,7 +112,7 @@ func (m *moving) byName() []int {
 	return pairs
 }
 
-// parents adds a note about the parent of each frame.
+// parents adds a note about each frame's parent.
 func (m *moving) parents(e *builder, name string) {
 	n := dataset.Note{Code: dataset.CodeFrameParents, Subject: name}
 	for _, pair := range m.byName() {
@@ -135,7 +135,7 @@ func (m *moving) several() bool {
 	return false
 }
 
-// table is the rows of a topic's numbers, f32, or f64 if wide.
+// table holds rows of a topic's numbers, f32, or f64 if wide.
 type table struct {
 	f32     []float32
 	f64     []float64
@@ -143,14 +143,14 @@ type table struct {
 	columns []dataset.Column
 }
 
-// split adds a stream for each moving frame, in the table's memory. times and which, the pair of each row, are in the order of the rows.
+// split adds a stream for each moving frame, in the table's memory. times, and which (each row's pair), are in row order.
 func (m *moving) split(e *builder, name string, times []int64, which []int32, t table, inexact int) error {
 	if len(m.list) > maxFrames {
 		e.leave(dataset.Note{Code: dataset.CodeTooWide, Subject: name, Count: len(which),
 			Detail: dataset.Detail{Got: strconv.Itoa(len(m.list)), Want: strconv.Itoa(maxFrames), Unit: "coordinate frames"}})
 		return nil
 	}
-	ends := make([]int, len(m.list)) // ends of the pairs' rows, once each pair's rows are contiguous
+	ends := make([]int, len(m.list)) // end of each pair's rows, after grouping
 	for _, pair := range which {
 		ends[pair]++
 	}
@@ -186,13 +186,13 @@ func (m *moving) split(e *builder, name string, times []int64, which []int32, t 
 	return nil
 }
 
-// arrange puts the rows in an order.
+// arrange reorders the rows.
 func (t *table) arrange(order []int) {
 	arrange(t.f32, len(t.columns), order)
 	arrange(t.f64, len(t.columns), order)
 }
 
-// rows returns those from one to another, in the table's memory.
+// rows returns rows from to to-1, in the table's memory.
 func (t *table) rows(from, to int) (*tensor.Tensor, error) {
 	width := len(t.columns)
 	if t.wide {
@@ -201,7 +201,7 @@ func (t *table) rows(from, to int) (*tensor.Tensor, error) {
 	return tensor.Of(t.f32[from*width:to*width:to*width], to-from, width)
 }
 
-// elements returns the timestamps of a list's elements, and their order, nil for file order. times and order are those of the messages.
+// elements returns the timestamps for a list's elements, and their order, nil for file order. times and order belong to the messages.
 func (m *moving) elements(e *builder, name string, times []int64, order []int) (own []int64, by []int) {
 	rows, stamps := m.rows.take(), m.stamps.take()
 	if order != nil {

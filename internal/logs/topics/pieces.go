@@ -9,10 +9,10 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// pieceName matches the name of a piece of a recording without its extension: run_0, or run_2024-01-01-10-00-05_0 with its time.
+// pieceName matches the file name of a recording's piece, without its extension: run_0, or run_2024-01-01-10-00-05_0 with its time.
 var pieceName = regexp.MustCompile(`^(.*?)(?:[_-]?\d{4}[-_]\d\d[-_]\d\d[-_]\d\d[-_]\d\d[-_]\d\d)?_(\d+)$`)
 
-// ArePieces reports whether names without extensions are numbered under one name, in ascending order.
+// ArePieces reports whether names (without extensions) share a stem and have ascending numbers.
 func ArePieces(names []string) bool {
 	stem, last := "", -1
 	for i, name := range names {
@@ -29,7 +29,8 @@ func ArePieces(names []string) bool {
 	return len(names) > 0
 }
 
-// Ends returns the first and the last log time of a log, by its first part and its last. first is after last if these have no messages.
+// Ends returns a log's first and last log time, read from its first and last part. first is greater than last if these have no
+// messages.
 func Ends(ctx context.Context, log Log) (first, last int64, err error) {
 	first, last = math.MaxInt64, math.MinInt64
 	for _, part := range []int{0, log.Parts() - 1} {

@@ -10,21 +10,21 @@ import (
 	"github.com/robocache/robocache/internal/logs/message"
 )
 
-// leastReturns is the least number of returns to an earlier publisher. A restarted node, or the next piece of a recording, has a new channel and a new
-// sequence, and so no returns.
+// leastReturns is how many returns to an earlier publisher show that publishers alternate. A restarted node, or the next piece of a
+// recording, has a new channel and a new sequence, and so no returns.
 const leastReturns = 8
 
 const (
-	mostSources = 256 // channels or frames of a topic that are compared
-	mostRuns    = 8   // sequences that may go on
-	// leastApart is the least gap between two publishers' sequences if their numbers do not overlap. One publisher's messages in another order have
-	// smaller gaps.
+	mostSources = 256 // channels or frames per topic that are compared
+	mostRuns    = 8   // sequences that are tracked
+	// leastApart is the minimum gap between two publishers' sequence numbers if these do not overlap. One publisher's messages in
+	// another order have smaller gaps.
 	leastApart = 64
 )
 
-// turns counts the returns of a topic's messages to an earlier source.
+// turns counts how often a topic's messages return to an earlier source.
 type turns[S comparable] struct {
-	sources []S // in the order of their first messages
+	sources []S // in order of first appearance
 	last    S
 	returns int
 }
@@ -46,8 +46,8 @@ type run struct{ first, last uint32 }
 
 // sequences counts the returns of message numbers to an earlier run, for example in 1, 100, 2, 101.
 type sequences struct {
-	runs    []run // the one with the last message is the last
-	log     int64 // time of the last message
+	runs    []run // the run with the last message is last
+	log     int64 // the last message's time
 	returns int
 }
 
@@ -74,7 +74,7 @@ func (s *sequences) add(number uint32, log int64) {
 	}
 }
 
-// publishers finds a topic's publishers by three properties: channels, coordinate frames and message sequences.
+// publishers finds a topic's publishers by channels, coordinate frames and message sequences.
 type publishers struct {
 	channels  turns[int]
 	frames    turns[string]
@@ -94,7 +94,7 @@ func (p *publishers) add(origins []origin, log []int64) {
 	}
 }
 
-// origin returns the origin of a decoded message. If the message has a child frame, the frame is "base_link in odom".
+// origin returns a decoded message's origin. If the message has a child frame, the frame is "base_link in odom".
 func (in *piece) origin(c *channel, m *Message) origin {
 	o := origin{channel: m.Channel, at: m.At, sequence: m.Sequence}
 	d, ok := c.decoder.(message.Headed)
@@ -113,11 +113,11 @@ func (in *piece) origin(c *channel, m *Message) origin {
 	return o
 }
 
-// manyNodes are the types of topics to which many nodes send by design.
+// manyNodes lists message types that many nodes send to one topic by design.
 var manyNodes = []string{"Log", "ParameterEvent", "DiagnosticArray", "TransformStamped"}
 
-// alternate notes the topics whose samples come from several publishers in turn. It leaves out types in manyNodes, and streams that separate their
-// elements by name.
+// alternate adds notes about topics with samples from alternating publishers. It leaves out types in manyNodes, and streams that
+// separate their elements by name.
 func (e *builder) alternate(t *topic) {
 	byName := slices.Contains(manyNodes, path.Base(t.kind)) || t.shape.Keyed && !t.ros ||
 		slices.ContainsFunc(t.shape.Lists, func(l message.ListShape) bool { return l.Keyed }) ||

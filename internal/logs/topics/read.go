@@ -24,40 +24,40 @@ type reader struct {
 	decoder opener
 	strict  bool
 	clock   string
-	task    string // the topic of Options.TaskFrom
+	task    string // the topic in Options.TaskFrom
 	define  func(name string) string
-	defined bool // whether the caller gave definitions
+	defined bool // whether the caller supplied definitions
 
 	channels atomic.Pointer[[]*channel] // channels opened so far
 	mu       sync.Mutex                 // for writers of channels, keys, topics and named
-	keys     map[key]*channel           // the first channel of each
-	topics   []*topic                   // in the order of their first channels, which varies
+	keys     map[key]*channel           // the first channel for each key
+	topics   []*topic                   // by first channel, an order that varies
 	named    map[string][]*topic        // the same by name
 
-	from, until *At // first message that is read, and first one after it that is not; nil without one
-	outside     int // messages of other stretches
+	from, until *At // first message to read, and first one after the range; nil if unbounded
+	outside     int // messages outside the range
 	tails       map[int]*tail
 	setBacks    []setBack
 
-	joined int // pieces
+	joined int // pieces joined so far
 	again  []int
 	damage dataset.Notes
-	idle   sync.Pool // free *part
+	idle   sync.Pool // unused *part values
 }
 
-// channel decodes messages for a topic. Channels of the log with equal topics and schemas share one.
+// channel decodes messages for a topic. Channels with equal topics and schemas share one.
 type channel struct {
 	topic   *topic
-	decoder message.Decoder // nil if there is none
+	decoder message.Decoder // nil if the channel cannot be decoded
 	learner message.Learner // nil if the decoder does not learn from messages
-	// text reads the text of a message, if the topic is the task.
+	// text reads a message's text, if the topic is the task.
 	text func(data []byte) (string, error)
 }
 
-// key identifies channels that decode alike.
+// key identifies channels that share a decoder.
 type key struct{ topic, encoding, name, schemaEncoding, data string }
 
-// channel returns channel i of the log.
+// channel returns the log's channel i.
 func (r *reader) channel(i int) (*channel, error) {
 	if met := r.channels.Load(); met != nil && i >= 0 && i < len(*met) {
 		return (*met)[i], nil
@@ -71,7 +71,7 @@ func (r *reader) channel(i int) (*channel, error) {
 	return met[i], nil
 }
 
-// meet opens new channels, and returns all.
+// meet opens new channels, and returns all channels.
 func (r *reader) meet() []*channel {
 	var met []*channel
 	if before := r.channels.Load(); before != nil {
@@ -89,7 +89,7 @@ func (r *reader) meet() []*channel {
 	return met
 }
 
-// open makes the decoder of a channel, and finds its topic.
+// open creates a channel's decoder, and finds its topic.
 func (r *reader) open(in *Channel) *channel {
 	k := key{in.Topic, in.Encoding, in.Schema.Name, in.Schema.Encoding, string(in.Schema.Data)}
 	if c := r.keys[k]; c != nil {
@@ -128,32 +128,32 @@ func (r *reader) open(in *Channel) *channel {
 	return c
 }
 
-// part is the decoded messages of a part of the log.
+// part holds the decoded messages from a part of the log.
 type part struct {
 	number  int
-	pieces  []*piece // by topic index; nil until a message of the topic is read
-	used    []*piece // in the order of their first messages
+	pieces  []*piece // by topic index; nil until a message for the topic is read
+	used    []*piece // by first message
 	learnt  bool     // whether messages must be read again
-	outside int      // messages of other stretches
+	outside int      // messages outside the range
 	damage  dataset.Notes
 	err     error
 }
 
-// piece is the decoded messages of a topic in a part.
+// piece holds a topic's decoded messages from a part.
 type piece struct {
 	topic        *topic
-	count        int // messages, undecodable ones included
+	count        int // messages, including undecodable ones
 	rows         message.Rows
 	log, publish []int64
 	origins      []origin
-	frame        string // of the last origin with one
+	frame        string // from the last origin with a frame
 	at           []place
 	frames       kinds
 	texts        []string
 	empty        int // frames without bytes
 	bytes        int64
 	broken       failed
-	refused      failed // messages that this reader does not support
+	refused      failed // messages in an unsupported form
 }
 
 // failed counts undecodable messages.
@@ -171,17 +171,17 @@ func (f *failed) add(o failed) {
 	f.bytes += o.bytes
 }
 
-// place is the location of a message, with its decoder.
+// place locates a message, with its decoder.
 type place struct {
 	At
 	decoder message.Decoder
-	size    uint32 // of a frame, bytes
+	size    uint32 // a frame's size in bytes
 	begins  bool   // whether a video can be decoded from here
-	kind    uint16 // of a frame: its place in topic.frames
+	kind    uint16 // a frame's index in topic.frames
 }
 
-// pass reads parts in parallel, and joins them in order. With again, it reads only channels with a learner, because these decode after they
-// have learned from all messages.
+// pass reads parts in parallel, and joins them in order. With again, it reads only channels with a learner, because these can decode
+// only after they have learned from all messages.
 func (r *reader) pass(ctx context.Context, parts []int, again bool) (err error) {
 	for _, c := range r.keys {
 		if again && c.learner != nil {
@@ -201,7 +201,7 @@ func (r *reader) pass(ctx context.Context, parts []int, again bool) (err error) 
 	return nil
 }
 
-// read decodes the messages of a part.
+// read decodes a part's messages.
 func (r *reader) read(ctx context.Context, number int, again bool) *part {
 	p, _ := r.idle.Get().(*part)
 	if p == nil {
@@ -251,7 +251,7 @@ func (r *reader) read(ctx context.Context, number int, again bool) *part {
 			return nil
 		}
 		if c.text != nil {
-			s, _ := c.text(m.Data) // which was decoded
+			s, _ := c.text(m.Data) // ignore the error, because the message was decoded
 			in.texts = append(in.texts, strings.ToValidUTF8(s, "\uFFFD"))
 		}
 		in.log = append(in.log, m.Log)
@@ -265,13 +265,14 @@ func (r *reader) read(ctx context.Context, number int, again bool) *part {
 	return p
 }
 
-// After its first messages a piece gets room for the expected messages, but for at most mostAhead times as many, because the file itself states the number.
+// After its first messages a piece reserves memory for the expected messages, but at most mostAhead times as many, because the count
+// comes from the file.
 const (
 	firstRows = 16
 	mostAhead = 64
 )
 
-// reserve makes room for n messages like the first ones.
+// reserve reserves memory for n messages like the first ones.
 func (in *piece) reserve(n int) {
 	n = min(max(n, 0), mostAhead*firstRows)
 	in.log, in.publish, in.origins = slices.Grow(in.log, n), slices.Grow(in.publish, n), slices.Grow(in.origins, n)
@@ -295,10 +296,10 @@ func (p *part) piece(t *topic) *piece {
 	return in
 }
 
-// decode appends a message's numbers, or the location of a frame or cloud.
+// decode appends a message's numbers, or a frame's or cloud's location.
 func (in *piece) decode(c *channel, m *Message) (err error) {
 	defer func() {
-		if p := recover(); p != nil { // a mistake in the decoder, which costs the topic
+		if p := recover(); p != nil { // a bug in the decoder; only this topic is lost
 			in.topic.fault.Store(&dataset.FormatError{Format: "message", Offset: -1, Kind: dataset.ErrCorrupt, Msg: "decoder", Got: fmt.Sprintf("a panic: %v", p)})
 			in.topic.over.Store(true)
 		}
@@ -330,7 +331,7 @@ func (in *piece) decode(c *channel, m *Message) (err error) {
 	return nil
 }
 
-// errEmpty is the error of a frame without bytes, such as the first messages of a driver. Its message is counted, and is no sample.
+// errEmpty is the error for a frame without bytes, such as a driver's first messages. The message is counted but is not a sample.
 var errEmpty = errors.New("a frame without bytes")
 
 // kindOf returns a frame's kind.
@@ -393,7 +394,7 @@ func (r *reader) join(p *part, again bool) error {
 	return nil
 }
 
-// clear empties a piece for another part, and keeps its memory.
+// clear empties a piece for reuse, and keeps its memory.
 func (in *piece) clear() {
 	in.rows.Reset()
 	clear(in.frames.at)

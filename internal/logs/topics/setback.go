@@ -9,38 +9,38 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// before reports whether a message lies before another in the file.
+// before reports whether one message precedes another in the file.
 func (a At) before(b At) bool {
 	return cmp.Or(cmp.Compare(a.Part, b.Part), cmp.Compare(a.Offset, b.Offset)) < 0
 }
 
-// origin is the channel of a message and its place in the file.
+// origin is a message's channel and its location in the file.
 type origin struct {
 	channel  int
 	at       At
-	sequence uint32 // its number; 0 is none
-	frame    string // its coordinate frames; empty is none
+	sequence uint32 // message number; 0 if absent
+	frame    string // coordinate frames; empty if absent
 }
 
-// tail is the end of the messages of a channel that were joined.
+// tail is the end of a channel's joined messages.
 type tail struct {
 	count        int
 	before, last int64 // log times of the last two messages
-	at           At    // of the last
+	at           At    // location of the last message
 	step         *setBack
 }
 
-// setBack is a step back of the log time of a channel, after which the time goes on from there.
+// setBack is a backward step in a channel's log time, after which the time continues from there.
 type setBack struct {
 	topic         *topic
-	row           int   // of the first message after it, in the topic
-	from, to      int64 // log times beside it
-	before, after At    // messages beside it
+	row           int   // the topic's first row after the step
+	from, to      int64 // log times around it
+	before, after At    // messages around it
 }
 
-// findSetBacks looks for steps back in the messages of a piece, which follow row messages of the topic. If the order is restored without one message, that
-// message was late or early: the message before the step if the time after the step is not below the time before that one, and the message after the
-// step if the next one is not below the time before the step.
+// findSetBacks finds backward steps in a piece's messages. row is how many messages the topic already has. A step does not count if one
+// message alone is out of order: the message before the step was early if, without it, the times ascend; the message after the step was
+// late if the next one is not below the time before the step.
 func (r *reader) findSetBacks(t *topic, in *piece, row int) {
 	channel, end := -1, (*tail)(nil)
 	for i, ns := range in.log {
@@ -62,14 +62,14 @@ func (r *reader) findSetBacks(t *topic, in *piece, row int) {
 	}
 }
 
-// The steps back of a topic are those of a clock if there are at most mostSetBacks, and leastOrdered messages for each: a log whose messages or chunks are
-// written in any order has more.
+// Backward steps in a topic mean that the clock was set back, if there are at most mostSetBacks steps, and leastOrdered messages for
+// each. A log with messages or chunks in arbitrary order has more steps.
 const (
 	mostSetBacks = 8
 	leastOrdered = 8
 )
 
-// judge keeps the steps of topics that are in order but for a few.
+// judge keeps only the steps in topics that are otherwise in order.
 func (r *reader) judge() {
 	r.setBacks = slices.DeleteFunc(r.setBacks, func(s setBack) bool {
 		return s.topic.late > mostSetBacks || s.topic.log.len() < leastOrdered*s.topic.late
@@ -82,8 +82,8 @@ func (r *reader) judge() {
 	})
 }
 
-// bounds returns the first message of each stretch but the first, in file order. The steps of several channels are one if there is a place between
-// the two messages of each.
+// bounds returns the first message in each stretch except the first, in file order. Steps in several channels count as one if one file
+// position lies between the messages around each step.
 func (r *reader) bounds() (list []At) {
 	for _, s := range r.setBacks {
 		if n := len(list); n == 0 || !s.before.before(list[n-1]) {
@@ -93,7 +93,7 @@ func (r *reader) bounds() (list []At) {
 	return list
 }
 
-// setBackError returns the error of a log that has several stretches whose samples the log time would mix, or nil.
+// setBackError returns an error if the log has several stretches and the log time would mix their samples. Otherwise it returns nil.
 func (r *reader) setBackError() error {
 	stretches := len(r.bounds()) + 1
 	i := slices.IndexFunc(r.setBacks, func(s setBack) bool { return !r.hasOwnClock(s.topic) })

@@ -7,14 +7,14 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// source reads messages of a topic when they are needed.
+// source reads a topic's messages on demand.
 type source struct {
 	log  Log
 	name string
 	at   []place
 }
 
-// message returns the bytes of message i. It is a RangeError if the file has fewer messages since it was opened again.
+// message returns message i's bytes. The error is a RangeError if the file was opened again and has fewer messages.
 func (s *source) message(ctx context.Context, i int) ([]byte, error) {
 	if i < 0 || i >= len(s.at) {
 		return nil, &dataset.RangeError{What: "message of " + s.name, Got: i, Len: len(s.at)}

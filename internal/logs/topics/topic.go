@@ -10,64 +10,64 @@ import (
 	"github.com/robocache/robocache/internal/logs/message"
 )
 
-// maxWidth is the most columns of a stream.
+// maxWidth limits a stream's columns.
 const maxWidth = message.MaxList
 
-// A topic's numbers may take mostRoom times the bytes of its messages, and freeRoom more. Otherwise fields that no message contains could
-// fill the memory.
+// A topic's numbers may take mostRoom times its messages' bytes, plus freeRoom. Otherwise fields that no message contains could fill
+// the memory.
 const (
 	mostRoom  = 256
 	freeRoom  = 64 << 20
 	freePiece = 16 << 20
-	overhead  = 24 // bytes of a message in its container
+	overhead  = 24 // bytes per message in its container
 )
 
-// topic is a topic's messages of one type that were joined.
+// topic holds a topic's joined messages with one type.
 type topic struct {
 	index  int
 	name   string
 	kind   string // its schema's name
 	shape  *message.Shape
 	learns bool
-	ros    bool  // whether its messages are of ROS, with headers that have more than a timestamp
-	why    error // the reason why there is no decoder, or nil
+	ros    bool  // whether messages come from ROS, with headers that contain more than a timestamp
+	why    error // why there is no decoder; nil if there is one
 
-	over            atomic.Bool                         // whether its numbers took too much room and were dropped
-	fault           atomic.Pointer[dataset.FormatError] // of a decoder that panicked
-	bytes           int64                               // of its messages
-	room            int64                               // of their numbers
-	first           int                                 // the log's piece with the first message; -1 before
-	count           int                                 // messages, undecodable ones included
-	expect          atomic.Int64                        // messages that the container states: it grows when channels come late
+	over            atomic.Bool                         // whether its numbers exceeded the memory limit and were dropped
+	fault           atomic.Pointer[dataset.FormatError] // from a decoder that panicked
+	bytes           int64                               // in its messages
+	room            int64                               // in their numbers
+	first           int                                 // index of the log's piece with the first message; -1 if there is none yet
+	count           int                                 // messages, including undecodable ones
+	expect          atomic.Int64                        // message count in the container; it grows if channels are found late
 	broken, refused failed
 	surplus         message.Surplus
 	empty           int // frames without bytes
 
 	log, publish, stamps blocks[int64]
-	late                 int   // steps back of the log time
+	late                 int   // backward steps in the log time
 	setBack              bool  // whether the clock was set back at one of them
-	last                 int64 // log time
+	last                 int64 // last log time
 	published            bool  // whether a publish time differs from the log time
-	zeros                int   // stamps that are 0
-	// motions are those of the clocks log, publish and header.
+	zeros                int   // stamps equal to 0
+	// motions holds the motion by the clocks log, publish and header.
 	motions [3]motion
 	pairs   pairs
 
 	numbers
 	inexact    int
 	lists      []list
-	moving     moving // of messages, if Shape.Keyed
+	moving     moving // for messages, if Shape.Keyed
 	at         blocks[place]
 	frames     kinds
 	publishers publishers
-	texts      []string // of each message, if the topic is the task
+	texts      []string // each message's text, if the topic is the task
 }
 
-// frames counts a topic's frames of one kind.
+// frames counts a topic's frames with one kind.
 type frames struct {
 	encoding      string
 	width, height int
-	stored        [2]int // the width and height in the header of a JPEG or PNG
+	stored        [2]int // width and height in a JPEG or PNG header
 	count         int
 }
 
@@ -84,13 +84,13 @@ func (f *frames) String() string {
 	return fmt.Sprintf("%dx%d %s", width, height, f.encoding)
 }
 
-// kinds are frames of different kinds, in the order in which they came.
+// kinds holds the different kinds of frames, in order of appearance.
 type kinds struct {
 	list []frames
-	at   map[frames]int // place of each in the list; the key has count 0
+	at   map[frames]int // index in list; the key has count 0
 }
 
-// add counts frames and returns the place of their kind.
+// add counts frames and returns the index of their kind.
 func (k *kinds) add(f frames) int {
 	n := f.count
 	f.count = 0
@@ -179,7 +179,7 @@ func (t *topic) join(in *piece, r *reader) {
 		kinds[i] = t.frames.add(f)
 	}
 	for i := range in.at {
-		if len(kinds) > 0 { // none of clouds
+		if len(kinds) > 0 { // empty for clouds
 			in.at[i].kind = uint16(min(kinds[in.at[i].kind], math.MaxUint16))
 		}
 	}
@@ -204,10 +204,10 @@ func (t *topic) reserve() {
 	}
 }
 
-// maxExpected is the most messages to expect. If a container states more, its number is ignored.
+// maxExpected limits the expected messages. If a container states more, its number is ignored.
 const maxExpected = 1 << 40
 
-// roomOf returns the bytes of the numbers.
+// roomOf returns the bytes that the numbers take.
 func roomOf(rows *message.Rows) int64 {
 	n := 4*len(rows.F32) + 8*len(rows.F64)
 	for i := range rows.Lists {

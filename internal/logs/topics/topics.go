@@ -13,61 +13,61 @@ import (
 	"github.com/robocache/robocache/internal/logs/message/defs"
 )
 
-// Channel is a series of messages of one topic and type; a topic may have several.
+// Channel is a series of messages with one topic and type; a topic may have several channels.
 type Channel struct {
 	Topic    string
-	Encoding string // of its messages
+	Encoding string // message encoding
 	Schema   message.Schema
-	// Metadata is the container's metadata of the channel.
+	// Metadata is the container's metadata for the channel.
 	Metadata map[string]string
 }
 
-// Message is a message of a log. Data is valid until use returns.
+// Message is a message in a log. Data is valid until use returns.
 type Message struct {
-	Channel int   // of Log.Channels
-	Log     int64 // when it was recorded, ns
-	Publish int64 // when it was sent, ns; equal to Log if the container has no such time
-	// Sequence is the container's number of the message; 0 if it has none.
+	Channel int   // index in Log.Channels
+	Log     int64 // recording time, ns
+	Publish int64 // send time, ns; equal to Log if the container lacks it
+	// Sequence is the container's number for the message; 0 if it has none.
 	Sequence uint32
 	At       At
 	Data     []byte
 }
 
-// At is the location of a message in its container.
+// At is a message's location in its container.
 type At struct {
-	Part   int   // of Log.Parts
+	Part   int   // below Log.Parts
 	Offset int64 // in the part
 }
 
-// Log is a container of messages. Its methods may be called from any goroutine. Parts are read in parallel; their messages are in any
-// order.
+// Log is a message container. Its methods may be called from any goroutine. Parts are read in parallel; the messages in a part may have
+// any order.
 type Log interface {
-	// Channels returns the channels found so far. The list only grows, and is complete once all parts were read.
+	// Channels returns the channels found so far. The list only grows, and is complete after all parts were read.
 	Channels() []Channel
-	// Parts returns the number of independently readable pieces, such as chunks.
+	// Parts returns how many independently readable pieces there are, such as chunks.
 	Parts() int
-	// Each calls use for each message of a part. Broken messages are skipped and counted in damage.
+	// Each calls use for each message in a part. Broken messages are skipped and counted in damage.
 	Each(ctx context.Context, part int, damage *dataset.Notes, use func(m Message) error) error
-	// Message returns the bytes of one message again; the caller may keep them.
+	// Message returns one message's bytes again; the caller may keep them.
 	Message(ctx context.Context, at At) ([]byte, error)
 }
 
-// Definer is a Log with definitions of messages besides its channels' own.
+// Definer is a Log with message definitions besides those in its channels.
 type Definer interface {
-	// Definition returns the text of a type by its full name, "geometry_msgs/Twist"; empty if it has none.
+	// Definition returns a type's text by its full name, such as "geometry_msgs/Twist"; empty if there is none.
 	Definition(name string) string
 }
 
-// Counter is a Log that knows the number of messages of a channel, by its index in Channels; 0 if unknown. The number may be wrong. If it
-// is right, a stream's numbers are written straight to their final memory.
+// Counter is a Log that knows each channel's message count, by index in Channels; 0 if unknown. The count may be wrong. If it is right,
+// a stream's numbers are written directly to their final memory.
 type Counter interface{ Count(channel int) int }
 
 // clocks are the values of Options.Clock, the default first: the log time, the publish time if the container has one, and the timestamp in
 // the message's header.
 var clocks = []string{"log", "publish", "header"}
 
-// Check checks the options of a log before it is opened. It returns the clocks with the selected one, and the definitions that the options
-// name. An unknown clock is a *dataset.OptionError, and so is a path without definitions.
+// Check checks the options before a log is opened. It returns the clocks with the selected one, and the definitions that the options
+// name. An unknown clock, or a path without definitions, is a *dataset.OptionError.
 func Check(ctx context.Context, opt dataset.Options) (dataset.Info, *defs.Set, error) {
 	info := dataset.Info{Clocks: slices.Clone(clocks), Clock: cmp.Or(opt.Clock, clocks[0])}
 	if !slices.Contains(clocks, info.Clock) {
@@ -80,12 +80,12 @@ func Check(ctx context.Context, opt dataset.Options) (dataset.Info, *defs.Set, e
 	return info, set, err
 }
 
-// Read decodes a log to an episode: a stream for each topic of numbers, a stream for each array of variable length, Media for images and
-// video, and Clouds for point clouds. Frames and clouds are read on demand, so the log must stay open. The caller sets the episode's name
-// and attributes.
+// Read decodes a log to an episode: a stream for each topic with numbers, a stream for each array of variable length, Media for images
+// and video, and Clouds for point clouds. Frames and clouds are read on demand, so the log must stay open. The caller sets the
+// episode's name and attributes.
 //
-// Broken messages are counted in Damage; with Options.Strict they are an error. A topic without a decoder becomes a note with the count of
-// its messages.
+// Broken messages are counted in Damage; with Options.Strict they are an error. A topic without a decoder becomes a note with its
+// message count.
 func Read(ctx context.Context, log Log, opt dataset.Options) (*dataset.Episode, error) {
 	return read(ctx, log, opt, message.New)
 }
@@ -123,7 +123,7 @@ func newReader(log Log, open opener) *reader {
 	return &reader{log: log, decoder: open, keys: map[key]*channel{}, named: map[string][]*topic{}, tails: map[int]*tail{}}
 }
 
-// all reads the log.
+// all reads the whole log.
 func (r *reader) all(ctx context.Context) error {
 	parts := make([]int, r.log.Parts())
 	for i := range parts {
@@ -141,7 +141,7 @@ func (r *reader) all(ctx context.Context) error {
 	return nil
 }
 
-// stretch reads one stretch of a log that was read, from 1.
+// stretch reads one stretch, counted from 1, in a log that was read before.
 func (r *reader) stretch(ctx context.Context, number int) (*dataset.Episode, error) {
 	bounds := r.bounds()
 	switch n := len(bounds) + 1; {

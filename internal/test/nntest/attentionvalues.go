@@ -8,11 +8,13 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// special are values of a case of attention that show what others hide.
+// special sets the inputs for an attention case to values that reveal errors in rounding, which random values hide.
 type special func(w *attentionData, rng *rand.Rand)
 
-// middleGradients make gradients of 3/2 or 3 times the scale (that of the values: times dropout's factor), both of which are such that this is, rounded to float32, the
-// middle of two numbers of bfloat16, the greater of which is even, and is less before. There are 32 keys and 1 or 16 queries, and all scores are 0.
+// middleGradients sets inputs for 32 keys and 1 or 16 queries, with scores of 0. Gradients are 3/2 or 3 times the scale, or times
+// the dropout factor for the values. Both factors are multiples of thirdOfMiddle, so each exact product is just below the midpoint
+// of two bfloat16 numbers, and its float32 rounding is the midpoint. A kernel that rounds to float32 first returns the upper
+// number, which is even; a kernel that rounds only once returns the lower number.
 func middleGradients(w *attentionData, _ *rand.Rand) {
 	w.scale = thirdOfMiddle / 8
 	for h := range w.q {
@@ -30,10 +32,11 @@ func middleGradients(w *attentionData, _ *rand.Rand) {
 	}
 }
 
-// thirdOfMiddle is from 1 to 2, and the greatest float32 not above 259 * 2^-6 / 3: a number of 9 bits, of which bfloat16 has 8.
+// thirdOfMiddle is the largest float32 not above 259/192, which is a third of 259/64. 259/64 is the midpoint of two bfloat16
+// numbers, because 259 has 9 bits and bfloat16 has 8.
 var thirdOfMiddle = math.Nextafter32(float32(259.0/192), 0)
 
-// middleRate is a rate of dropout whose factor is thirdOfMiddle.
+// middleRate returns the dropout rate for which the factor 1/(1-rate) is thirdOfMiddle.
 func middleRate() float32 {
 	rate := float32(1 - 1/float64(thirdOfMiddle))
 	for 1/(1-rate) < thirdOfMiddle {
@@ -45,8 +48,8 @@ func middleRate() float32 {
 	return rate
 }
 
-// sharp are scores of which only the first key's counts, so that the output is its value and the gradient of each score what rounding leaves of a difference:
-// of sums whose terms differ by far, so that each sum is rounded.
+// sharp sets scores that give the first key all the probability, so the output is its value. The gradient of its score is then a
+// difference of two sums that are equal except for rounding. Their terms have very different sizes, so that each addition rounds.
 func sharp(w *attentionData, rng *rand.Rand) {
 	spread := func(list []float64) {
 		for i := range list {
@@ -65,9 +68,10 @@ func sharp(w *attentionData, rng *rand.Rand) {
 	}
 }
 
-// raised are scores of 32 keys that are 0, and of a last one, far above them, whose value is 0: so what was added before is multiplied by the power of two of a
-// difference, and is such that the output is another number if that product is rounded otherwise. How the sum of probabilities is rounded is left open:
-// columns take turns.
+// raised sets scores of 0 for 32 keys, and a far higher score for a last key, which has the value 0. So the last key makes a kernel
+// multiply the earlier sum by 2^-difference. The values are chosen so that the output differs if that product is rounded toward
+// zero instead of to nearest. The sum of the probabilities may be one unit in the last place higher or lower, so the columns are
+// made for its three possible values in turn.
 func raised(w *attentionData, _ *rand.Rand) {
 	const above = 9.4
 	last := float64(tensor.BF16FromF64(above / (float64(w.width) * float64(w.scale) * math.Log2E)).F32())
@@ -99,8 +103,8 @@ func raised(w *attentionData, _ *rand.Rand) {
 	}
 }
 
-// outputThatTurns is a whole number that, multiplied by f and by the reciprocal of sum, gives another number of bfloat16 if the first product is rounded
-// toward zero.
+// outputThatTurns returns a whole number o for which o * f * (1/sum), rounded to bfloat16, differs if o * f is rounded toward zero
+// instead of to nearest.
 func outputThatTurns(f, sum float32) float64 {
 	for o := float64(1 << 20); o < 1<<24; o++ {
 		near := float32(o * float64(f))
@@ -115,8 +119,9 @@ func outputThatTurns(f, sum float32) float64 {
 	panic("nntest: no output turns")
 }
 
-// wordRate is a rate of dropout whose threshold is the random word of a probability, which so is just kept: word number word of four, of a query and of a key
-// in tile number tile of 16, of t of both.
+// wordRate returns a dropout rate with the threshold equal to the random word of one probability, which is therefore just kept.
+// word is the word's place among the four from one call of the generator. The query and the key are in tile number tile, where a
+// tile has 16. There are t queries and t keys.
 func wordRate(word, tile, heads, t int) float32 {
 	for n := range uint64(heads * t * t) {
 		key, query := int(n)%t, int(n)/t%t

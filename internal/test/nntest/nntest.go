@@ -25,26 +25,27 @@ type group struct {
 	run  func(t *testing.T, d *Bench)
 }
 
-// Run runs the suite on a device, or only the groups of it that are named. Only a GPU runs the long cases, unless ROBOCACHE_LONG=1.
+// Run runs the suite on a device, or only the groups in only. The long cases run on a GPU, and elsewhere if ROBOCACHE_LONG=1.
 func Run(t *testing.T, d *ops.Device, only ...string) {
 	t.Helper()
 	all := d.Info().Backend == "cuda" || thorough.Long
 	Pick(t, d, func(name string) bool { return all || !Long(name) }, only...)
 }
 
-// Long reports whether a case is only in the long set, because shorter cases run the same kernels.
+// Long reports whether a case is long. Shorter cases run the same kernels.
 func Long(name string) bool {
 	return slices.ContainsFunc(long, func(begin string) bool { return strings.HasPrefix(name, begin) })
 }
 
-// long are the beginnings of their names: large products in the slower layout, large tails in both, an attention as large
-// as a policy's, and other numbers for a rounding.
+// long lists prefixes of the long cases' names: large products in the slower layout, large tails in both layouts, attention with
+// a policy's size, and more numbers for the rounding of AdamW's norm.
 var long = []string{
 	"nn/large/", "nt/large_rows/", "nn/large_depth/", "nt/large_gate/", "nt/large_everything/", "nn/large_gelu/", "nt/large_tail/", "nn/large_tail/", "nt/large_gelu/", "nt/large_depth/",
 	"policy/", "adamw/norm roundings, 1", "adamw/norm roundings, 2", "adamw/norm roundings, 3",
 }
 
-// Pick runs those cases that pick takes, by their names within the group.
+// Pick runs the cases for which pick returns true. name is the case's name in its group. If only has names, other groups are
+// skipped.
 func Pick(t *testing.T, d *ops.Device, pick func(name string) bool, only ...string) {
 	nn, err := d.NN()
 	require.NoError(t, err)
@@ -55,27 +56,28 @@ func Pick(t *testing.T, d *ops.Device, pick func(name string) bool, only ...stri
 	}
 }
 
-// Bench is a device under test.
+// Bench is a device under test, with the choice of cases.
 type Bench struct {
 	Device *ops.Device
 	NN     backend.NN
 	pick   func(name string) bool
 }
 
-// Case runs a case of a group, if it is picked.
+// Case runs a case if pick returns true for its name.
 func (b *Bench) Case(t *testing.T, name string, run func(t *testing.T)) {
 	if b.pick(name) {
 		t.Run(name, run)
 	}
 }
 
-// Exact reports whether the device is to give the bits of the CPU's exact way.
+// Exact reports whether the device must return the same bits as the device "cpu:exact".
 func (b *Bench) Exact() bool { return b.NN.Working() == tensor.BF16 }
 
-// Job is a job on tensors of a device: it makes its tensors with the maker, in the same order for every device, and returns its plan.
+// Job makes the tensors for an operation on m's device, and returns its plan. It makes them in the same order on every device, so
+// that they get the same random values.
 type Job func(m *Maker) (backend.Plan, error)
 
-// Maker makes a job's tensors on a device.
+// Maker makes a job's tensors on a device, and keeps a list of the outputs.
 type Maker struct {
 	t    *testing.T
 	b    *Bench
@@ -89,13 +91,13 @@ type written struct {
 	t    *tensor.Tensor
 }
 
-// NN is the device's.
+// NN returns the neural network operations of the device.
 func (m *Maker) NN() backend.NN { return m.b.NN }
 
-// Rand is a source of numbers that is the same for every device.
+// Rand returns the source of random numbers. It has the same seed for every device.
 func (m *Maker) Rand() *rand.Rand { return m.rng }
 
-// Of uploads values as a tensor: of dtype F32, I32, I64 or U8, BF16 rounded, or 0 for the device's Working dtype.
+// Of uploads values as a tensor. dtype is F32, BF16 (values are rounded), I32, I64 or U8; 0 means the device's Working dtype.
 func (m *Maker) Of(dtype tensor.DType, values []float64, shape ...int) *tensor.Tensor {
 	m.t.Helper()
 	if dtype == 0 {
@@ -130,7 +132,8 @@ func fill[T tensor.Element](host *tensor.Tensor, values []float64, of func(float
 	}
 }
 
-// Normal uploads normal numbers times scale, all of which bfloat16 holds, so that every device computes with the same.
+// Normal uploads normally distributed numbers times scale. They are rounded to bfloat16, so that every device computes with the
+// same numbers.
 func (m *Maker) Normal(dtype tensor.DType, scale float64, shape ...int) *tensor.Tensor {
 	n, _ := tensor.NumElements(shape...)
 	list := make([]float64, n)
@@ -140,7 +143,8 @@ func (m *Maker) Normal(dtype tensor.DType, scale float64, shape ...int) *tensor.
 	return m.Of(dtype, list, shape...)
 }
 
-// Out makes a tensor that the job writes, full of NaN (of ones, if it has whole numbers) before.
+// Out makes an output for the job. Its elements are NaN at first, or 1 if the dtype is an integer, so that an element that the job
+// does not write is found.
 func (m *Maker) Out(name string, dtype tensor.DType, shape ...int) *tensor.Tensor {
 	n, _ := tensor.NumElements(shape...)
 	list := make([]float64, n)
@@ -155,11 +159,11 @@ func (m *Maker) Out(name string, dtype tensor.DType, shape ...int) *tensor.Tenso
 	return t
 }
 
-// InOut says that a job writes a tensor that it was given.
+// InOut marks an input as an output also, because the job writes to it.
 func (m *Maker) InOut(name string, t *tensor.Tensor) { m.out = append(m.out, written{name, t}) }
 
-// rateOf is a rate of dropout between 2^-(n+1) and 2^-n: if there is a fit one, that whose threshold is the random word of an element, of those numbered
-// column modulo 4, which is just kept.
+// rateOf returns a dropout rate between 2^-(n+1) and 2^-n. If possible, its threshold equals the random word of an element, so that
+// the element is just kept; the element's index is column modulo 4. Otherwise the rate is 0.75 * 2^-n.
 func rateOf(seed uint64, step, site uint32, elements, column, n int) float32 {
 	for i := range uint64(elements / 4) {
 		word := fp32.Words(seed, step, site, i)[column%4]
@@ -170,7 +174,8 @@ func rateOf(seed uint64, step, site uint32, elements, column, n int) float32 {
 	return float32(math.Ldexp(0.75, -n))
 }
 
-// Do runs a job, and returns its outputs as float64, by name. It also returns an error about values.
+// Do runs a job and returns its outputs as float64, by name. If an input value is invalid, for example an ID out of range, Do also
+// returns the device's error, a *ops.ValueError. Other errors fail the test.
 func (b *Bench) Do(t *testing.T, seed uint64, job Job) (map[string][]float64, error) {
 	t.Helper()
 	m := &Maker{t: t, b: b, rng: rand.New(rand.NewPCG(seed, 1))}
@@ -195,7 +200,8 @@ func (b *Bench) Do(t *testing.T, seed uint64, job Job) (map[string][]float64, er
 	return got, bad
 }
 
-// Same runs a job on the device and in the CPU's exact way, and wants the same bits (NaN is NaN) if the device is Exact. It returns what the device wrote.
+// Same runs a job and returns its outputs. If the device is Exact, Same also runs the job on "cpu:exact" and fails the test if any
+// bits differ. Two NaNs count as equal.
 func (b *Bench) Same(t *testing.T, seed uint64, job Job) map[string][]float64 {
 	t.Helper()
 	got, bad := b.Do(t, seed, job)
@@ -225,7 +231,7 @@ func (b *Bench) Same(t *testing.T, seed uint64, job Job) map[string][]float64 {
 	return got
 }
 
-// Within wants values within bound(i) of those wanted.
+// Within fails the test if got[i] differs from want[i] by more than bound(i) for any i. It prints the first three.
 func Within(t *testing.T, name string, got, want []float64, bound func(i int) float64) {
 	t.Helper()
 	require.Len(t, got, len(want), name)

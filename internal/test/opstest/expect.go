@@ -22,8 +22,9 @@ func (e *expect) show(dtype tensor.DType) string {
 	return show(dtype, e.bits)
 }
 
-// tolerance is that of semantics.md: a few float32 roundings of the largest number that took part, or some fifty float64
-// ones. The smallest subnormal is added because rounding to it is not relative. f16 and bf16 are compared by steps.
+// tolerance returns the largest permitted difference from e.want. It is 4 * 2^-24 (a few float32 roundings), or 1e-14 for F64
+// output (about 50 float64 roundings), times the larger of |e.want| and e.size. The smallest subnormal is added, because
+// rounding near 0 has an absolute error. For f16 and bf16 output, ok permits a difference of one unit in the last place instead.
 func (e *expect) tolerance(dtype tensor.DType) float64 {
 	size := math.Max(math.Abs(e.want), e.size)
 	if dtype == tensor.F64 {

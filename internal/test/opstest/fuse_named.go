@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// fuseParts test Fuse.
+// fuseParts returns the tests for Fuse, by name.
 func fuseParts() parts {
 	return parts{
 		"order":                      (*suite).fuseOrder,
@@ -60,7 +60,7 @@ func fuseParts() parts {
 	}
 }
 
-// ones is a stream of n samples of one value, a second apart.
+// constant returns a stream of n samples, one second apart. Every sample is x in every column.
 func constant(x float64, n, width int) *part {
 	v := make([]float64, n*width)
 	for i := range v {
@@ -69,7 +69,8 @@ func constant(x float64, n, width int) *part {
 	return &part{resampling: resampling{Src: vals(tensor.F32, v, n, width), Times: vals(tensor.F64, count0(n), n)}}
 }
 
-// order: streams of ones, twos and threes with widths 10, 20 and 30 give blocks of 1, 2 and 3.
+// fuseOrder tests that the columns of a row are in the order of the streams. Example: streams of ones, twos and threes with
+// widths 10, 20 and 30 give rows of 10 ones, 20 twos and 30 threes.
 func (s *suite) fuseOrder(t *testing.T) {
 	f := &fusing{Name: "order", Out: tensor.F32, Streams: []*part{constant(1, 4, 10), constant(2, 5, 20), constant(3, 1, 30)}, Targets: vals(tensor.F64, []float64{0, .5, 3, 9}, 4)}
 	s.check(t, f, layouts...)
@@ -86,7 +87,8 @@ func (s *suite) fuseOrder(t *testing.T) {
 	assert.Equal(t, []uint64{1, 1, 1, 1, 1, 0, 1, 1, 0, 0, 0, 0}, got.valid)
 }
 
-// three-clocks: vision, joints and an IMU, each a line of its own, against float64.
+// fuseThreeClocks compares three streams with different clocks, such as vision, joints and an IMU, with linear interpolation in
+// float64.
 func (s *suite) fuseThreeClocks(t *testing.T) {
 	clocks := [][]float64{{0, .05, .1, .15, .2, .7, .8, .9, .95, 1}, {0, .1, .2, .3, .4, .5, .6, .7, .8, .9, 1}, {0, .05, .1, .2, .4, .6, .8, .9, .95, 1}}
 	x := []float64{0, .12, .25, .35, .5, .75, .88, 1}
@@ -128,7 +130,8 @@ func (s *suite) fuseThreeClocks(t *testing.T) {
 	}
 }
 
-// one-sample: a stream of one sample beside long ones holds it everywhere and is valid on it alone.
+// fuseOneSample fuses a stream of one sample with long streams. The sample's value is held at every target, unless EdgeFill fills
+// the targets before and after it. Only the target at the sample's time is valid.
 func (s *suite) fuseOneSample(t *testing.T) {
 	for _, edge := range []ops.Edge{ops.EdgeClamp, ops.EdgeExtrapolate, ops.EdgeFill} {
 		one := constant(7.25, 1, 3)
@@ -150,7 +153,8 @@ func (s *suite) fuseOneSample(t *testing.T) {
 	}
 }
 
-// absent: a missing stream, one with S of 0 and rows without samples are filled and not valid, without an error.
+// fuseAbsent tests missing streams, streams with S=0 and rows without samples. Their columns get the fill value and are not
+// valid, and Fuse returns no error.
 func (s *suite) fuseAbsent(t *testing.T) {
 	r := rng(40)
 	b, n := 3, 9
@@ -185,7 +189,7 @@ func (s *suite) fuseAbsent(t *testing.T) {
 	assert.Equal(t, -7.5, decode(tensor.F32, got.dst[5]))
 }
 
-// sixteen streams, of every kind, dtype and many widths.
+// fuseSixteen fuses 16 streams, with every kind of interpolation, every dtype and many widths.
 func (s *suite) fuseSixteen(t *testing.T) {
 	r := rng(41)
 	f := &fusing{Name: "sixteen", Out: tensor.F32}
@@ -206,7 +210,7 @@ func (s *suite) fuseSixteen(t *testing.T) {
 	s.check(t, f, layouts...)
 }
 
-// mixed-dtypes: each stream's own dtype, and every dtype out.
+// fuseMixed fuses streams with different dtypes, and writes every output dtype.
 func (s *suite) fuseMixed(t *testing.T) {
 	r := rng(42)
 	for _, clock := range clockDTypes {
@@ -222,8 +226,8 @@ func (s *suite) fuseMixed(t *testing.T) {
 	}
 }
 
-// One dtype in and out, ends held, no limits: what backends have a faster way for. Widths make rows of 16, 8 and 4 bytes' multiples,
-// at places of which fewer can be written at once.
+// fuseSimple tests the case for which backends have a faster path: one dtype for input and output, the default edge, and no
+// limits. Rows are multiples of 16, 8 or 4 bytes; some begin at a smaller alignment, so fewer bytes can be written at once.
 func (s *suite) fuseSimple(t *testing.T) {
 	r := rng(45)
 	for _, clock := range clockDTypes {
@@ -254,7 +258,8 @@ func (s *suite) fuseSimple(t *testing.T) {
 	}
 }
 
-// offsets: stream time + Offset = common time, exactly in nanoseconds, also near the ends of what an int64 clock holds.
+// fuseOffsets tests that the common time is the stream's time plus Offset, exact to the nanosecond, also near the smallest and the
+// largest valid timestamp.
 func (s *suite) fuseOffsets(t *testing.T) {
 	ramp := func(offset time.Duration) *part {
 		return &part{Offset: offset, resampling: resampling{Src: vals(tensor.F64, []float64{0, 1e9}, 2, 1), Times: arr([]int64{0, 1e9}, 2)}}
@@ -274,7 +279,7 @@ func (s *suite) fuseOffsets(t *testing.T) {
 	const end = 1 << 62
 	far := &fusing{Name: "far", Out: tensor.F32, Targets: arr([]int64{end, end - 5, -end + 7}, 3), Streams: []*part{ramp(end - 1), ramp(3), ramp(0)}}
 	far.Streams[0].Opts.Edge = ops.EdgeExtrapolate
-	s.check(t, far, layouts...) // -end + 7 less end - 1 is beyond: an error that names stream 0
+	s.check(t, far, layouts...) // the target -end + 7 minus the offset end - 1 is out of range: the error names stream 0
 	far.Targets = arr([]int64{end, end - 5, 7}, 3)
 	s.check(t, far, layouts...)
 	for _, clock := range []tensor.DType{tensor.F64, tensor.F32} {
@@ -288,7 +293,8 @@ func (s *suite) fuseOffsets(t *testing.T) {
 	}
 }
 
-// affine: (x - shift) * scale in float32, each step rounded, then the cast.
+// fuseAffine tests Shift and Scale: Fuse computes (x - shift) * scale in float32, rounds after each of the two steps, and then
+// converts to the output's dtype.
 func (s *suite) fuseAffine(t *testing.T) {
 	r := rng(43)
 	extremes := []float64{0, math.Copysign(0, -1), 1, -1, 65504, 65520, 1e-8, 3e38, -3e38, 1e-45, math.Inf(1), math.NaN()}
@@ -316,7 +322,8 @@ func (s *suite) fuseAffine(t *testing.T) {
 	assert.Equal(t, vals(tensor.F32, []float64{-1, 1.5, 4}, 3).raw, got.dst)
 }
 
-// fill: 0 unless given, each stream's own, rounded once to the output's dtype, and not normalised.
+// fuseFill tests the fill values. Each stream has its own, by default 0. Fuse rounds it once, to the output's dtype, and does not
+// apply Shift and Scale to it.
 func (s *suite) fuseFill(t *testing.T) {
 	for _, out := range valueDTypes {
 		f := &fusing{Name: out.String(), Out: out, Targets: vals(tensor.F64, []float64{-1, .5, 1.5, math.NaN(), 9}, 5)}
@@ -333,7 +340,7 @@ func (s *suite) fuseFill(t *testing.T) {
 	}
 }
 
-// empty: B or T of 0 is a no-op.
+// fuseEmpty tests that Fuse does nothing if B or T is 0.
 func (s *suite) fuseEmpty(t *testing.T) {
 	for _, n := range [][3]int{{0, 3, 2}, {2, 3, 0}, {0, 0, 0}} {
 		b, samples, targets := n[0], n[1], n[2]
@@ -344,7 +351,7 @@ func (s *suite) fuseEmpty(t *testing.T) {
 	}
 }
 
-// fuseEqual: a fusion is its streams' own resamplings, side by side, bit for bit.
+// fuseEqual tests that the columns of a fusion have the same bits as each stream resampled alone.
 func (s *suite) fuseEqual(t *testing.T) {
 	r := rng(46)
 	f := &fusing{Name: "equal", Out: tensor.F32, Targets: vals(tensor.F64, []float64{-1, 0, .5, 1.25, 3, 7.75, 9, 12}, 8)}
@@ -369,7 +376,7 @@ func (s *suite) fuseEqual(t *testing.T) {
 	}
 }
 
-// fuseOne: one stream fused is that stream resampled, valid and age too.
+// fuseOne tests that a fusion of one stream has the same values, valid flags and ages as the stream resampled alone.
 func (s *suite) fuseOne(t *testing.T) {
 	r := rng(44)
 	for _, kind := range ops.Interps() {

@@ -2,15 +2,15 @@ package main
 
 import "slices"
 
-// What RC_HOST and RC_FLAG declare, as it is written. Expressions are words still.
+// The declarations under RC_HOST and RC_FLAG, as written. Expressions are still tokens.
 type (
 	constant struct {
 		name, typ, doc string
 		line           int
-		expr           []token // nil of an enumerator that follows the one before it
+		expr           []token // nil for an enumerator without a value
 		u              *unit
-		before         *constant // that enumerator
-		state          int       // of its evaluation
+		before         *constant // the enumerator before it
+		state          int       // evaluation state
 		value          value
 	}
 	enumeration struct {
@@ -28,7 +28,7 @@ type (
 	structure struct {
 		name, doc string
 		line      int
-		align     []token // of alignas
+		align     []token // the argument of alignas
 		fields    []field
 		u         *unit
 		state     int
@@ -39,17 +39,17 @@ type (
 		line                 int
 		shift, width         []token
 	}
-	flags struct { // those of one struct
+	flags struct { // the flags in one struct
 		of   string
 		list []flagDecl
 		u    *unit
 	}
 )
 
-// declarations are those of one source, in order: *constant, *enumeration, *structure and *flags.
+// declarations lists one source's declarations in order: *constant, *enumeration, *structure and *flags.
 type declarations []any
 
-// reader takes words one after another.
+// reader reads tokens in order.
 type reader struct {
 	u  *unit
 	at int
@@ -62,7 +62,7 @@ func (r *reader) peek(ahead int) token {
 	return token{text: "the end of the file", line: r.line()}
 }
 
-// line is that of the last word taken.
+// line returns the line of the last token read.
 func (r *reader) line() int {
 	if r.at == 0 || len(r.u.tokens) == 0 {
 		return 1
@@ -98,7 +98,7 @@ func (r *reader) name(what string) (string, error) {
 	return "", r.unexpected(what)
 }
 
-// until takes words up to one of those given, outside of brackets of any kind, and not that one.
+// until returns the tokens before one of the given ends, and stops there. Ends inside brackets do not count.
 func (r *reader) until(ends ...string) ([]token, error) {
 	begin, depth := r.at, 0
 	for ; r.at < len(r.u.tokens); r.at++ {
@@ -120,11 +120,11 @@ func (r *reader) until(ends ...string) ([]token, error) {
 	return nil, r.unexpected(ends[0])
 }
 
-// declared returns what a source declares for the host.
+// declared returns the declarations in a source that are for the host.
 func declared(u *unit) (declarations, error) {
 	var all declarations
 	r := &reader{u: u}
-	var open []string // the struct of each brace that is open, or ""
+	var open []string // the struct name for each open brace, or ""
 	pending := ""
 	words := map[string]*flags{}
 	for r.at < len(u.tokens) {
@@ -179,7 +179,7 @@ func declared(u *unit) (declarations, error) {
 	return all, nil
 }
 
-// structName looks ahead for the name behind struct, which alignas may come before. Its bracket does not end what is pending.
+// structName peeks at the name after struct, which may follow alignas. Its bracket does not end a pending struct name.
 func structName(r *reader) string {
 	at := *r
 	at.at++
@@ -200,7 +200,7 @@ func structName(r *reader) string {
 	return name
 }
 
-// host reads the declaration behind RC_HOST.
+// host reads the declaration after RC_HOST.
 func host(r *reader, line int) (declarations, int, error) {
 	var list declarations
 	var err error
@@ -235,7 +235,7 @@ func readConstants(r *reader, line int) (list declarations, err error) {
 			return nil, err
 		}
 		c.doc = r.u.docOf(c.line, r.line())
-		if c.line != line { // what stands above is of the first
+		if c.line != line { // a comment above documents the first only
 			c.doc = r.u.after(r.line())
 		}
 		list = append(list, c)
@@ -327,7 +327,7 @@ func readStruct(r *reader, line int) (_ declarations, err error) {
 	return declarations{s}, nil
 }
 
-// readMember reads a declaration of fields, or passes over a function, an RC_FLAG or an assertion.
+// readMember reads a field declaration, or skips a function, an RC_FLAG or an assertion.
 func readMember(r *reader, s *structure) (err error) {
 	t := r.peek(0)
 	switch t.text {
@@ -344,7 +344,7 @@ func readMember(r *reader, s *structure) (err error) {
 			return err
 		}
 		if !r.accept("{") {
-			r.at++ // of one that is only declared
+			r.at++ // the semicolon after a function that is only declared
 			return nil
 		}
 		_, err = r.until("}")
@@ -406,7 +406,7 @@ func readMember(r *reader, s *structure) (err error) {
 	return nil
 }
 
-// readFlag reads what is behind RC_FLAG.
+// readFlag reads the arguments of RC_FLAG.
 func readFlag(r *reader, line int) (f flagDecl, err error) {
 	f.line = line
 	for i, to := range []*string{&f.word, &f.typ, &f.name} {

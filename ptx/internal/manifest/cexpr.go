@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// value is a constant, with the type that C++ gives it: so many bits, with a sign or without.
+// value is a constant with its C++ type: the number of bits, and whether it is unsigned.
 type value struct {
 	n        *big.Int
 	bits     int
@@ -20,13 +20,13 @@ func (v value) fits() bool {
 	return v.n.Cmp(low) >= 0 && v.n.Cmp(new(big.Int).Neg(low)) < 0
 }
 
-// expression evaluates constant expressions: integers, constants that are for the host, sizeof, and operators. What C++ would wrap
-// around is an error.
+// expression evaluates constant expressions: integers, host constants, sizeof, and operators. Overflow is an error, although C++ would
+// wrap around.
 type expression struct {
 	u     *unit
 	in    []token
-	names func(name string, line int) (value, error) // constants
-	size  func(name string, line int) (int, error)   // of a type
+	names func(name string, line int) (value, error) // returns a constant
+	size  func(name string, line int) (int, error)   // returns a type's size
 }
 
 func (x *expression) line() int {
@@ -44,7 +44,7 @@ func (x *expression) accept(text string) bool {
 	return true
 }
 
-// evaluate returns the value of the whole expression; line is where it is.
+// evaluate returns the value of the whole expression. line is for errors.
 func (x *expression) evaluate(line int) (value, error) {
 	if len(x.in) == 0 {
 		return value{}, x.u.errorf(line, "a constant expression is empty")
@@ -56,7 +56,7 @@ func (x *expression) evaluate(line int) (value, error) {
 	return v, err
 }
 
-// operators are those of two operands, the weakest first.
+// operators lists the binary operators, lowest precedence first.
 var operators = [][]string{{"|"}, {"^"}, {"&"}, {"<<", ">>"}, {"+", "-"}, {"*", "/", "%"}}
 
 func (x *expression) binary(level int) (value, error) {
@@ -185,7 +185,7 @@ func (x *expression) unary() (value, error) {
 	return value{}, x.u.errorf(t.line, "%q is not understood in a constant expression", t.text)
 }
 
-// integer reads a literal: its type is the smallest that C++ allows.
+// integer parses a literal. It gets the smallest type that C++ allows.
 func integer(u *unit, t token) (value, error) {
 	digits := strings.ToLower(strings.ReplaceAll(t.text, "'", ""))
 	body := strings.TrimRight(digits, "ul")

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// token is a word of a kernel source. A directive of the preprocessor is one token, with its continuation lines joined.
+// token is a token in a kernel source. A preprocessor directive is one token, with its continuation lines joined.
 type token struct {
 	text string
 	line int
 	kind tokenKind
-	ifs  int // how many #if it lies in
+	ifs  int // number of enclosing #if
 }
 
 type tokenKind int
@@ -23,7 +23,7 @@ const (
 	directive
 )
 
-// unit is a source as words and comments.
+// unit is a source split into tokens and comments.
 type unit struct {
 	file     string
 	tokens   []token
@@ -32,10 +32,10 @@ type unit struct {
 
 type comment struct {
 	text  string // without the slashes
-	alone bool   // nothing else on its line
+	alone bool   // no code on its line
 }
 
-// sourceError is what is wrong with a line of a source.
+// sourceError is an error at a line in a source.
 type sourceError struct {
 	file string
 	line int
@@ -48,17 +48,17 @@ func (u *unit) errorf(line int, format string, args ...any) error {
 	return &sourceError{u.file, line, fmt.Sprintf(format, args...)}
 }
 
-// longOnes are the operators of more than one character that matter here.
+// longOnes lists the operators with several characters that matter here.
 var longOnes = []string{"<<", ">>", "::", "##", "->", "&&", "||", "==", "!=", "<=", ">="}
 
 func isLetter(c byte) bool { return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
 
-// lex reads a source. It knows as much of C++ as finds the declarations that are for the host too.
+// lex splits a source into tokens. It handles only as much C++ as needed to find the host's declarations.
 func lex(file string, data []byte) (*unit, error) {
 	u := &unit{file: file, comments: map[int]comment{}}
 	s, line, ifs := string(data), 1, 0
-	fresh := true // nothing of this line was taken
+	fresh := true // no token on this line yet
 	add := func(kind tokenKind, n int) {
 		u.tokens = append(u.tokens, token{s[:n], line, kind, ifs})
 		s, fresh = s[n:], false
@@ -134,7 +134,7 @@ func lex(file string, data []byte) (*unit, error) {
 	return u, nil
 }
 
-// joined returns the directive that s begins with, without its comment and with its lines as one, and how many lines it has.
+// joined returns the directive at the start of s as one line without comments, and how many lines it spans.
 func joined(s string) (text string, lines int) {
 	for more := true; more; lines++ {
 		var l string
@@ -146,8 +146,8 @@ func joined(s string) (text string, lines int) {
 	return text, lines
 }
 
-// docOf returns the comment of what begins in line first and ends in line last: lines of comments directly above, and what follows on
-// the last line.
+// docOf returns the comment for a declaration from line first to line last: the comment lines directly above, and the comment after the
+// code on the last line.
 func (u *unit) docOf(first, last int) string {
 	var words []string
 	begin := first
@@ -160,7 +160,7 @@ func (u *unit) docOf(first, last int) string {
 	return strings.TrimSpace(strings.Join(append(words, u.after(last)), " "))
 }
 
-// after returns the comment behind the code of a line.
+// after returns the comment after the code on a line.
 func (u *unit) after(line int) string {
 	if c := u.comments[line]; !c.alone {
 		return c.text
@@ -168,7 +168,7 @@ func (u *unit) after(line int) string {
 	return ""
 }
 
-// includes returns the names that a source includes.
+// includes returns the names of the headers that a source includes.
 func (u *unit) includes() (names []string, err error) {
 	for _, t := range u.tokens {
 		if t.kind != directive {

@@ -18,14 +18,14 @@ import (
 	"github.com/robocache/robocache/internal/ptxparse"
 )
 
-// folder is what a folder of kernels holds.
+// folder holds the contents of a kernel folder.
 type folder struct {
 	families []family
-	units    map[string]*unit // the sources, by name
+	units    map[string]*unit // the sources by name
 	surface  *surface
 }
 
-// family is a kernel source with everything made from it.
+// family is a kernel source with everything built from it.
 type family struct {
 	name    string
 	sources []file
@@ -37,8 +37,8 @@ type file struct{ name, hash string }
 
 type image struct {
 	file
-	stored  file   // the file in the folder: the compressed one, but of large machine code
-	kind    string // PTX or Cubin, as package ptx spells them
+	stored  file   // the file in the folder: compressed, unless it is large machine code
+	kind    string // PTX or Cubin, as in package ptx
 	sm, isa int
 	ptxHash string
 	toolkit int
@@ -50,12 +50,11 @@ var (
 	imageName  = regexp.MustCompile(`^([a-z][a-z0-9_]*)\.sm_(?:80|90)\.(?:ptx\.gz|cubin|cubin\.gz|cubin\.sha256)$`)
 )
 
-// shipped lists the architectures that every family has PTX for, the best first, with the PTX version of each.
-// imageName spells them too.
+// shipped lists the architectures for which every family has PTX, best first, with their PTX versions. imageName spells them too.
 var shipped = []struct{ sm, isa int }{{90, 78}, {80, 74}}
 
-// mostPacked is the most bytes of a cubin that lies compressed; scripts/build_ptx.sh reads it here. Loading unpacks it, for which a
-// millisecond is meant to do: an EPYC core took 1.0 ms for 235 kB and for 252 kB, 1.6 ms for 457 kB, 7.5 to 11 ms for 1.77 MB.
+// mostPacked is the largest cubin that is stored compressed, in bytes; scripts/build_ptx.sh reads it here. Unpacking at load time
+// should take about a millisecond: an EPYC core took 1.0 ms for 235 kB and for 252 kB, 1.6 ms for 457 kB, 7.5 to 11 ms for 1.77 MB.
 const mostPacked = 278528
 
 func read(dir, name string) (file, []byte, error) {
@@ -67,7 +66,7 @@ func read(dir, name string) (file, []byte, error) {
 	return file{name, hex.EncodeToString(sum[:])}, data, nil
 }
 
-// readPacked reads the compressed file of a name. It returns what the data is and what the file is.
+// readPacked reads a compressed file. It returns the hashes of the data and of the stored file.
 func readPacked(dir, name string) (plain, stored file, text []byte, err error) {
 	stored, data, err := read(dir, name+".gz")
 	if err != nil {
@@ -84,9 +83,9 @@ func readPacked(dir, name string) (plain, stored file, text []byte, err error) {
 	return file{name, hex.EncodeToString(sum[:])}, stored, text, nil
 }
 
-// readFolder describes every family of a folder, sorted by name. It refuses a family without its PTX, images
-// without a source, images of one family whose entries differ, entry names used twice, a header that nothing includes, and kernels
-// whose parameter is not what the sources declare for the host.
+// readFolder reads every family in a folder, sorted by name. It returns an error for a family without PTX, an image without a source,
+// images in one family with different entries, a repeated entry name, an unused header, and a kernel parameter that differs from the
+// sources' declaration.
 func readFolder(dir string) (*folder, error) {
 	list, err := os.ReadDir(dir)
 	if err != nil {
@@ -191,7 +190,7 @@ func readFamily(dir, name string, sources []string) (family, error) {
 		}
 		entries := m.Entries()
 		for i := range entries {
-			entries[i].Opcodes = nil // differ from one architecture to the next, as they may
+			entries[i].Opcodes = nil // may differ between architectures
 		}
 		if f.entries == nil {
 			f.entries = entries
@@ -211,8 +210,8 @@ func readFamily(dir, name string, sources []string) (family, error) {
 	return f, nil
 }
 
-// readCubin returns nil if a family has no cubin of an architecture. One without the file that says where it came from
-// is an error; one that came from PTX that has changed is described as it is.
+// readCubin returns nil if a family has no cubin for an architecture. A cubin without its provenance file is an error. A cubin built
+// from outdated PTX is described as it is.
 func readCubin(dir, name string, sm, isa int) (*image, error) {
 	cubinName := fmt.Sprintf("%s.sm_%d.cubin", name, sm)
 	cubin, data, err := read(dir, cubinName)
@@ -255,7 +254,7 @@ func readCubin(dir, name string, sm, isa int) (*image, error) {
 	return im, nil
 }
 
-// parseRelease turns 13.0 into 13000.
+// parseRelease converts "13.0" to 13000.
 func parseRelease(s string) (int, error) {
 	major, minor, ok := strings.Cut(s, ".")
 	a, errA := strconv.Atoi(major)

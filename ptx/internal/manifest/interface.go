@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// renderInterface writes what the host shares with the kernels as a Go file, formatted.
+// renderInterface returns the formatted Go file with the declarations that host and kernels share.
 func renderInterface(s *surface) ([]byte, error) {
 	var body bytes.Buffer
 	p := func(format string, args ...any) { fmt.Fprintf(&body, format+"\n", args...) }
@@ -58,7 +58,7 @@ func renderInterface(s *surface) ([]byte, error) {
 	return format.Source(b.Bytes())
 }
 
-// helpers says which imports and functions a file needs.
+// helpers records the imports and functions that a file needs.
 type helpers struct{ binary, math, number, flag bool }
 
 const (

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// readUnits reads the sources of a folder, by name.
+// readUnits reads the named sources in a folder.
 func readUnits(dir string, names []string) (map[string]*unit, error) {
 	units := map[string]*unit{}
 	for _, name := range names {
@@ -27,7 +27,7 @@ func readUnits(dir string, names []string) (map[string]*unit, error) {
 	return units, nil
 }
 
-// sourcesOf returns a source and the headers that it includes, directly or not: the source, then the headers by name.
+// sourcesOf returns a source, followed by the headers that it includes directly or indirectly, sorted by name.
 func sourcesOf(units map[string]*unit, name string) ([]string, error) {
 	found := []string{name}
 	for i := 0; i < len(found); i++ {
@@ -49,7 +49,7 @@ func sourcesOf(units map[string]*unit, name string) ([]string, error) {
 	return found, nil
 }
 
-// goNames returns what the package in a folder declares in Go by hand, and where.
+// goNames returns the hand-written Go declarations in a folder's package, with their positions.
 func goNames(dir string) (map[string]string, error) {
 	names := map[string]string{}
 	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -90,14 +90,14 @@ func goNames(dir string) (map[string]string, error) {
 	return names, nil
 }
 
-// kernelDecl is a kernel with parameters. In a macro its name may be one of the macro's.
+// kernelDecl is a kernel with parameters. If it is in a macro, its name may be a macro parameter.
 type kernelDecl struct {
-	name, param string // the type of its only parameter, or ""
+	name, param string // type of the only parameter, or ""
 	line        int
 	u           *unit
 }
 
-// kernelsOf returns the kernels with parameters in a source, in macros too.
+// kernelsOf returns the kernels with parameters in a source, including those in macros.
 func kernelsOf(u *unit) ([]kernelDecl, error) {
 	var list []kernelDecl
 	words := []token{}
@@ -147,8 +147,8 @@ func kernelsOf(u *unit) ([]kernelDecl, error) {
 	return list, nil
 }
 
-// checkKernels compares the parameter of each kernel that takes an RC_HOST struct with what its PTX has. A kernel of a macro has a name
-// that only the compiler knows: some entry of its family must take that struct, and no entry a struct of another size.
+// checkKernels compares each kernel's RC_HOST parameter with the PTX. Only the compiler knows the names of kernels from macros. For
+// these, some entry in the family must take the struct, and no entry may take a struct with another size.
 func checkKernels(families []family, units map[string]*unit, s *surface) error {
 	for _, f := range families {
 		var kernels []kernelDecl
@@ -159,7 +159,7 @@ func checkKernels(families []family, units map[string]*unit, s *surface) error {
 			}
 			kernels = append(kernels, list...)
 		}
-		sizes := map[string]int{} // of the entries whose only parameter is a struct
+		sizes := map[string]int{} // of entries with a struct as the only parameter
 		for _, e := range f.entries {
 			if len(e.Params) == 1 && e.Params[0].Type == "b8" {
 				sizes[e.Name] = e.Params[0].Size

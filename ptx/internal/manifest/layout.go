@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// basic is what a type of C++ is in Go and in memory.
+// basic describes a C++ type in Go and in memory.
 type basic struct {
 	goType string
 	size   int
@@ -19,13 +19,13 @@ var basics = map[string]basic{
 	"i32": {"int32", 4, true}, "i64": {"int64", 8, true}, "float": {"float32", 4, true}, "double": {"float64", 8, true},
 }
 
-// cell is a field of a struct as it lies in memory.
+// cell is a struct field with its memory layout.
 type cell struct {
 	field
-	goName, goType string // of one element
+	goName, goType string // for one element
 	of             *structure
 	dims           []int
-	offset, size   int // of the whole
+	offset, size   int // of the whole field
 }
 
 type layout struct {
@@ -33,14 +33,14 @@ type layout struct {
 	size, align int
 }
 
-// surface is what the sources of a folder declare for the host.
+// surface holds all host declarations in a folder's sources.
 type surface struct {
-	files   []string // in order
+	files   []string // sorted
 	decls   map[string]declarations
 	consts  map[string]*constant
 	enums   map[string]*enumeration
 	structs map[string]*structure
-	goNames map[string]string // who has a name in Go
+	goNames map[string]string // positions by Go name
 }
 
 const (
@@ -49,7 +49,7 @@ const (
 	done
 )
 
-// camel writes a name as Go does: src_batch is SrcBatch.
+// camel converts a name to Go's style: src_batch becomes SrcBatch.
 func camel(name string) string {
 	var b strings.Builder
 	for part := range strings.SplitSeq(name, "_") {
@@ -60,12 +60,12 @@ func camel(name string) string {
 	return b.String()
 }
 
-// enumerator is the name of an enumerator in Go: that of its enum, then its own, unless its own begins with it.
+// enumerator returns an enumerator's Go name: the enum's name followed by its own, without the enum's name as a prefix.
 func enumerator(enum, name string) string {
 	return camel(enum) + camel(strings.TrimPrefix(name, enum+"_"))
 }
 
-// survey gathers the declarations of all sources, and lays the structs out. taken are names that the package has in Go.
+// survey collects the declarations from all sources and computes the struct layouts. taken holds the Go names already in the package.
 func survey(units map[string]*unit, taken map[string]string) (*surface, error) {
 	s := &surface{decls: map[string]declarations{}, consts: map[string]*constant{}, enums: map[string]*enumeration{},
 		structs: map[string]*structure{}, goNames: map[string]string{}}
@@ -84,7 +84,7 @@ func survey(units map[string]*unit, taken map[string]string) (*surface, error) {
 			return nil, err
 		}
 		s.decls[file] = list
-		// claim takes a name in C++, where it is one of the host's, and one in Go.
+		// claim reserves a name in C++, if it is a host name, and one in Go.
 		claim := func(line int, name, goName string) error {
 			where := fmt.Sprintf("%s:%d", file, line)
 			if seen[name] != "" {
@@ -106,7 +106,7 @@ func survey(units map[string]*unit, taken map[string]string) (*surface, error) {
 				err = claim(d.line, d.name, camel(d.name))
 			case *enumeration:
 				s.enums[d.name] = d
-				err = claim(d.line, d.name, "enum "+camel(d.name)) // Go has no type of it
+				err = claim(d.line, d.name, "enum "+camel(d.name)) // the enum has no Go type
 				for _, c := range d.items {
 					s.consts[c.name] = c
 					if err == nil {
@@ -224,7 +224,7 @@ func (s *surface) number(u *unit, line int, what string, in []token, least, most
 	return int(v.n.Int64()), nil
 }
 
-// typeOf returns a type in Go, with its size and alignment.
+// typeOf returns a type's Go name, size and alignment.
 func (s *surface) typeOf(u *unit, line int, name string) (goType string, size, align int, err error) {
 	if e, ok := s.enums[name]; ok {
 		name = e.typ
@@ -242,7 +242,7 @@ func (s *surface) typeOf(u *unit, line int, name string) (goType string, size, a
 	return camel(name), d.layout.size, d.layout.align, nil
 }
 
-// mostBytes is more than any struct for a kernel needs.
+// mostBytes limits a struct's size; no kernel needs more.
 const mostBytes = 1 << 20
 
 func (s *surface) lay(d *structure) error {
@@ -300,7 +300,7 @@ func (s *surface) lay(d *structure) error {
 
 func up(n, align int) int { return (n + align - 1) / align * align }
 
-// bits is a field of a word of switches.
+// bits is a field in a word of flags.
 type bits struct {
 	flagDecl
 	goName       string
@@ -308,13 +308,13 @@ type bits struct {
 	shift, width int
 }
 
-// word is a word of switches with its fields, in order.
+// word is a word of flags with its fields, in order.
 type word struct {
 	of, name string
 	fields   []bits
 }
 
-// words sorts the flags of a struct by their words, and checks that they fit and do not overlap.
+// words groups a struct's flags by word, and checks that they fit and do not overlap.
 func (s *surface) words(d *flags) ([]word, error) {
 	var list []word
 	for _, f := range d.list {

@@ -11,7 +11,7 @@ import (
 	"slices"
 )
 
-// The files that are written.
+// The generated files.
 const (
 	outFile       = "zmanifest.go"
 	interfaceFile = "zinterface.go"
@@ -19,7 +19,7 @@ const (
 
 func main() { os.Exit(run(os.Args[1:], os.Stderr)) }
 
-// run returns the exit code: 0 good, 2 usage, 1 anything else.
+// run returns the exit code: 0 for success, 2 for usage errors, 1 for other errors.
 func run(args []string, stderr io.Writer) int {
 	flags := flag.NewFlagSet("manifest", flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -76,7 +76,7 @@ func write(dir string, check bool) error {
 	return nil
 }
 
-// checkRelease refuses a folder in which a family has no cubin, or one of other PTX than is there.
+// checkRelease returns an error if a family has no cubin, or a cubin built from other PTX than the folder's.
 func checkRelease(dir string) error {
 	all, err := readFolder(dir)
 	if err != nil {
@@ -96,7 +96,7 @@ func checkRelease(dir string) error {
 	return errors.Join(bad...)
 }
 
-// compare names the first line in which a manifest is not what it should be.
+// compare returns an error with the first line that differs.
 func compare(path string, got, want []byte) error {
 	if bytes.Equal(got, want) {
 		return nil

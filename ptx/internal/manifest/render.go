@@ -6,7 +6,7 @@ import (
 	"go/format"
 )
 
-// render writes the table as a Go file, formatted.
+// render returns the formatted Go file with the manifest.
 func render(families []family) ([]byte, error) {
 	var b bytes.Buffer
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }

@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// The table of what families cost lies between these lines.
+// The size table is between these lines.
 const (
 	sizesBegin = "<!-- sizes -->\n"
 	sizesEnd   = "<!-- end of sizes -->\n"
 )
 
-// cost is what a family adds to a program: bytes as they are embedded, 0 for an image that is not there.
+// cost holds the embedded bytes that a family adds to a program; 0 for a missing image.
 type cost struct {
 	family  string
 	entries int
-	bytes   [3]int // the cubin, the PTX for sm_90, that for sm_80
+	bytes   [3]int // the cubin, the PTX for sm_90, and the PTX for sm_80
 }
 
 func costsOf(dir string, families []family) ([]cost, error) {
@@ -49,7 +49,7 @@ func costsOf(dir string, families []family) ([]cost, error) {
 	return append(list, total), nil
 }
 
-// renderCosts writes the table in kB of 1000 bytes.
+// renderCosts formats the table in kB (1000 bytes).
 func renderCosts(costs []cost) string {
 	var b strings.Builder
 	b.WriteString("| family | kernels | cubin | PTX for sm_90 | PTX for sm_80 | together |\n|---|---:|---:|---:|---:|---:|\n")
@@ -67,8 +67,8 @@ func renderCosts(costs []cost) string {
 
 func kilo(n int) int { return (n + 500) / 1000 }
 
-// updateSizes keeps the table in a file. It is not written again for what changes by less than a tenth, or 2 kB: most builds change a
-// little. If check is set, one that should be written is an error.
+// updateSizes updates the table in a file. It ignores changes below a tenth or 2 kB, because most builds change a little. If check is
+// set, a needed update is an error.
 func updateSizes(dir, file string, check bool) error {
 	all, err := readFolder(dir)
 	if err != nil {
@@ -97,7 +97,7 @@ func updateSizes(dir, file string, check bool) error {
 	return os.WriteFile(file, []byte(string(before)+sizesBegin+want+sizesEnd+string(after)), 0o644)
 }
 
-// differs says in which line a table differs from another by more than does not count, or "".
+// differs returns a description of the first line with a relevant difference, or "".
 func differs(got, want string) string {
 	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
 	if len(g) != len(w) {
@@ -109,7 +109,7 @@ func differs(got, want string) string {
 		for k := 0; k < len(b) && !bad; k++ {
 			m, errA := strconv.Atoi(strings.TrimSpace(a[k]))
 			n, errB := strconv.Atoi(strings.TrimSpace(b[k]))
-			if errA != nil || errB != nil || k == 2 { // words, and numbers of kernels
+			if errA != nil || errB != nil || k == 2 { // words and kernel counts
 				bad = a[k] != b[k]
 			} else {
 				bad = math.Abs(float64(m-n)) > max(2, float64(n)/10)

@@ -8,7 +8,7 @@ import (
 	"io/fs"
 )
 
-// archive writes a compressed tar of the entries, owned by root and of the same time.
+// archive writes a compressed tar of the entries. All are owned by root and have the same time.
 func archive(to io.Writer, list []entry) error {
 	z := gzip.NewWriter(to)
 	w := tar.NewWriter(z)

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// File is one that is published, or a binary in one, for the bill of materials.
+// File is a published file, or a binary inside one, for the bill of materials.
 type File struct {
 	Name   string
 	SHA256 string // in hex
-	Target Target // what it was built for: the modules of that one are linked in
+	Target Target // the target it was built for, which determines the linked modules
 }
 
 type (
@@ -40,8 +40,8 @@ type (
 	}
 )
 
-// BOM writes a bill of materials in CycloneDX 1.6 JSON: every module that is linked in, with its licences and the SHA-256 that go.sum has of it, every
-// file, and which modules each file holds. It has no time and no number of its own, so that the same release has the same bill.
+// BOM writes a bill of materials in CycloneDX 1.6 JSON: every linked module with its licences and its SHA-256 from go.sum, every file,
+// and the modules in each file. It has no time or serial number, so that equal releases have equal bills.
 func BOM(version string, modules []Module, files []File) ([]byte, error) {
 	var bom struct {
 		Format   string `json:"bomFormat"`
@@ -73,7 +73,7 @@ func BOM(version string, modules []Module, files []File) ([]byte, error) {
 	}
 	for _, m := range modules {
 		c := bomComponent{Type: "library", Ref: m.purl(), Name: m.Path, Version: m.Version, Licenses: bomLicences(m.Licences), PURL: m.purl()}
-		// go.sum has the SHA-256 of the list of the module's files and their hashes, in base64.
+		// go.sum holds the SHA-256 of the list of file hashes in the module, in base64.
 		if sum, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(m.Sum, "h1:")); err == nil && len(sum) > 0 {
 			c.Hashes = []bomHash{{"SHA-256", hex.EncodeToString(sum)}}
 		}
@@ -95,7 +95,7 @@ func bomLicences(ids []string) []bomLicence {
 	return list
 }
 
-// purl is the module's package URL, by which databases of vulnerabilities know it. The standard library's version has no "go" there.
+// purl returns the module's package URL, which vulnerability databases use. For the standard library the version has no "go" prefix.
 func (m *Module) purl() string {
 	return "pkg:golang/" + strings.ReplaceAll(strings.ToLower(m.Path), "~", "%7E") + "@" + strings.TrimPrefix(m.Version, "go")
 }

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// Target is a system and a processor, as Go names them: linux/amd64.
+// Target is a system and a processor in Go's spelling, such as linux/amd64.
 type Target string
 
-// Targets are those that a release has a binary for. Those of Linux have a wheel.
+// Targets lists the targets that a release has binaries for. Linux targets also have a wheel.
 var Targets = []Target{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64"}
 
-// OS is the system, Arch the processor.
+// OS returns the system. Arch returns the processor.
 func (t Target) OS() string   { s, _, _ := strings.Cut(string(t), "/"); return s }
 func (t Target) Arch() string { _, s, _ := strings.Cut(string(t), "/"); return s }
 
-// Program is the name of the binary's file.
+// Program returns the binary's file name.
 func (t Target) Program() string {
 	if t.OS() == "windows" {
 		return "robocache.exe"
@@ -25,8 +25,8 @@ func (t Target) Program() string {
 	return "robocache"
 }
 
-// command is the go command for a target, in the folder of the module. What the caller's environment says of building does not count: the bytes must not
-// depend on it.
+// command returns a go command for a target, run in the module's folder. It ignores build settings in the caller's environment, so that
+// the output bytes do not depend on them.
 func (t Target) command(root string, args ...string) *exec.Cmd {
 	cmd := exec.Command("go", args...)
 	cmd.Dir = root
@@ -35,7 +35,8 @@ func (t Target) command(root string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Build compiles the command line of the module in root to the file out. For Linux it refuses a binary that is not what the wheel's tag promises.
+// Build compiles the command line in module root to the file out. For Linux it returns an error if the binary breaks the promise of the
+// wheel's tag.
 func Build(root string, t Target, version, out string) error {
 	cmd := t.command(root, "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid= -X main.release="+version, "-o", out, "./cmd/robocache")
 	if text, err := cmd.CombinedOutput(); err != nil {

@@ -1,6 +1,6 @@
-// Package release makes what is published of robocache: the binaries, the Python wheels that carry them, the licences of what is linked in, a bill of
-// materials and checksums.
+// Package release builds the published files of robocache: binaries, Python wheels with these binaries, licences of linked modules, a
+// bill of materials and checksums.
 //
-// The same source, version and Go release give the same bytes, in whichever folder and at whatever time: times in archives are fixed, entries are
-// sorted, and the binary knows neither its folder nor git.
+// The same source, version and Go release give the same bytes, in any folder and at any time: archives have fixed times and sorted
+// entries, and the binary contains neither its folder nor git data.
 package release

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// platforms are what a wheel for Linux runs on: the name that Python has for a processor, and the loader that the binary asks the system for.
+// platforms maps each Linux processor to Python's name for it, and the loader that the binary requests.
 var platforms = map[string]struct {
 	python, loader string
 	machine        elf.Machine
@@ -18,14 +18,15 @@ var platforms = map[string]struct {
 	"arm64": {"aarch64", "/lib/ld-linux-aarch64.so.1", elf.EM_AARCH64},
 }
 
-// The tag manylinux_2_17 promises a binary that needs nothing but these libraries (PEP 513, PEP 599), and no symbol of a glibc after 2.17.
+// The tag manylinux_2_17 promises a binary that needs only these libraries (PEP 513, PEP 599) and no symbols from a glibc after 2.17.
 var libraries = []string{
 	"ld-linux-aarch64.so.1", "ld-linux-x86-64.so.2", "libc.so.6", "libdl.so.2", "libm.so.6", "libpthread.so.0", "libresolv.so.2", "librt.so.1", "libutil.so.1",
 }
 
-const glibcMinor = 17 // of glibc 2
+const glibcMinor = 17 // minor version of glibc 2
 
-// CheckELF returns an error if the binary in path is not one for Linux on the processor that runs on every glibc from 2.17 on, and says what it needs.
+// CheckELF returns an error if the binary at path does not run on Linux with every glibc from 2.17 on. The error names the unmet
+// requirement.
 func CheckELF(path, arch string) error {
 	f, err := elf.Open(path)
 	if err != nil {
@@ -73,7 +74,7 @@ func CheckELF(path, arch string) error {
 	return nil
 }
 
-// old reports whether a version of a symbol, as GLIBC_2.2.5, is one that glibc 2.17 has.
+// old reports whether glibc 2.17 has a symbol version, such as GLIBC_2.2.5.
 func old(version string) bool {
 	rest, ok := strings.CutPrefix(version, "GLIBC_2.")
 	minor, _, _ := strings.Cut(rest, ".")

@@ -13,24 +13,24 @@ import (
 	"strings"
 )
 
-// Module is one whose code is in a binary. The standard library is the module "std".
+// Module is a module with code in a binary. The standard library is the module "std".
 type Module struct {
 	Path, Version, Sum string
 	Licences           []string // SPDX identifiers, sorted
 	texts              []notice
-	targets            []Target // that it is linked into
+	targets            []Target // targets with this module
 }
 
-type notice struct{ name, text string } // name: from the module's folder
+type notice struct{ name, text string } // name: relative to the module's folder
 
-// licenceFile matches the names of files that say under which terms code may be used, or who wrote it.
+// licenceFile matches names of files with licence terms or authors.
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents|copyright|authors)([-._].*)?$`)
 
-// Modules returns the modules that are linked into the binaries of the targets, sorted, each with the licences in its folder, in the folders of the
-// packages that are linked, and in those between. A module without a licence is an error.
+// Modules returns the modules linked into the targets' binaries, sorted. Each has the licences from its folder, from the folders of
+// linked packages, and from the folders between. A module without a licence is an error.
 func Modules(root string, targets []Target) ([]Module, error) {
 	found := map[string]*Module{}
-	folders := map[string]map[string]bool{} // of each module: those to look for licences in
+	folders := map[string]map[string]bool{} // for each module, the folders to search for licences
 	for _, t := range targets {
 		if err := t.packages(root, func(p listed) {
 			path, dir := "std", "" // of the module
@@ -86,7 +86,7 @@ func Modules(root string, targets []Target) ([]Module, error) {
 	return list, nil
 }
 
-// listed is what go list says of a package.
+// listed is a package in the output of go list.
 type listed struct {
 	Dir      string
 	Standard bool
@@ -115,7 +115,7 @@ func (t Target) packages(root string, each func(listed)) error {
 	}
 }
 
-// read takes the licences of a folder, if there is such a folder. All files of one that is called licenses are licences.
+// read adds the licences in a folder, if the folder exists. In a folder called licenses, every file is a licence.
 func (m *Module) read(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -133,7 +133,7 @@ func (m *Module) read(dir string) error {
 			return err
 		}
 		name := filepath.ToSlash(filepath.Join(dir, e.Name()))
-		if _, below, ok := strings.Cut(name, "@"+m.Version+"/"); ok { // the folder of a module in Go's cache ends in its version
+		if _, below, ok := strings.Cut(name, "@"+m.Version+"/"); ok { // module folders in Go's cache end in the version
 			name = below
 		} else {
 			name = e.Name()
@@ -143,7 +143,7 @@ func (m *Module) read(dir string) error {
 	return nil
 }
 
-// settle sorts the licences and finds what they are called.
+// settle sorts the licences and determines their identifiers.
 func (m *Module) settle() error {
 	slices.SortFunc(m.texts, func(a, b notice) int { return strings.Compare(a.name, b.name) })
 	for _, n := range m.texts {
@@ -158,7 +158,7 @@ func (m *Module) settle() error {
 	return nil
 }
 
-// identify returns the SPDX identifier of a licence, by words that it cannot do without, or "" for another text.
+// identify returns the SPDX identifier for a licence text, found by characteristic phrases, or "" for other texts.
 func identify(text string) string {
 	flat := strings.Join(strings.Fields(text), " ")
 	has := func(words string) bool { return strings.Contains(flat, words) }
@@ -184,7 +184,7 @@ func identify(text string) string {
 	return ""
 }
 
-// Notices is the text of THIRD_PARTY_LICENSES: the licences of the modules, in full.
+// Notices returns the text for THIRD_PARTY_LICENSES: the full licences of all modules.
 func Notices(modules []Module) []byte {
 	var b bytes.Buffer
 	b.WriteString("robocache is under the Apache License 2.0, in the file LICENSE. Its binaries hold code of these modules as well:\n\n")

@@ -13,14 +13,14 @@ import (
 	"github.com/robocache/robocache/internal/atomicfile"
 )
 
-// Containerfile makes an image of a release's folder. It is part of the release.
+// Containerfile builds a container image from a release folder. It is part of the release.
 //
 //go:embed Containerfile
 var Containerfile []byte
 
-// Release builds everything that is published of the module in root and writes it into the folder dir, which may not be there yet: for each target an
-// archive with the binary and its licences, the wheels, LICENSE, THIRD_PARTY_LICENSES, Containerfile, the bill of materials robocache.cdx.json, and
-// SHA256SUMS of them all. The folder has its name when all are whole. It returns their names.
+// Release builds all published files from module root and writes them to the folder dir, which must not exist yet. They are an archive
+// with binary and licences for each target, the wheels, LICENSE, THIRD_PARTY_LICENSES, Containerfile, the bill of materials
+// robocache.cdx.json, and SHA256SUMS. The folder gets its name after all are complete. Release returns the files' names.
 func Release(root, version, dir string) ([]string, error) {
 	modules, err := Modules(root, Targets)
 	if err != nil {
@@ -97,10 +97,11 @@ func Release(root, version, dir string) ([]string, error) {
 	return p.names, folder.Commit()
 }
 
-// ArchiveName is the name of the archive of a target's binary. It has no version, so that the address of the last release's stays.
+// ArchiveName returns the archive name for a target's binary. It has no version, so that the address for the latest release never
+// changes.
 func ArchiveName(t Target) string { return "robocache-" + t.OS() + "-" + t.Arch() + ".tar.gz" }
 
-// publication is the folder of a release while it is written.
+// publication is a release folder while it is written.
 type publication struct {
 	folder string
 	names  []string
@@ -114,7 +115,7 @@ func (p *publication) put(name string, data []byte) error {
 	return p.sum(name)
 }
 
-// sum notes a file that lies in the folder.
+// sum records the checksum of a file in the folder.
 func (p *publication) sum(name string) error {
 	data, err := os.ReadFile(filepath.Join(p.folder, name))
 	if err != nil {

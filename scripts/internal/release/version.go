@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// A version is written in one way everywhere, that of Python (PEP 440): 0.5.0, 0.5.0rc1, 0.5.1.dev12+g984c16712345. The binary is told it by the
-// linker, the wheel has it in its name and in robocache/_version.py, and the two compare.
+// Versions use Python's form everywhere (PEP 440), such as 0.5.0, 0.5.0rc1, or 0.5.1.dev12+g984c16712345. The linker sets the binary's
+// version. The wheel has it in its name and in robocache/_version.py, and the two are compared.
 var (
 	tagged    = regexp.MustCompile(`^v?(\d+)\.(\d+)\.(\d+)(?:-?(alpha|beta|a|b|rc)\.?(\d+))?$`)
 	described = regexp.MustCompile(`^(v.*)-(\d+)-g([0-9a-f]+)(-dirty)?$`)
 )
 
-// Version returns the version that asked names, as a tag (v0.5.0, v0.5.0-rc.1) or as Python writes it. If asked is empty, git is asked in the folder
-// root: a commit with a tag has its version; one after a tag is a development version of the release that comes next, and so is a changed tree. Without
-// git it is 0.0.0.dev0.
+// Version returns the version for asked, a tag (v0.5.0, v0.5.0-rc.1) or a Python version. If asked is empty, git determines it in the
+// folder root: a tagged commit has the tag's version. A later commit or a changed tree is a development version of the next release.
+// Without git it is 0.0.0.dev0.
 func Version(root, asked string) (string, error) {
 	if asked != "" {
 		return released(asked)
@@ -51,7 +51,7 @@ func released(version string) (string, error) {
 	return number(m), nil
 }
 
-// number writes the parts of a tag as Python does.
+// number converts a tag's parts to Python's form.
 func number(m []string) string {
 	s := whole(m[1]) + "." + whole(m[2]) + "." + whole(m[3])
 	if m[4] != "" {
@@ -60,7 +60,7 @@ func number(m []string) string {
 	return s
 }
 
-// whole writes digits without zeros in front.
+// whole removes leading zeros.
 func whole(digits string) string {
 	if s := strings.TrimLeft(digits, "0"); s != "" {
 		return s
@@ -68,7 +68,7 @@ func whole(digits string) string {
 	return "0"
 }
 
-// ofTag returns the version of what git describe --long says: TAG-COMMITS-gHASH, with -dirty behind it where files were changed.
+// ofTag returns the version for the output of git describe --long: TAG-COMMITS-gHASH, followed by -dirty if files were changed.
 func ofTag(text string) (string, error) {
 	d := described.FindStringSubmatch(text)
 	if d == nil {
@@ -82,7 +82,7 @@ func ofTag(text string) (string, error) {
 	if commits == "0" && !dirty {
 		return number(m), nil
 	}
-	last := 3 // what the next release counts up: the candidate, else the last number
+	last := 3 // index of the part that the next release increments: the candidate number, else the last number
 	if m[4] != "" {
 		last = 5
 	}

@@ -18,18 +18,18 @@ import (
 	"time"
 )
 
-// MaxWheel is the size that a wheel may have: an index takes 100 MB, and users fetch it over a lab's network.
+// MaxWheel is the maximum size of a wheel in bytes. A package index accepts 100 MB, but users download it over a lab's network.
 const MaxWheel = 25e6
 
-// epoch is the time of every entry: the first that a zip can write.
+// epoch is the time for every entry: the earliest that zip can store.
 var epoch = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Wheel is what goes into a wheel besides the Python package in the tree.
+// Wheel holds the inputs for a wheel besides the Python package in the tree.
 type Wheel struct {
-	Root    string // of the module
-	Version string // as Version returns it
-	Arch    string // as Go calls it
-	Binary  string // the file of the binary, for Linux on Arch
+	Root    string // the module's folder
+	Version string // as returned by Version
+	Arch    string // in Go's spelling
+	Binary  string // path of the Linux binary for Arch
 	Notices []byte // THIRD_PARTY_LICENSES
 	Modules []Module
 }
@@ -43,16 +43,16 @@ type entry struct {
 
 func (w *Wheel) tags() []string {
 	machine := platforms[w.Arch].python
-	return []string{fmt.Sprintf("manylinux_2_%d_%s", glibcMinor, machine), "manylinux2014_" + machine} // one platform, under its two names
+	return []string{fmt.Sprintf("manylinux_2_%d_%s", glibcMinor, machine), "manylinux2014_" + machine} // two names for the same platform
 }
 
-// Name is the name of the wheel's file.
+// Name returns the wheel's file name.
 func (w *Wheel) Name() string {
 	return "robocache-" + w.Version + "-py3-none-" + strings.Join(w.tags(), ".") + ".whl"
 }
 
-// Write writes the wheel, in the form of the binary distribution format 1.0: the package python/robocache, with its version and the binary in it, and
-// robocache-VERSION.dist-info. The caller checks the size of what was written against MaxWheel.
+// Write writes the wheel in the binary distribution format 1.0: the package python/robocache with its version and the binary, and
+// robocache-VERSION.dist-info. The caller compares the size with MaxWheel.
 func (w *Wheel) Write(to io.Writer) error {
 	list, err := packageFiles(filepath.Join(w.Root, "python", "robocache"))
 	if err != nil {
@@ -72,7 +72,7 @@ func (w *Wheel) Write(to io.Writer) error {
 	byName := func(a, b entry) int { return strings.Compare(a.name, b.name) }
 	slices.SortFunc(list, byName)
 	slices.SortFunc(info, byName)
-	list = append(list, info...) // behind the package, as the format recommends
+	list = append(list, info...) // after the package, as the format recommends
 	list = append(list, entry{w.infoFolder() + "/RECORD", 0o644, record(list, w.infoFolder()+"/RECORD")})
 	z := zip.NewWriter(to)
 	for _, e := range list {
@@ -83,8 +83,8 @@ func (w *Wheel) Write(to io.Writer) error {
 	return z.Close()
 }
 
-// packageFiles reads the package in dir, without its _version.py, and without what running it leaves there. It refuses what it does not know, so that
-// nothing is published, or left out, by accident.
+// packageFiles reads the package in dir, without _version.py and files that running it creates. Unknown files are an error, so that
+// nothing is published or left out by accident.
 func packageFiles(dir string) ([]entry, error) {
 	var list []entry
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
@@ -116,7 +116,7 @@ func packageFiles(dir string) ([]entry, error) {
 
 func (w *Wheel) infoFolder() string { return "robocache-" + w.Version + ".dist-info" }
 
-// info makes the files of the dist-info folder, without RECORD.
+// info returns the files in the dist-info folder, except RECORD.
 func (w *Wheel) info() ([]entry, error) {
 	readme, err := os.ReadFile(filepath.Join(w.Root, "python", "README.md"))
 	if err != nil {
@@ -157,7 +157,7 @@ Description-Content-Type: text/markdown
 	}, nil
 }
 
-// licences are those of the project and of all modules.
+// licences returns the licences of the project and all modules.
 func licences(modules []Module) []string {
 	list := []string{"Apache-2.0"}
 	for _, m := range modules {
@@ -167,7 +167,7 @@ func licences(modules []Module) []string {
 	return slices.Compact(list)
 }
 
-// record lists the files with their SHA-256 and size, and itself without.
+// record lists the files with their SHA-256 and size. Its own entry has neither.
 func record(list []entry, self string) []byte {
 	var b bytes.Buffer
 	for _, e := range list {
@@ -178,10 +178,10 @@ func record(list []entry, self string) []byte {
 	return b.Bytes()
 }
 
-// write adds an entry. Its sizes stand before its data: some indexes refuse a zip that has them behind.
+// write adds an entry. Its sizes precede its data, because some indexes reject a zip with the sizes after it.
 func write(z *zip.Writer, e entry) error {
 	var packed bytes.Buffer
-	f, err := flate.NewWriter(&packed, flate.DefaultCompression) // the best makes the binary 0.3 % smaller in three times the time
+	f, err := flate.NewWriter(&packed, flate.DefaultCompression) // BestCompression saves 0.3 % but takes three times as long
 	if err != nil {
 		return err
 	}
@@ -204,7 +204,7 @@ func write(z *zip.Writer, e entry) error {
 	return err
 }
 
-// fileInfo is what archives ask of an entry.
+// fileInfo adapts an entry to fs.FileInfo for archives.
 type fileInfo struct{ entry }
 
 func (f fileInfo) Name() string       { return f.name }

@@ -9,7 +9,7 @@ import (
 	"github.com/robocache/robocache/internal/atomicfile"
 )
 
-// WriteWheel writes a wheel into the folder dir and returns its path. One of more than MaxWheel bytes is an error.
+// WriteWheel writes a wheel to the folder dir and returns its path. A wheel over MaxWheel bytes is an error.
 func WriteWheel(dir string, w Wheel) (string, error) {
 	path := filepath.Join(dir, w.Name())
 	return path, atomicfile.WriteFile(path, func(to io.Writer) error {
@@ -24,8 +24,8 @@ func WriteWheel(dir string, w Wheel) (string, error) {
 	})
 }
 
-// Wheels builds the binaries for Linux from the module in root and writes their wheels into the folder dir, which it makes if need be. It returns their
-// paths.
+// Wheels builds the Linux binaries from module root and writes their wheels to the folder dir, which it creates if needed. It returns
+// their paths.
 func Wheels(root, version, dir string) ([]string, error) {
 	scratch, err := os.MkdirTemp("", "robocache-wheel-")
 	if err != nil {
@@ -57,7 +57,7 @@ func Wheels(root, version, dir string) ([]string, error) {
 	return paths, nil
 }
 
-// counter counts the bytes that it passes on.
+// counter counts the bytes that it forwards.
 type counter struct {
 	to    io.Writer
 	bytes int64

@@ -1,2 +1,2 @@
-// Package footage reads the videos of LeRobot datasets. Their frames are decoded for readers, and copied by the writer as they are encoded.
+// Package footage reads the videos in LeRobot datasets. Readers decode the frames. The writer copies them without decoding.
 package footage

@@ -18,7 +18,7 @@ type File struct {
 	Track *mp4.Track
 }
 
-// Open opens a file of MP4 and finds its video.
+// Open opens an MP4 file and finds its video track.
 func Open(path string) (opened *File, err error) {
 	defer dataset.WatchedOpen(path, &opened, &err)()
 	file, err := mp4.Open(path)
@@ -36,59 +36,59 @@ func Open(path string) (opened *File, err error) {
 // Close closes the file.
 func (f *File) Close() error { return f.file.Close() }
 
-// Source reads an episode's frames of a video. It is the source of the media of LeRobot datasets.
+// Source reads an episode's frames from a video file. It is the frame source for media in LeRobot datasets.
 type Source struct {
 	Videos *openfiles.Cache[*File]
-	Path   string  // of the file
-	Frames []int32 // of the file, ascending
+	Path   string  // the file's path
+	Frames []int32 // indices in the file, ascending
 	Origin Origin
-	Whole  bool // Frames are all frames of the episode, so that the statistics of its origin are true of them
+	Whole  bool // Frames are all frames in the episode, so that the origin's statistics apply to them
 }
 
-// Origin is the episode's video in the dataset that it was read from.
+// Origin identifies the episode's video in its source dataset.
 type Origin struct {
 	Feature
 	Episode int64
 }
 
-// Feature is a feature of video of a dataset.
+// Feature is a video feature in a dataset.
 type Feature struct {
 	Dataset Dataset
 	Name    string
 }
 
-// Dataset provides a dataset's declarations about its videos. Values from one dataset are equal.
+// Dataset provides a dataset's declarations about its videos. Values for the same dataset compare equal.
 type Dataset interface {
-	Len() int // episodes
-	// Info returns the declared pixel format of a feature.
+	Len() int // episode count
+	// Info returns a feature's declared pixel format.
 	Info(feature string) Info
-	// Stats returns the statistics of an episode's video, and false if they are missing or implausible.
+	// Stats returns statistics for an episode's video, and false if they are missing or implausible.
 	Stats(ctx context.Context, feature string, episode int64) (Stats, bool)
-	// Levels returns the levels of all frames of a feature, and false if the dataset has none.
+	// Levels returns the levels over all frames for a feature, and false if the dataset has none.
 	Levels(ctx context.Context, feature string) (Levels, bool)
 }
 
-// Info is the info of a video in info.json.
+// Info is a video's info in info.json.
 type Info struct {
-	Pixels   string // the format of its pixels, empty if it is not stated
-	Channels int    // of the declared shape, 0 if it is not stated
-	Depth    string // the whole object, if it has is_depth_map true
+	Pixels   string // pixel format; empty if not declared
+	Channels int    // in the declared shape; 0 if not declared
+	Depth    string // the whole JSON object, if is_depth_map is true in it
 }
 
-// Stats are statistics of a video.
+// Stats holds statistics for a video.
 type Stats struct {
 	Channels []summary.Column // red, green and blue, from 0 to 1
-	Frames   int              // how many they are of
-	Bare     bool             // there are no quantiles
+	Frames   int              // frames used
+	Bare     bool             // whether quantiles are missing
 }
 
-// Levels counts each level of each channel of a video. Its JSON names are a contract.
+// Levels counts each level in each channel of a video. Its JSON names are part of the file format.
 type Levels struct {
 	Frames int              `json:"frames"`
-	Levels []summary.Levels `json:"levels"` // of each channel
+	Levels []summary.Levels `json:"levels"` // per channel
 }
 
-// Contiguous reports whether there is a frame for each of n rows, and no other between them.
+// Contiguous reports whether the frames are n consecutive frames in the file.
 func (s *Source) Contiguous(n int) bool {
 	for i, f := range s.Frames {
 		if f != s.Frames[0]+int32(i) {
@@ -98,7 +98,7 @@ func (s *Source) Contiguous(n int) bool {
 	return len(s.Frames) == n
 }
 
-// Open opens the file that the frames are in. done gives it back.
+// Open opens the file with the frames. Call done to release it.
 func (s *Source) Open() (track *mp4.Track, done func(), err error) {
 	open, err := s.Videos.Get(s.Path)
 	if err != nil {
@@ -107,10 +107,10 @@ func (s *Source) Open() (track *mp4.Track, done func(), err error) {
 	return open.File.Track, func() { s.Videos.Give(open) }, nil
 }
 
-// VideoPath returns the path of the file that the frames are in.
+// VideoPath returns the path of the file with the frames.
 func (s *Source) VideoPath() string { return s.Path }
 
-// OpenVideo opens that file for a video player.
+// OpenVideo opens that file for a video player. seconds holds the frames' times.
 func (s *Source) OpenVideo(context.Context) (file *io.SectionReader, seconds []float64, done func(), err error) {
 	open, err := s.Videos.Get(s.Path)
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *Source) OpenVideo(context.Context) (file *io.SectionReader, seconds []f
 	return open.File.file.Bytes(), seconds, func() { s.Videos.Give(open) }, nil
 }
 
-// ReadFrame returns a frame as it is encoded.
+// ReadFrame returns an encoded frame.
 func (s *Source) ReadFrame(ctx context.Context, i int) ([]byte, error) {
 	track, done, err := s.Open()
 	if err != nil {
@@ -134,7 +134,7 @@ func (s *Source) ReadFrame(ctx context.Context, i int) ([]byte, error) {
 	return track.ReadFrame(ctx, int(s.Frames[i]))
 }
 
-// DecodeFrames decodes the frames from to to-1. Frames that are adjacent in the file are decoded together.
+// DecodeFrames decodes frames from to to-1. Adjacent frames in the file are decoded together.
 func (s *Source) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error] {
 	return func(yield func(*tensor.Tensor, error) bool) {
 		track, done, err := s.Open()

@@ -1,2 +1,2 @@
-// Package layout names the files, columns and statistics of a LeRobot dataset, for its reader and its writer.
+// Package layout names the files, columns and statistics in a LeRobot dataset. The reader and the writer share it.
 package layout

@@ -12,12 +12,12 @@ var text string
 
 // variant is a type's definition in some distributions.
 type variant struct {
-	distros []string // nil for all
+	distros []string // nil means all
 	text    string
 }
 
 var builtin = sync.OnceValue(func() (b struct {
-	distros []string // the newest last
+	distros []string // oldest first
 	types   map[string][]variant
 }) {
 	first, rest, _ := strings.Cut(text, "\n")
@@ -33,10 +33,10 @@ var builtin = sync.OnceValue(func() (b struct {
 	return b
 })
 
-// Distros are the distributions of ROS 2 with built-in definitions, the newest last.
+// Distros returns the ROS 2 distributions with built-in definitions, oldest first.
 func Distros() []string { return builtin().distros }
 
-// Known returns distro if its definitions are built in, and else the newest distribution.
+// Known returns distro if it has built-in definitions, or else the newest distribution.
 func Known(distro string) string {
 	if distros := Distros(); !slices.Contains(distros, distro) {
 		return distros[len(distros)-1]
@@ -44,7 +44,8 @@ func Known(distro string) string {
 	return distro
 }
 
-// ofDistro returns a built-in definition. If the distribution lacks the type, it is that of the newest one with the type.
+// ofDistro returns the built-in definition of the type name in a ROS 2 distribution. If the distribution lacks the type, the definition
+// comes from the newest distribution with the type. If no distribution has the type, ofDistro returns "".
 func ofDistro(name, distro string) string {
 	variants := builtin().types[name]
 	for _, v := range variants {

@@ -16,13 +16,13 @@ import (
 
 const (
 	mostDeep  = 12      // nested folders
-	mostFiles = 200_000 // the most files in a search
-	mostText  = 1 << 20 // bytes of a definition
+	mostFiles = 200_000 // files in a search
+	mostText  = 1 << 20 // bytes in a definition
 )
 
-// Set is a set of definitions. Its methods may be called from any goroutine.
+// Set is a set of message definitions. Its methods may be called from any goroutine.
 type Set struct {
-	types map[string]string // from the caller's files, by ROS' full name
+	types map[string]string // from the caller's files, by full ROS name
 }
 
 // Open reads definitions from files, and from folders with their subfolders. A file X.msg or X.idl defines the type pkg/X: pkg is its
@@ -59,7 +59,7 @@ func Open(ctx context.Context, paths []string) (*Set, error) {
 type finder struct {
 	ctx   context.Context
 	seen  int
-	files map[string]string // by the type's name
+	files map[string]string // by type name
 }
 
 func (f *finder) look(p string, deep int) error {
@@ -125,8 +125,8 @@ func (f *finder) add(p string, info storage.Info) error {
 	return nil
 }
 
-// Lookup returns a function from ROS' full name, "geometry_msgs/Twist", to a type's definition. It is the caller's definition, or else the
-// built-in one of the distribution; an unknown distribution counts as the newest. A missing type is "".
+// Lookup returns a function from a full ROS name, such as "geometry_msgs/Twist", to the type's definition. The caller's definition
+// takes precedence over the distribution's built-in one. An unknown distribution counts as the newest. A missing type gives "".
 func (s *Set) Lookup(distro string) func(name string) string {
 	distro = Known(distro)
 	return func(name string) string {
@@ -141,8 +141,8 @@ func (s *Set) Lookup(distro string) func(name string) string {
 // short returns the name in ROS 1's form: "geometry_msgs/Twist" for "geometry_msgs/msg/Twist".
 func short(name string) string { return strings.Replace(name, "/msg/", "/", 1) }
 
-// Choices returns the distributions that define a type differently: for each definition the newest distribution, the newest first. It is
-// nil for an unknown type.
+// Choices returns the distributions that define a type differently, newest first. For each distinct definition it is the newest
+// distribution. It is nil for an unknown type.
 func (s *Set) Choices(name string) (distros []string) {
 	var have []string
 	for _, distro := range slices.Backward(Distros()) {
