@@ -10,20 +10,20 @@ import (
 
 // cause is equal for findings that may have one cause.
 type cause struct {
-	kind         Kind
-	severity     Severity
-	path, source string
-	episode      int
-	remedy       string
-	fact         string // the sentence, if the cause is not a time
-	alone        int    // the place from 1, if the finding joins no other
+	kind     Kind
+	severity Severity
+	path     string
+	episode  int
+	remedy   string
+	fact     string // the sentence, if the cause is not a time
+	alone    int    // the place from 1, if the finding joins no other
 }
 
 // causeOf returns the cause of the finding at a place in a list. Streams with a fault at the same time have one cause, because a
 // recorder, a network or a power supply failed. Without times, the sentences must be equal, and an error is always alone: each file
 // needs its own repair. Information is for the whole recording.
 func causeOf(f *Finding, place int) cause {
-	c := cause{kind: f.Kind, severity: f.Severity, path: f.Path, source: f.Source, episode: f.Episode, remedy: f.WhatToDo}
+	c := cause{kind: f.Kind, severity: f.Severity, path: f.Path, episode: f.Episode, remedy: f.WhatToDo}
 	timeless := len(f.Places()) == 0
 	switch {
 	case f.gap != nil:
@@ -81,10 +81,7 @@ func union(event []Finding) Finding {
 	for i := range event {
 		o := &event[i]
 		for _, c := range o.Columns {
-			if len(o.Streams) == 1 {
-				c = o.Streams[0] + "." + c
-			}
-			f.Columns = append(f.Columns, c)
+			f.Columns = append(f.Columns, o.Subject()+"."+c)
 		}
 		f.Streams = append(f.Streams, o.Streams...)
 		f.Count += o.Count
@@ -100,7 +97,12 @@ func union(event []Finding) Finding {
 	case f.gap != nil:
 		f.describeGap()
 	case f.Severity == Information:
-		f.describeUnfilled()
+		f.describeUnfilled(text.Join(event, 20, ", ", func(o *Finding) string {
+			if len(o.Columns) == 1 {
+				return o.Subject() + "." + o.Columns[0]
+			}
+			return fmt.Sprintf("%s (%d)", o.Subject(), len(o.Columns))
+		}))
 	case f.Note != nil:
 		n := *f.Note
 		n.Subject = f.Subject()
@@ -109,20 +111,17 @@ func union(event []Finding) Finding {
 		f.Why = text.Join(event, mostNames, "; ", func(o *Finding) string { return o.Subject() + ": " + o.Why })
 	}
 	if f.draw != nil {
-		f.draw = func() *Plot { return drawn(event) }
-	}
-	return f
-}
-
-// drawn returns one picture for an event: that for the first finding, with lines from the others if their axes are the same.
-func drawn(event []Finding) *Plot {
-	p := event[0].draw()
-	for i := 1; i < len(event) && len(p.Lines) < mostLines; i++ {
-		if q := event[i].draw(); q.X == p.X && q.Y == p.Y {
-			p.Lines = append(p.Lines, q.Lines...)
+		f.draw = func() *Plot { // the first one's, with lines from the others if their axes are the same
+			p := event[0].draw()
+			for i := 1; i < len(event) && len(p.Lines) < mostLines; i++ {
+				if q := event[i].draw(); q.X == p.X && q.Y == p.Y {
+					p.Lines = append(p.Lines, q.Lines...)
+				}
+			}
+			return p
 		}
 	}
-	return p
+	return f
 }
 
 // describeGap sets the sentences of the kind Gap.
@@ -146,7 +145,7 @@ func (f *Finding) describeGap() {
 }
 
 // describeUnfilled sets the sentence about columns without any finite value.
-func (f *Finding) describeUnfilled() {
+func (f *Finding) describeUnfilled(columns string) {
 	f.Why = fmt.Sprintf("%s NaN or infinite in each of %s: %s", text.Count(len(f.Columns), "column is", "columns are"),
-		text.Count(f.Count, "sample", "samples"), text.Names(f.Columns))
+		text.Count(f.Count, "sample", "samples"), columns)
 }

@@ -34,7 +34,7 @@ func (x *examiner) notFinite(s *dataset.Stream, v *values, t *tally) {
 		f := x.add(NaN, s.Name, v.rows, "")
 		f.whole(x.times[s.Name])
 		f.Columns = never
-		f.describeUnfilled()
+		f.describeUnfilled(text.Names(never))
 		if x.e.Frames == 0 { // a message type may have fields that its publisher leaves NaN
 			f.Severity = Information
 			f.WhatToDo = "Leave these columns out of the plan: the message has the fields, and nobody fills them."

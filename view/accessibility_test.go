@@ -42,7 +42,7 @@ const misplaced = `(() => {
 })()`
 
 // Nothing is outside or covered at the widths of a phone, a tablet, a laptop and a large screen, and axe-core finds no violation in either theme.
-// Then fingers and the keyboard work the same page. axe-core takes half a second for each of its 14 pages with list, plots, camera, cloud and findings.
+// Then fingers and the keyboard work the same page. axe-core takes half a second for each of its 16 pages with list, plots, camera, cloud and findings.
 func TestThePageFitsAndIsAccessible(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	b := browsertest.Start(t)
@@ -69,6 +69,11 @@ func TestThePageFitsAndIsAccessible(t *testing.T) {
 			p.Key("Escape")
 			assert.Equal(t, button, evaluated[string](p, `document.activeElement.id`), "the focus is back")
 		}
+		p.Eval(`document.querySelector("#more").click()`, nil)
+		assert.True(t, evaluated[bool](p, `document.querySelector("#theme").checkVisibility()`), "a phone has all controls")
+		assert.Empty(t, evaluated[[]string](p, misplaced))
+		assert.Empty(t, p.Violations(), "all controls, dark %v", dark)
+		p.Eval(`document.querySelector("#more").click()`, nil)
 		p.Key("?")
 		assert.Empty(t, p.Violations(), "keys, dark %v", dark)
 		p.Key("Escape")

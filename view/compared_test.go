@@ -107,6 +107,23 @@ func TestMarksCoverAllPlacesOfAFinding(t *testing.T) {
 	}
 }
 
+// Two streams that pause together are one warning in the list, and a column that is never filled counts as none.
+func TestTheListCountsCauses(t *testing.T) {
+	e := &dataset.Episode{Name: "e"}
+	for i, name := range []string{"imu", "arm"} {
+		e.Streams = append(e.Streams, stream(t, name, epoch, float64(100-50*i), 20, []string{"a", "never"}, func(s float64, k int) float32 {
+			return float32(math.Sin(s)) / float32(1-k) * float32(1-k)
+		}, [2]float64{5, 7}))
+	}
+	s := serve(t, &memory{list: []func() (*dataset.Episode, error){func() (*dataset.Episode, error) { return e, nil }}}, Options{})
+	found := getJSON[episodeJSON](t, s, "/api/episodes/0").Findings
+	require.Len(t, found, 2)
+	assert.Equal(t, []any{doctor.Gap, []string{"imu", "arm"}, 1}, []any{found[0].Kind, found[0].Streams, len(found[0].Ranges)})
+	assert.Equal(t, []any{doctor.NaN, doctor.Information}, []any{found[1].Kind, found[1].Severity})
+	of := finished(t, s)[0]
+	assert.Equal(t, []int{0, 1}, []int{of.Errors, of.Warnings})
+}
+
 func TestStepsHaveNoRate(t *testing.T) {
 	e := robot(t, 0)
 	e.Steps = true

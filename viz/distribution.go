@@ -3,8 +3,10 @@ package viz
 import (
 	"cmp"
 	"fmt"
+	"image/color"
 	"io"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
@@ -73,25 +75,24 @@ type distributions struct {
 }
 
 func (d *distributions) legend(y vg.Length, quantiles []string) {
-	n := len(quantiles)
-	names := []string{"least to greatest value", "mean ± standard deviation"}
-	marks := []func(x vg.Length){func(x vg.Length) { d.span(x, x+18, y+3, 3) }, func(x vg.Length) { d.mean(x, x+9, x+18, y+3) }}
+	median, n := "", len(quantiles)
+	var boxes []string
 	for i := range n / 2 {
-		names = append(names, quantiles[i]+" to "+quantiles[n-1-i])
-		marks = append(marks, func(x vg.Length) {
-			for range i + 1 {
-				d.box(x, x+18, y+3)
-			}
-		})
+		boxes = append(boxes, quantiles[i]+" to "+quantiles[n-1-i])
 	}
 	if n%2 == 1 {
-		names, marks = append(names, quantiles[n/2]), append(marks, func(x vg.Length) { d.median(x+9, y+3) })
+		median = "tick: " + quantiles[n/2]
 	}
-	x, small := vg.Length(12), style(9, false)
-	for i, name := range names {
-		marks[i](x)
-		write(d.page, x+23, y, small, name)
-		x += 23 + small.Width(name) + 18
+	x, s := vg.Length(12), style(9, false)
+	for _, part := range []struct {
+		text   string
+		colour color.Color
+	}{
+		{"line: least to greatest value", colours[4]}, {"boxes: " + strings.Join(boxes, ", "), colours[0]}, {median, ink}, {"dot: mean ± standard deviation", colours[1]},
+	} {
+		s.Color = part.colour
+		write(d.page, x, y, s, part.text)
+		x += s.Width(part.text) + 18
 	}
 }
 
@@ -114,40 +115,23 @@ func (d *distributions) row(r *Distribution, y vg.Length) {
 	ends.XAlign = text.XRight
 	write(d.page, d.left-6, y+6, ends, number(r.Min))
 	middle, n := y+11, len(r.Quantiles)
-	d.span(at(r.Min), at(r.Max), middle, 3)
+	line := draw.LineStyle{Color: colours[4], Width: 0.8}
+	d.page.StrokeLine2(line, at(r.Min), middle, at(r.Max), middle)
+	for _, v := range []float64{r.Min, r.Max} {
+		d.page.StrokeLine2(line, at(v), middle-3, at(v), middle+3)
+	}
+	blue := colours[0]
+	blue.A = 70 // so that a box inside another is darker
 	for i := range n / 2 {
-		d.box(at(r.Quantiles[i]), at(r.Quantiles[n-1-i]), middle)
+		box(d.page, blue, at(r.Quantiles[i]), middle-4, at(r.Quantiles[n-1-i]), middle+4)
 	}
 	if n%2 == 1 {
-		d.median(at(r.Quantiles[n/2]), middle)
+		x := at(r.Quantiles[n/2])
+		d.page.StrokeLine2(draw.LineStyle{Color: ink, Width: 1.4}, x, middle-4, x, middle+4)
 	}
-	d.mean(at(r.Mean-r.Std), at(r.Mean), at(r.Mean+r.Std), y+4)
+	d.page.StrokeLine2(draw.LineStyle{Color: colours[1], Width: 1.2}, at(r.Mean-r.Std), y+4, at(r.Mean+r.Std), y+4)
+	dot(d.page, vg.Point{X: at(r.Mean), Y: y + 4}, colours[1], 1.8)
 }
 
 // number formats a value with four digits.
 func number(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
-
-// span draws a line with ends.
-func (d *distributions) span(from, to, y, half vg.Length) {
-	line := draw.LineStyle{Color: colours[4], Width: 0.8}
-	d.page.StrokeLine2(line, from, y, to, y)
-	for _, x := range []vg.Length{from, to} {
-		d.page.StrokeLine2(line, x, y-half, x, y+half)
-	}
-}
-
-// box draws the box between two quantiles. The colour is translucent, so that a box inside another is darker.
-func (d *distributions) box(from, to, y vg.Length) {
-	col := colours[0]
-	col.A = 70
-	box(d.page, col, from, y-4, to, y+4)
-}
-
-func (d *distributions) median(x, y vg.Length) {
-	d.page.StrokeLine2(draw.LineStyle{Color: ink, Width: 1.4}, x, y-4, x, y+4)
-}
-
-func (d *distributions) mean(from, x, to, y vg.Length) {
-	d.page.StrokeLine2(draw.LineStyle{Color: colours[1], Width: 1.2}, from, y, to, y)
-	dot(d.page, vg.Point{X: x, Y: y}, colours[1], 1.8)
-}

@@ -29,24 +29,24 @@ func indexed(src image.Image) image.Image {
 		rgba = image.NewRGBA(b)
 		draw.Draw(rgba, b, src, b.Min, draw.Src)
 	}
-	counts := map[color.RGBA]int{}
+	var counts [1 << 15]int
 	for i := 0; i+3 < len(rgba.Pix); i += 4 {
 		counts[coarse(rgba.Pix[i:i+4])]++
 	}
-	order := make([]color.RGBA, 0, len(counts))
-	for c := range counts {
-		order = append(order, c)
+	var order []int
+	for c, n := range counts {
+		if n > 0 {
+			order = append(order, c)
+		}
 	}
-	slices.SortFunc(order, func(a, b color.RGBA) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(word(a), word(b)))
-	})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(counts[b], counts[a]) })
 	var palette color.Palette
 	for _, c := range order[:min(len(order), 256)] {
-		palette = append(palette, c)
+		palette = append(palette, colour(c))
 	}
-	index := make(map[color.RGBA]uint8, len(order))
+	var index [1 << 15]uint8
 	for _, c := range order {
-		index[c] = uint8(palette.Index(c))
+		index[c] = uint8(palette.Index(colour(c)))
 	}
 	out := image.NewPaletted(b, palette)
 	for y := range b.Dy() {
@@ -58,10 +58,11 @@ func indexed(src image.Image) image.Image {
 	return out
 }
 
-// coarse keeps five bits of each channel, and white unchanged.
-func coarse(pix []uint8) color.RGBA {
-	f := func(v uint8) uint8 { return v>>3<<3 | v>>5 }
-	return color.RGBA{R: f(pix[0]), G: f(pix[1]), B: f(pix[2]), A: 255}
-}
+// coarse returns the five upper bits of each channel.
+func coarse(pix []uint8) int { return int(pix[0]>>3)<<10 | int(pix[1]>>3)<<5 | int(pix[2]>>3) }
 
-func word(c color.RGBA) int { return int(c.R)<<16 | int(c.G)<<8 | int(c.B) }
+// colour returns the colour of coarse bits. White stays white.
+func colour(c int) color.RGBA {
+	f := func(v int) uint8 { return uint8(v<<3 | v>>2) }
+	return color.RGBA{R: f(c >> 10), G: f(c >> 5 & 31), B: f(c & 31), A: 255}
+}

@@ -81,7 +81,7 @@ func WriteLossPNG(w io.Writer, first int, losses []float32, opt Options) error {
 		p.Add(line, dots)
 		p.Legend.Add("held-out episodes", line, dots)
 	}
-	lossAxes(p, slices.Concat(points, held), mean)
+	lossAxes(p, slices.Concat(points[:1], held, points[1:]), mean)
 	img := vgimg.NewWith(vgimg.UseWH(7*vg.Inch, 4*vg.Inch), vgimg.UseDPI(cmp.Or(opt.DPI, 120)))
 	p.Draw(draw.Crop(draw.New(img), 6, -12, 6, -8))
 	return writePNG(w, indexed(img.Image()))
@@ -134,10 +134,7 @@ func lossAxes(p *plot.Plot, points, mean plotter.XYs) {
 	for _, q := range mean {
 		least, most = min(least, q.Y), max(most, q.Y)
 	}
-	from, to := points[0].X, points[0].X
-	for _, q := range points {
-		from, to = min(from, q.X), max(to, q.X)
-	}
+	from, to := points[0].X, points[len(points)-1].X
 	margin := max((to-from)*0.015, 0.5)
 	p.X.Min, p.X.Max = from-margin, to+margin
 	if lo > 0 && most > lossDecade*least {

@@ -172,7 +172,7 @@ var bombs = map[string]bomb{
 	"a gzip record in RLDS": {args: func(t *testing.T, dir string) []string {
 		const from = "../../dataset/rlds/testdata/kinds"
 		require.NoError(t, os.CopyFS(dir, os.DirFS(from)))
-		put(t, dir, "kinds-train.tfrecord-00000-of-00002", recordBomb(t, int64(600<<20/bombScale)))
+		put(t, dir, "kinds-train.tfrecord-00000-of-00002", recordBomb(t, int64(400<<20/bombScale)))
 		return []string{"stats", dir}
 	}},
 	"byte samples in ULog": {args: func(t *testing.T, dir string) []string {

@@ -188,9 +188,7 @@ func (a *app) printFindings(r *doctor.Report) error {
 		b.Reset()
 	}
 	c := &r.Checked
-	counts := text.Join(r.Tally(), 3, ", ", func(n *doctor.Number) string { return n.String() })
-	last := strings.LastIndex(counts, ", ")
-	fmt.Fprintf(&b, "%s and %s in %s: %s, %s\n", counts[:last], counts[last+2:], text.Count(c.Episodes, "episode"), text.Count(c.Samples, "sample"), text.Count(c.Frames, "frame"))
+	fmt.Fprintf(&b, "%s in %s: %s, %s\n", text.Join(r.Tally(), 3, " and ", (*doctor.Number).String), text.Count(c.Episodes, "episode"), text.Count(c.Samples, "sample"), text.Count(c.Frames, "frame"))
 	if c.Unlisted > 0 {
 		fmt.Fprintf(&b, "%d more findings are in kinds and streams with %d listed\n", c.Unlisted, doctor.MostOfKind)
 	}

@@ -21,7 +21,7 @@ func TestStatsWritesTheFilesOfProjects(t *testing.T) {
 	dir := t.TempDir()
 	for _, form := range []string{"lerobot", "gr00t", "openpi", "octo"} {
 		out := filepath.Join(dir, form+".json")
-		stdout, _ := good(t, "stats", g1, "--to", form, "-o", out, "--json", "--plot", filepath.Join(dir, form+".png"))
+		stdout, _ := good(t, "stats", g1, "--to", form, "-o", out, "--plot", out+".png", "--json")
 		checkKeys(t, stdout, reflect.TypeFor[computed]())
 		picture, err := os.Open(filepath.Join(dir, form+".png"))
 		require.NoError(t, err)

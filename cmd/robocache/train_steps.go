@@ -54,11 +54,10 @@ func (w *trainer) steps(ctx context.Context, tr *policy.Trainer) error {
 		o.Speed, o.Loss = float64(o.Steps-first)/max(o.Seconds, 1e-9), recent(tr)
 		if o.Steps == tenth && w.rank == 0 && len(w.HoldOut) > 0 {
 			at := time.Now()
-			e, err := tr.Evaluate(ctx, nil)
-			if err != nil {
-				return w.explain(err)
+			if err := w.evaluate(ctx, tr); err != nil {
+				return err
 			}
-			w.latest, begin = &e, begin.Add(time.Since(at)) // which is no time for steps
+			begin = begin.Add(time.Since(at)) // which is no time for steps
 		}
 		if o.Steps == tenth {
 			w.unread = w.progress()
@@ -66,6 +65,13 @@ func (w *trainer) steps(ctx context.Context, tr *policy.Trainer) error {
 	}
 	w.out.Steps, w.out.Loss = tr.Steps(), recent(tr)
 	return nil
+}
+
+// evaluate computes the skill with the weights so far.
+func (w *trainer) evaluate(ctx context.Context, tr *policy.Trainer) error {
+	e, err := tr.Evaluate(ctx, nil)
+	w.latest = &e
+	return w.explain(err)
 }
 
 // recent returns the mean loss over the latest tenth of the steps.

@@ -72,11 +72,9 @@ func (w *trainer) compare(ctx context.Context, tr *policy.Trainer, store *store.
 	done := w.app.Step("comparing with the episodes held out")
 	defer done()
 	if w.latest == nil { // all steps were in the checkpoint
-		e, err := tr.Evaluate(ctx, nil)
-		if err != nil {
-			return w.explain(err)
+		if err := w.evaluate(ctx, tr); err != nil {
+			return err
 		}
-		w.latest = &e
 	}
 	w.out.Evaluation, w.out.Skill = w.latest, skillOf(w.latest)
 	mean, err := policy.Mean(ctx, tr.Config(), store)

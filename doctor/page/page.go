@@ -150,28 +150,26 @@ func render(r *doctor.Report, groups []*group) string {
 
 // episodes writes the index: the episodes that have findings, with links to these.
 func episodes(r *doctor.Report, put func(format string, args ...any)) {
-	type episode struct {
-		path   string
-		number int
+	var places []int
+	for i := range r.Findings {
+		places = append(places, i)
 	}
-	places := make([]int, len(r.Findings))
-	for i := range places {
-		places[i] = i
+	where := func(i *int) string {
+		f := &r.Findings[*i]
+		if len(r.Checked.Paths) > 1 {
+			return f.Path + ": " + f.Where()
+		}
+		return f.Where()
 	}
 	put("<details open id=\"episodes\"><summary><h2>Episodes with findings</h2></summary>\n<ul>\n")
-	for _, list := range dataset.Grouped(places, func(i *int) episode { return episode{r.Findings[*i].Path, r.Findings[*i].Episode} }) {
-		first := &r.Findings[list[0]]
-		where := first.Where()
-		if len(r.Checked.Paths) > 1 {
-			where = first.Path + ": " + where
-		}
-		put("<li>%s: ", where)
+	for _, list := range dataset.Grouped(places, where) {
+		put("<li>%s: ", where(&list[0]))
 		for _, i := range list {
 			f := &r.Findings[i]
 			put(`<a class="%s" href="#finding-%s">%s</a> `, f.Severity, fmt.Sprint(i), f.Kind)
 		}
-		if first.Path != "" && first.Episode != doctor.Whole {
-			put("<br><code>robocache view %s <nobr>--episode %s</nobr></code>", quoted(first.Path), fmt.Sprint(first.Episode))
+		if f := &r.Findings[list[0]]; f.Path != "" && f.Episode != doctor.Whole {
+			put("<br><code>robocache view %s <nobr>--episode %s</nobr></code>", quoted(f.Path), fmt.Sprint(f.Episode))
 		}
 		put("</li>\n")
 	}

@@ -213,7 +213,9 @@ func requireSame(t *testing.T, want, got *tensor.Tensor, name string) {
 	require.NoError(t, err1)
 	require.NoError(t, err2)
 	for i := range want.Len() {
-		require.True(t, sameNumber(w.float(i), g.float(i)), "%s %d: got %v, want %v", name, i, g.float(i), w.float(i))
+		if !sameNumber(w.float(i), g.float(i)) {
+			require.Fail(t, "other bits", "%s %d: got %v, want %v", name, i, g.float(i), w.float(i))
+		}
 	}
 }
 

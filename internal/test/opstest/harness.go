@@ -335,8 +335,8 @@ func (s *suite) once(t *testing.T, dev *ops.Device, c operation, l layout) *resu
 
 // check runs a case by a call and as plans in each layout and launch mode, against its reference and the CPU's bits, unless only the long set has it.
 func (s *suite) check(t *testing.T, c operation, ls ...layout) {
-	t.Helper()
 	if s.fresh(c) {
+		t.Helper()
 		s.run(t, c, ls...)
 	}
 }
@@ -371,7 +371,6 @@ func (s *suite) run(t *testing.T, c operation, ls ...layout) {
 	}
 	fault, compare := c.solve(s)
 	verify := func(form string, got *result, err error) bool {
-		t.Helper()
 		msg := mistake(fault, compare, got, err)
 		if msg != "" {
 			fail(form, msg, got)
