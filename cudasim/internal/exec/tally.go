@@ -19,14 +19,14 @@ const (
 	accessNone // address checks only: a prefetch, or an access that the caller observes itself
 )
 
-// tally counts the work of blocks.
+// tally counts the work that blocks do.
 type tally struct {
 	report.Counters
 	byLine  bool
 	classes [classes]uint64
 	atomics map[uint64]uint64 // number of operations, by address
 	ahead   map[uint64]bool   // the lines that were prefetched
-	banks   [32][32]uint64    // scratch: the words that a request reads from each bank of shared memory
+	banks   [32][32]uint64    // scratch: the words that a request reads from each bank
 }
 
 func newTally(byLine bool) *tally {
@@ -140,7 +140,7 @@ func (c *tally) conflicts(w *Warp, here uint32, n uint64) uint64 {
 	return extra
 }
 
-// add adds the counts of one worker.
+// add adds the counts from one worker.
 func (c *tally) add(o *tally) {
 	c.Warps += o.Warps
 	for i, n := range o.classes {
