@@ -67,27 +67,30 @@ func NearestStreams(name string, names []string) string {
 	return list
 }
 
-// distance returns the edit distance between a and b: the least number of letters to insert, delete or replace (Levenshtein, 1966). It returns
-// most + 1 if the lengths alone differ by more than most.
+// distance returns the edit distance between a and b: the least number of letters to insert, delete or replace, or neighbours to swap (optimal string
+// alignment). It returns most + 1 if the lengths alone differ by more than most.
 func distance(a, b string, most int) int {
 	if max(len(a)-len(b), len(b)-len(a)) > most {
 		return most + 1
 	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)} // the last one is row i, after i letters of a
+	for j := range rows[2] {
+		rows[2][j] = j
 	}
 	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
+		rows[0], rows[1], rows[2] = rows[1], rows[2], rows[0]
+		rows[2][0] = i + 1
 		for j := range len(b) {
-			change := before
+			change := rows[1][j]
 			if a[i] != b[j] {
 				change++
 			}
-			before = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+			least := min(change, rows[2][j]+1, rows[1][j+1]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				least = min(least, rows[0][j-1]+1)
+			}
+			rows[2][j+1] = least
 		}
 	}
-	return row[len(b)]
+	return rows[2][len(b)]
 }

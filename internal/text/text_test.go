@@ -41,3 +41,9 @@ func TestALineIsWrappedAtWords(t *testing.T) {
 	assert.Equal(t, "error  a\n  long line\n  with_a_long_word,\n  and more", Wrap(line, 12, 2))
 	assert.Equal(t, "whole", Wrap("whole", 3, 2))
 }
+
+func TestTheNearestNameMayHaveSwappedLetters(t *testing.T) {
+	for got, want := range map[string]string{"htlm": "html", "hlep": "help", "frmo": "from", "help": "help", "xyz": "", "rsample": "resample", "a": ""} {
+		assert.Equal(t, want, Nearest(got, []string{"help", "html", "from", "resample"}), got)
+	}
+}
