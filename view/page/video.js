@@ -19,7 +19,7 @@ function last(times, t) {
 }
 
 const exact = 2e-3; // seconds: the browser rounds times, and frames are farther apart
-const patience = 1500; // ms, until a frame that is ready must be on the screen
+const patience = 6000; // ms, until a frame that is ready must be on the screen, also on a busy machine
 
 export class Video {
   // The element may be the previous episode's if the file is the same. Video calls shown with a frame's number and time when it is on the screen, and
