@@ -1,0 +1,120 @@
+package videotest
+
+import (
+	"archive/tar"
+	"bytes"
+	_ "embed"
+	"encoding/binary"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/video/picture"
+)
+
+//go:embed testdata/streams.tar.zst
+var archive []byte
+
+// Stream is an encoded video.
+type Stream struct {
+	Name     string   // such as h264_g2
+	Packets  [][]byte // annex B, in decoding order
+	Formats  [][80]byte
+	Pictures []Picture
+	Shown    []Shown
+}
+
+// Picture is a call that decodes a picture.
+type Picture struct {
+	Packet int
+	Params picture.Params
+	Slices []uint32 // offsets
+	Hash   uint64   // FNV-1a of the data
+}
+
+// Shown is a call that shows a picture.
+type Shown struct{ Surface, Packet int }
+
+var streams = sync.OnceValues(func() (map[string]*Stream, error) {
+	z, err := zstd.NewReader(bytes.NewReader(archive))
+	if err != nil {
+		return nil, err
+	}
+	defer z.Close()
+	list := map[string]*Stream{}
+	for files := tar.NewReader(z); ; {
+		h, err := files.Next()
+		if err == io.EOF {
+			return list, nil
+		}
+		var b []byte
+		if err == nil {
+			b, err = io.ReadAll(files)
+		}
+		if err != nil {
+			return nil, err
+		}
+		name, kind, _ := strings.Cut(h.Name, ".")
+		s := list[name]
+		if s == nil {
+			s = &Stream{Name: name}
+			list[name] = s
+		}
+		if kind == "pkts" {
+			s.packets(b)
+		} else {
+			s.calls(b)
+		}
+	}
+})
+
+// Streams returns the streams whose names begin with a prefix, such as "h264_", by name.
+func Streams(t testing.TB, prefix string) map[string]*Stream {
+	t.Helper()
+	all, err := streams()
+	require.NoError(t, err)
+	some := map[string]*Stream{}
+	for name, s := range all {
+		if strings.HasPrefix(name, prefix) {
+			some[name] = s
+		}
+	}
+	require.NotEmpty(t, some)
+	return some
+}
+
+func (s *Stream) packets(b []byte) {
+	for len(b) > 0 {
+		n := 4 + binary.LittleEndian.Uint32(b)
+		s.Packets, b = append(s.Packets, b[4:n:n]), b[n:]
+	}
+}
+
+func (s *Stream) calls(b []byte) {
+	next := func(n int) []byte {
+		part := b[:n]
+		b = b[n:]
+		return part
+	}
+	number := func() int { return int(int32(binary.LittleEndian.Uint32(next(4)))) }
+	for len(b) > 0 {
+		switch number() {
+		case 0x464d5431:
+			s.Formats = append(s.Formats, [80]byte(next(80)))
+		case 0x31434950:
+			p := Picture{Packet: number(), Params: picture.Params(next(picture.Size))}
+			for range p.Params.Int(picture.SliceCount) {
+				p.Slices = append(p.Slices, uint32(number()))
+			}
+			p.Hash = binary.LittleEndian.Uint64(next(8))
+			s.Pictures = append(s.Pictures, p)
+		default:
+			s.Shown = append(s.Shown, Shown{number(), number()})
+			next(4)
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package bitstream
+
+import (
+	"bytes"
+	"iter"
+)
+
+// Units returns the NAL units in a packet, without start codes and trailing zeros. If size is 0, a start code precedes each unit
+// (annex B); otherwise a big-endian length of size bytes does, as in mp4. A length beyond the packet's end gives the remaining bytes
+// and whole false; so do bytes before the first start code.
+func Units(packet []byte, size int) iter.Seq2[[]byte, bool] {
+	if size > 0 {
+		return sized(packet, size)
+	}
+	return func(yield func([]byte, bool) bool) {
+		at := bytes.Index(packet, startCode)
+		before := packet
+		if at >= 0 {
+			before = packet[:at]
+		}
+		if before = bytes.Trim(before, "\x00"); len(before) > 0 && !yield(before, false) {
+			return
+		}
+		for at >= 0 {
+			packet = packet[at+len(startCode):]
+			at = bytes.Index(packet, startCode)
+			unit := packet
+			if at >= 0 {
+				unit = packet[:at]
+			}
+			if unit = bytes.TrimRight(unit, "\x00"); len(unit) > 0 && !yield(unit, true) {
+				return
+			}
+		}
+	}
+}
+
+var startCode = []byte{0, 0, 1}
+
+func sized(packet []byte, size int) iter.Seq2[[]byte, bool] {
+	return func(yield func([]byte, bool) bool) {
+		for len(packet) > 0 {
+			n := uint64(0)
+			for _, b := range packet[:min(size, len(packet))] {
+				n = n<<8 | uint64(b)
+			}
+			packet = packet[min(size, len(packet)):]
+			whole := n <= uint64(len(packet))
+			n = min(n, uint64(len(packet)))
+			if unit := packet[:n]; (n > 0 || !whole) && !yield(unit, whole) {
+				return
+			}
+			packet = packet[n:]
+		}
+	}
+}
