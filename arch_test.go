@@ -38,6 +38,7 @@ var rules = map[string][]string{
 	"nn/ranks":                {"internal/fault"},
 	"policy":                  {"nn", "nn/ranks", "loader/...", "align", "align/planfile", "dataset/...", "ops", "ops/backend", "tensor", "internal/..."},
 	"ptx":                     {"internal/ptxparse"},
+	"video/dav1d":             {purego + "/...", "internal/video"},
 	"storage":                 {"internal/errs", "internal/fault", "internal/memory"},
 	"storage/s3":              {"storage", "github.com/aws/...", "internal/caught"},
 	"dataset":                 {"tensor", "dataset/...", "storage", "internal/caught", "internal/errs", "internal/decimal", "internal/inorder", "internal/memory", "internal/nth", "internal/raw", "internal/records", "internal/text", "internal/video"},
@@ -122,6 +123,7 @@ var unsafeFiles = map[string]string{
 	"cudadrv/mem.go":            "memory shared with the driver",
 	"cudadrv/gpu_linux_test.go": "signal handlers are asked of the system by address",
 	"internal/raw/raw.go":       "numbers as the bytes to copy",
+	"video/dav1d/library.go":    "structures and pictures shared with libdav1d",
 
 	"cudasim/internal/memory/word.go": "words of simulated memory that threads of a kernel use atomically",
 }
@@ -131,7 +133,7 @@ var noTemplates = []string{"text/template", "html/template"}
 
 // skipWords are what a test may miss. A skip's message holds the one that is missing, so that a log tells what was not run.
 var skipWords = []string{
-	"GPU", "driver", "/dev/full", "race detector", "clang", "ptxas", "nvcc", "gcc", "python", "root", "ffmpeg", "qemu", "shared recordings", "Chromium",
+	"GPU", "driver", "/dev/full", "race detector", "clang", "ptxas", "nvcc", "gcc", "python", "root", "ffmpeg", "qemu", "shared recordings", "Chromium", "libdav1d",
 	"program in PATH", "git clone", "zip",
 }
 

@@ -19,8 +19,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// maxPixels is the largest picture that ffmpeg may decode: 268 million pixels.
-const maxPixels = 1 << 28
+// MaxPixels is the largest picture that is decoded: 268 million pixels.
+const MaxPixels = 1 << 28
 
 // Job is a decoding job.
 type Job struct {
@@ -143,7 +143,7 @@ func (j *Job) start(ctx context.Context) (*process, error) {
 	head, shift := j.header()
 	ctx, cancel := context.WithCancel(ctx)
 	p := &process{cancel: cancel, shift: shift, feed: &feed{ctx: ctx, job: j, in: bytes.NewReader(head)}}
-	args := []string{"-nostdin", "-hide_banner", "-loglevel", "error", "-xerror", "-protocol_whitelist", "file,pipe", "-max_pixels", fmt.Sprint(maxPixels), "-copyts"}
+	args := []string{"-nostdin", "-hide_banner", "-loglevel", "error", "-xerror", "-protocol_whitelist", "file,pipe", "-max_pixels", fmt.Sprint(MaxPixels), "-copyts"}
 	if j.Codec == "h264" {
 		args = append(args, "-strict", "strict") // wait for as many pictures as the stream may reorder, instead of guessing from the first
 	}

@@ -174,7 +174,7 @@ func (p *pictures) block(size uint64) (ms int64, picture []byte, err error) {
 		return 0, nil, unexpected(err)
 	}
 	pixels := int64(p.width) * int64(p.height)
-	if p.width <= 0 || p.height <= 0 || p.width > maxPixels || p.height > maxPixels || pixels > maxPixels || size != uint64(3*pixels+4) {
+	if p.width <= 0 || p.height <= 0 || p.width > MaxPixels || p.height > MaxPixels || pixels > MaxPixels || size != uint64(3*pixels+4) {
 		return 0, nil, fmt.Errorf("a picture of %d bytes, want 3 for each of %dx%d pixels", size-4, p.width, p.height)
 	}
 	t, err := tensor.New(tensor.U8, int(3*pixels))

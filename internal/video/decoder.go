@@ -1,0 +1,128 @@
+package video
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// Stream is an encoded video, as far as the choice of a decoder depends on it.
+type Stream struct {
+	Codec  string // as in Job
+	Config []byte // the body of the file's avcC, hvcC or av1C box; nil if the packets contain the parameters
+}
+
+// Decoder decodes the packets of a stream in decoding order. Its methods must not be called concurrently.
+type Decoder interface {
+	// Decode decodes a packet with a number, and calls show for each picture that becomes ready, with its packet's number. After an
+	// error the pictures that follow are not reliable.
+	Decode(packet []byte, number int64, show Show) error
+	// Flush calls show for the pictures that are left after the last packet.
+	Flush(show Show) error
+	Close() error
+}
+
+// Show receives a picture. Its memory is valid until Show returns.
+type Show func(number int64, p *Planes) error
+
+// Planes is a decoded picture: luma, and two chroma planes that may be smaller.
+type Planes struct {
+	Width, Height int
+	Bits          int // 8; more are 16-bit numbers in the machine's order
+	Layout        Layout
+	Data          [3][]byte // only the first one is there if the layout is Gray
+	Stride        [3]int    // bytes between rows
+	Matrix        uint8     // the colour matrix in ITU-T H.273; 2 if the stream does not state it
+	FullRange     bool
+}
+
+// Layout is the size of the chroma planes.
+type Layout uint8
+
+const (
+	Gray   Layout = iota // no chroma
+	YUV420               // half the width and height, rounded up
+	YUV422               // half the width, rounded up
+	YUV444               // equal sizes
+)
+
+// Driver opens decoders of one kind.
+type Driver struct {
+	Name string
+	// Open returns a decoder for a stream, or a *Refusal if this machine or this kind of decoder cannot decode it.
+	Open func(s Stream) (Decoder, error)
+}
+
+// Refusal means that a driver does not decode a stream, so that another one may.
+type Refusal struct {
+	Driver string
+	Reason Reason
+	Err    error // may be nil
+}
+
+func (r *Refusal) Error() string { return fmt.Sprintf("%s: %s", r.Driver, r.Reason) }
+
+func (r *Refusal) Unwrap() error { return r.Err }
+
+// Reason is a refusal's reason.
+type Reason string
+
+const (
+	NoLibrary  Reason = "no library"  // Err names the files that were tried
+	OldLibrary Reason = "old library" // or one that is too new
+	OtherCodec Reason = "other codec"
+	Feature    Reason = "feature" // Err is a *picture.UnsupportedError
+	NoDevice   Reason = "no device"
+	NoSession  Reason = "no session" // all are in use
+)
+
+var drivers struct {
+	sync.Mutex
+	list []Driver
+}
+
+// Register adds a driver. Drivers are asked in the order of their names.
+func Register(d Driver) {
+	drivers.Lock()
+	defer drivers.Unlock()
+	at, there := slices.BinarySearchFunc(drivers.list, d.Name, func(d Driver, name string) int { return cmp.Compare(d.Name, name) })
+	if there {
+		panic("video: the driver " + d.Name + " is registered twice")
+	}
+	drivers.list = slices.Insert(drivers.list, at, d)
+}
+
+// Open returns a decoder for a stream from the first driver that decodes it. If none does, the error joins their refusals.
+func Open(s Stream) (Decoder, error) {
+	drivers.Lock()
+	list := slices.Clone(drivers.list)
+	drivers.Unlock()
+	var refusals []error
+	for _, driver := range list {
+		d, err := driver.Open(s)
+		var refused *Refusal
+		if err == nil || !errors.As(err, &refused) {
+			return d, err
+		}
+		refusals = append(refusals, err)
+	}
+	return nil, errors.Join(refusals...)
+}
+
+// Size returns the width and height of a plane: 0 is luma, 1 and 2 are chroma.
+func (p *Planes) Size(plane int) (width, height int) {
+	width, height = p.Width, p.Height
+	if plane > 0 {
+		switch p.Layout {
+		case Gray:
+			return 0, 0
+		case YUV420:
+			width, height = (width+1)/2, (height+1)/2
+		case YUV422:
+			width = (width + 1) / 2
+		}
+	}
+	return width, height
+}
