@@ -1,0 +1,220 @@
+package hevc
+
+import (
+	"encoding/binary"
+	"reflect"
+
+	"github.com/robocache/robocache/internal/video/bitstream"
+	"github.com/robocache/robocache/internal/video/picture"
+)
+
+// Parser makes pictures from the packets of a stream, in decoding order. Calls must not overlap.
+type Parser struct {
+	lengthSize int // bytes of a NAL unit's length; 0 in annex B
+	extra      int
+	sequences  [16]*sequence
+	pictures   [64]*pictureSet
+	active     *sequence
+	format     *picture.Format
+	fresh      bool // the next key picture refers to nothing before it, and other pictures are undecodable
+	leads      bool // the last key picture refers to nothing before it, so that its RASL pictures are undecodable
+	anchor     int  // order count of the last picture that others count from
+	store      store
+}
+
+// New returns a Parser. config is the body of an mp4's hvcC box if lengths precede the packets' NAL units, and nil for annex B.
+// Surfaces have the numbers from 0 to Format.Surfaces+extra-1: a picture stays intact while the next extra pictures are decoded, and
+// for longer as a reference.
+func New(config []byte, extra int) (*Parser, error) {
+	p := &Parser{extra: extra, fresh: true}
+	if config == nil {
+		return p, nil
+	}
+	const header = 23
+	if len(config) < header {
+		return nil, &picture.InvalidError{Codec: codec, Element: "HEVCDecoderConfigurationRecord", Got: int64(len(config)), Err: bitstream.ErrShort}
+	}
+	if config[0] > 1 {
+		return nil, invalid("configurationVersion", int(config[0]))
+	}
+	p.lengthSize = 1 + int(config[21]&3)
+	if p.lengthSize == 3 {
+		return nil, invalid("lengthSizeMinusOne", 2)
+	}
+	arrays, rest := config[22], config[header:]
+	short := &picture.InvalidError{Codec: codec, Element: "nalUnitLength", Got: int64(len(config)), Err: bitstream.ErrShort}
+	for range arrays {
+		if len(rest) < 3 {
+			return nil, short
+		}
+		count := binary.BigEndian.Uint16(rest[1:])
+		rest = rest[3:]
+		for range count {
+			if len(rest) < 2 || len(rest) < 2+int(binary.BigEndian.Uint16(rest)) {
+				return nil, short
+			}
+			end := 2 + int(binary.BigEndian.Uint16(rest))
+			if err := p.unit(rest[2:end], &access{}); err != nil {
+				return nil, err
+			}
+			rest = rest[end:]
+		}
+	}
+	return p, nil
+}
+
+// Reset forgets the pictures, as after a seek. The parameter sets stay.
+func (p *Parser) Reset() {
+	p.fresh = true
+	p.store.clear()
+}
+
+// Parse returns the picture of a packet, which has one access unit, or nil if the packet has no slices. After an error, pictures are
+// undecodable up to the next key picture.
+func (p *Parser) Parse(packet []byte) (*picture.Picture, error) {
+	a := access{data: make([]byte, 0, len(packet)+16)}
+	for unit, whole := range bitstream.Units(packet, p.lengthSize) {
+		err := invalid("nal_unit", len(unit))
+		if whole {
+			err = p.unit(unit, &a)
+		}
+		if err != nil {
+			p.Reset()
+			return nil, err
+		}
+	}
+	return a.finish(), nil
+}
+
+// access is an access unit: a picture's slices and the parameter sets that come with them.
+type access struct {
+	picture *picture.Picture
+	header  unitHeader
+	pps     *pictureSet
+	address int // of the last slice segment
+	intra   bool
+	data    []byte
+}
+
+func (a *access) finish() *picture.Picture {
+	if pic := a.picture; pic != nil {
+		pic.Data = a.data
+		pic.Params.Put(picture.DataSize, len(pic.Data))
+		pic.Params.Put(picture.SliceCount, len(pic.Slices))
+		pic.Params.PutFlag(picture.IsIntra, a.intra)
+	}
+	return a.picture
+}
+
+func (p *Parser) unit(unit []byte, a *access) error {
+	h, err := readUnitHeader(unit)
+	switch {
+	case err != nil:
+		return err
+	case h.layer > 0:
+		return unsupported(picture.Layers, h.layer)
+	case h.slice():
+		return p.slice(unit, h, a)
+	case h.kind == spsUnit:
+		return p.sequence(unit)
+	case h.kind == ppsUnit:
+		id, set, err := readPictureSet(unit)
+		if err == nil {
+			p.pictures[id] = set
+		}
+		return err
+	case h.kind == eosUnit || h.kind == eobUnit:
+		p.fresh = true
+	}
+	return nil
+}
+
+func (p *Parser) sequence(unit []byte) error {
+	id, set, err := readSequence(unit)
+	if err != nil || reflect.DeepEqual(set, p.sequences[id]) {
+		return err
+	}
+	p.sequences[id] = set
+	return nil
+}
+
+func (p *Parser) slice(unit []byte, h unitHeader, a *access) error {
+	s, pps, sps, err := p.segment(unit, h)
+	switch {
+	case err != nil:
+		return err
+	case s.first != (a.picture == nil):
+		return invalid("first_slice_segment_in_pic_flag", flag(s.first))
+	case s.first:
+		a.header, a.pps, a.intra = h, pps, true
+		if a.picture, err = p.begin(h, &s, pps, sps); err != nil {
+			return err
+		}
+	case h != a.header:
+		return invalid("nal_unit_type", h.kind)
+	case pps != a.pps:
+		return invalid("slice_pic_parameter_set_id", s.pps)
+	case s.address <= a.address:
+		return invalid("slice_segment_address", s.address)
+	case len(a.picture.Slices) == maxSegments:
+		return invalid("slice_segment_address", s.address)
+	}
+	a.address = s.address
+	a.intra = a.intra && (s.intra || s.dependent)
+	a.picture.Slices = append(a.picture.Slices, uint32(len(a.data)))
+	a.data = append(append(a.data, 0, 0, 1), unit...)
+	return nil
+}
+
+// begin makes the picture of its first slice segment.
+func (p *Parser) begin(h unitHeader, s *segment, pps *pictureSet, sps *sequence) (*picture.Picture, error) {
+	columns, rows, err := pps.tiling(sps)
+	if err != nil {
+		return nil, err
+	}
+	p.activate(sps)
+	poc := nearest(p.anchor, s.lsb, sps.log2MaxPOC)
+	if h.key() {
+		if p.leads = p.fresh || h.kind < cra; p.leads {
+			poc = s.lsb
+			p.store.clear()
+		}
+		p.fresh = false
+	}
+	if h.anchor() {
+		p.anchor = poc
+	}
+	refs := p.store.keep(s, poc, sps.log2MaxPOC)
+	pic := &picture.Picture{Format: p.format, Undecodable: p.fresh || refs.missing || h.rasl() && p.leads}
+	pic.Params.Put(picture.WidthInMacroblocks, p.format.Width/16)
+	pic.Params.Put(picture.HeightInMacroblocks, p.format.Height/16)
+	pic.Params.PutFlag(picture.IsReference, true)
+	parameters := pic.Params[picture.Codec:]
+	sps.write(parameters, h)
+	pps.write(parameters, sps, columns, rows)
+	refs.write(parameters, s, &p.store, poc)
+	pic.Params.Put(picture.Surface, p.store.add(poc, !pic.Undecodable))
+	return pic, nil
+}
+
+// activate makes a sequence the current one. Nothing before it is a reference.
+func (p *Parser) activate(sps *sequence) {
+	if sps == p.active {
+		return
+	}
+	p.active, p.fresh = sps, true
+	p.store.clear()
+	if format := sps.format(); p.format == nil || *p.format != format {
+		p.format = &format
+		p.store.surfaces = make([]int, format.Surfaces+p.extra)
+	}
+}
+
+// nearest returns the order count with the least significant bits lsb that is nearest to anchor.
+func nearest(anchor, lsb, log2 int) int {
+	difference := (lsb - anchor) & (1<<log2 - 1)
+	if difference > 1<<log2/2 {
+		difference -= 1 << log2
+	}
+	return anchor + difference
+}
