@@ -95,6 +95,6 @@ func checkFormat(t *testing.T, want [80]byte, f *picture.Format) {
 	assert.Equal(t, [4]int{number(24), number(28), number(32), number(36)}, f.Crop)
 	assert.Equal(t, int(want[13])+8, f.Bits)
 	assert.LessOrEqual(t, f.Surfaces, int(want[15]))
-	assert.Equal(t, [3]uint8(want[61:64]), f.Colour)
-	assert.Equal(t, want[60]&8 != 0, f.FullRange)
+	assert.Equal(t, [3]uint8(want[57:60]), f.Colour)
+	assert.Equal(t, want[56]&8 != 0, f.FullRange)
 }
