@@ -20,58 +20,49 @@ func fnv1a(b []byte) uint64 {
 }
 
 // normalised returns the driver's parameters with our surfaces and slots, and without addresses. surfaces maps the driver's surfaces to
-// ours; the other arguments are our parameters of the same picture.
+// ours; the parameters ours are for the same picture.
 func normalised(t *testing.T, p, ours picture.Params, surfaces map[int]int) picture.Params {
 	surfaces[p.Int(picture.Surface)] = ours.Int(picture.Surface)
 	p.Put(picture.Surface, ours.Int(picture.Surface))
 	clear(p[picture.DataAddress:][:8])
 	clear(p[picture.SliceAddress:][:8])
-	from, slots, used := p, map[byte]byte{}, map[int]bool{}
+	driver, slots, held := p, map[byte]byte{}, map[int]byte{}
 	for i := range 16 {
-		at := picture.Codec + slotSurfaces + 4*i
-		surface := from.Int(at)
+		if surface := ours.Int(surfaceAt(i)); surface >= 0 {
+			held[surface] = byte(i)
+		}
+		p.Put(surfaceAt(i), -1)
+		p.Put(orderAt(i), 0)
+		p[picture.Codec+slotLongTerm+i] = 0
+	}
+	for i := range 16 {
+		surface := driver.Int(surfaceAt(i))
 		if surface < 0 {
 			continue
 		}
-		for j := range 16 {
-			to := picture.Codec + slotSurfaces + 4*j
-			if ours.Int(to) == surfaces[surface] && !used[j] {
-				used[j] = true
-				slots[byte(i)] = byte(j)
-			}
-		}
-		require.Contains(t, slots, byte(i), "surface %d", surface)
-	}
-	for i := range 16 { // empty slots in the remaining places
-		for j := 0; j < 16 && !mapped(slots, byte(i)); j++ {
-			if !used[j] {
-				used[j] = true
-				slots[byte(i)] = byte(j)
-			}
-		}
-	}
-	for i, j := range slots {
-		surface := from.Int(picture.Codec + slotSurfaces + 4*int(i))
-		if surface >= 0 {
-			surface = surfaces[surface]
-		}
-		p.Put(picture.Codec+slotSurfaces+4*int(j), surface)
-		p.Put(picture.Codec+slotCounts+4*int(j), from.Int(picture.Codec+slotCounts+4*int(i)))
-		p[picture.Codec+slotLongTerm+int(j)] = from[picture.Codec+slotLongTerm+int(i)]
+		surface = surfaces[surface]
+		require.Contains(t, held, surface)
+		slot := held[surface]
+		delete(held, surface)
+		slots[byte(i)] = slot
+		p.Put(surfaceAt(int(slot)), surface)
+		p.Put(orderAt(int(slot)), driver.Int(orderAt(i)))
+		p[picture.Codec+slotLongTerm+int(slot)] = driver[picture.Codec+slotLongTerm+i]
 	}
 	for list := range 3 {
-		for i := range from.Int(picture.Codec + setBits + 12 + 4*list) {
+		for i := range driver.Int(countAt(list)) {
 			at := picture.Codec + slotLists + 8*list + i
-			p[at] = slots[from[at]]
+			p[at] = slots[driver[at]]
 		}
 	}
 	return p
 }
 
-func mapped(slots map[byte]byte, i byte) bool {
-	_, ok := slots[i]
-	return ok
-}
+func surfaceAt(slot int) int { return picture.Codec + slotSurfaces + 4*slot }
+func orderAt(slot int) int   { return picture.Codec + slotCounts + 4*slot }
+
+// countAt is the offset for the length of a list: before, after, long-term.
+func countAt(list int) int { return picture.Codec + setBits + 12 + 4*list }
 
 // There are three differences: surfaces have other numbers. The driver's slots (RefPicIdx) also hold pictures without references to them
 // that it has not shown yet, so that a picture may get another slot. The driver's slices end with the zero bytes between NAL units.

@@ -31,13 +31,6 @@ func put(b []byte, values ...any) {
 	}
 }
 
-func flag(v bool) int {
-	if v {
-		return 1
-	}
-	return 0
-}
-
 func putInts(b []byte, values ...int) {
 	for i, v := range values {
 		binary.NativeEndian.PutUint32(b[4*i:], uint32(int32(v)))

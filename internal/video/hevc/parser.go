@@ -2,7 +2,6 @@ package hevc
 
 import (
 	"encoding/binary"
-	"reflect"
 
 	"github.com/robocache/robocache/internal/video/bitstream"
 	"github.com/robocache/robocache/internal/video/picture"
@@ -12,8 +11,7 @@ import (
 type Parser struct {
 	lengthSize int // bytes of a NAL unit's length; 0 in annex B
 	extra      int
-	sequences  [16]*sequence
-	pictures   [64]*pictureSet
+	sets       parameterSets
 	active     *sequence
 	format     *picture.Format
 	fresh      bool // the next key picture refers to nothing before it, and other pictures are undecodable
@@ -27,12 +25,12 @@ type Parser struct {
 // for longer as a reference.
 func New(config []byte, extra int) (*Parser, error) {
 	p := &Parser{extra: extra, fresh: true}
-	if config == nil {
+	if len(config) == 0 {
 		return p, nil
 	}
 	const header = 23
 	if len(config) < header {
-		return nil, &picture.InvalidError{Codec: codec, Element: "HEVCDecoderConfigurationRecord", Got: int64(len(config)), Err: bitstream.ErrShort}
+		return nil, short("HEVCDecoderConfigurationRecord", len(config))
 	}
 	if config[0] > 1 {
 		return nil, invalid("configurationVersion", int(config[0]))
@@ -41,23 +39,30 @@ func New(config []byte, extra int) (*Parser, error) {
 	if p.lengthSize == 3 {
 		return nil, invalid("lengthSizeMinusOne", 2)
 	}
-	arrays, rest := config[22], config[header:]
-	short := &picture.InvalidError{Codec: codec, Element: "nalUnitLength", Got: int64(len(config)), Err: bitstream.ErrShort}
-	for range arrays {
+	rest := config[header:]
+	for range config[22] {
 		if len(rest) < 3 {
-			return nil, short
+			return nil, short("numNalus", len(rest))
 		}
 		count := binary.BigEndian.Uint16(rest[1:])
 		rest = rest[3:]
 		for range count {
-			if len(rest) < 2 || len(rest) < 2+int(binary.BigEndian.Uint16(rest)) {
-				return nil, short
+			end := 2
+			if len(rest) >= end {
+				end += int(binary.BigEndian.Uint16(rest))
 			}
-			end := 2 + int(binary.BigEndian.Uint16(rest))
-			if err := p.unit(rest[2:end], &access{}); err != nil {
+			if len(rest) < end {
+				return nil, short("nalUnitLength", end-2)
+			}
+			unit := rest[2:end]
+			rest = rest[end:]
+			h, err := readUnitHeader(unit)
+			if err == nil {
+				err = p.sets.read(unit, h)
+			}
+			if err != nil {
 				return nil, err
 			}
-			rest = rest[end:]
 		}
 	}
 	return p, nil
@@ -111,35 +116,16 @@ func (p *Parser) unit(unit []byte, a *access) error {
 	switch {
 	case err != nil:
 		return err
-	case h.layer > 0:
-		return unsupported(picture.Layers, h.layer)
 	case h.slice():
 		return p.slice(unit, h, a)
-	case h.kind == spsUnit:
-		return p.sequence(unit)
-	case h.kind == ppsUnit:
-		id, set, err := readPictureSet(unit)
-		if err == nil {
-			p.pictures[id] = set
-		}
-		return err
 	case h.kind == eosUnit || h.kind == eobUnit:
 		p.fresh = true
 	}
-	return nil
-}
-
-func (p *Parser) sequence(unit []byte) error {
-	id, set, err := readSequence(unit)
-	if err != nil || reflect.DeepEqual(set, p.sequences[id]) {
-		return err
-	}
-	p.sequences[id] = set
-	return nil
+	return p.sets.read(unit, h)
 }
 
 func (p *Parser) slice(unit []byte, h unitHeader, a *access) error {
-	s, pps, sps, err := p.segment(unit, h)
+	s, pps, sps, err := p.sets.segment(unit, h)
 	switch {
 	case err != nil:
 		return err
@@ -154,9 +140,7 @@ func (p *Parser) slice(unit []byte, h unitHeader, a *access) error {
 		return invalid("nal_unit_type", h.kind)
 	case pps != a.pps:
 		return invalid("slice_pic_parameter_set_id", s.pps)
-	case s.address <= a.address:
-		return invalid("slice_segment_address", s.address)
-	case len(a.picture.Slices) == maxSegments:
+	case s.address <= a.address && !pps.tiles, len(a.picture.Slices) == maxSegments: // with tiles, addresses rise within a tile only
 		return invalid("slice_segment_address", s.address)
 	}
 	a.address = s.address

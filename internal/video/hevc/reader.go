@@ -13,6 +13,10 @@ func invalid(element string, got int) error {
 	return &picture.InvalidError{Codec: codec, Element: element, Got: int64(got)}
 }
 
+func short(element string, got int) error {
+	return &picture.InvalidError{Codec: codec, Element: element, Got: int64(got), Err: bitstream.ErrShort}
+}
+
 func unsupported(feature picture.Feature, got int) error {
 	return &picture.UnsupportedError{Codec: codec, Feature: feature, Got: got}
 }
@@ -38,10 +42,10 @@ func (r *reader) check(element string, value int, valid bool) {
 	}
 }
 
-// err returns the first error, and structure is the syntax structure that ended too early.
+// err returns the first error. structure is the syntax structure that is read; Got is the bit where it ended too early.
 func (r *reader) err(structure string) error {
 	if r.failed == nil && r.Err() != nil {
-		return &picture.InvalidError{Codec: codec, Element: structure, Err: r.Err()}
+		return short(structure, r.Pos())
 	}
 	return r.failed
 }
@@ -75,3 +79,10 @@ func (r *reader) signed(element string, least, most int) int {
 
 // ignored reads an unsigned Exp-Golomb code without limits.
 func (r *reader) ignored() int { return r.unsigned("", math.MaxUint32) }
+
+func flag(v bool) int {
+	if v {
+		return 1
+	}
+	return 0
+}

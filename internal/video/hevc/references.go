@@ -18,11 +18,17 @@ type reference struct {
 	used  bool // by the current picture, otherwise only by later ones
 }
 
-// referenceSet reads st_ref_pic_set(index). In a slice header the index is the number of the sequence's sets.
-func (r *reader) referenceSet(seq *sequence, index int) (s referenceSet) {
-	most := seq.maxDPB - 1
+// longReference is a long-term reference picture. If whole is false, the least significant bits of its order count identify it.
+type longReference struct {
+	lsb, cycles int // cycles of the least significant bits before the current picture's
+	whole, used bool
+}
+
+// referenceSet reads st_ref_pic_set(index) with at most the given number of pictures. sets are those of the sequence; in a slice header
+// the index is their number.
+func (r *reader) referenceSet(sets []referenceSet, index, most int) (s referenceSet) {
 	if index > 0 && r.flag() { // inter_ref_pic_set_prediction_flag
-		s = r.predictedSet(seq, index)
+		s = r.predictedSet(sets, index)
 		r.check("st_ref_pic_set", len(s.references), len(s.references) <= most)
 		return s
 	}
@@ -41,10 +47,10 @@ func (r *reader) referenceSet(seq *sequence, index int) (s referenceSet) {
 }
 
 // predictedSet reads a set that is described by its difference to an earlier one.
-func (r *reader) predictedSet(seq *sequence, index int) (s referenceSet) {
-	from := seq.sets[index-1].references
-	if index == len(seq.sets) {
-		from = seq.sets[index-1-r.unsigned("delta_idx_minus1", index-1)].references
+func (r *reader) predictedSet(sets []referenceSet, index int) (s referenceSet) {
+	from := sets[index-1].references
+	if index == len(sets) {
+		from = sets[index-1-r.unsigned("delta_idx_minus1", index-1)].references
 		s.predictor = len(from)
 	}
 	shift := 1 - 2*r.bits(1)

@@ -5,53 +5,6 @@ import (
 	"math/bits"
 )
 
-// Types of NAL units.
-const (
-	raslN    = 8
-	raslR    = 9
-	blaWLP   = 16
-	blaNLP   = 18
-	idrWRADL = 19
-	idrNLP   = 20
-	cra      = 21
-	spsUnit  = 33
-	ppsUnit  = 34
-	eosUnit  = 36
-	eobUnit  = 37
-)
-
-const headerSize = 2 // bytes of a NAL unit's header
-
-type unitHeader struct{ kind, layer, temporal int }
-
-func readUnitHeader(unit []byte) (h unitHeader, err error) {
-	if len(unit) < headerSize {
-		return h, invalid("nal_unit_header", len(unit))
-	}
-	h = unitHeader{int(unit[0] >> 1 & 63), int(unit[0]&1)<<5 | int(unit[1]>>3), int(unit[1]&7) - 1}
-	switch {
-	case unit[0] >= 128:
-		return h, invalid("forbidden_zero_bit", 1)
-	case h.temporal < 0:
-		return h, invalid("nuh_temporal_id_plus1", 0)
-	}
-	return h, nil
-}
-
-func (h unitHeader) slice() bool { return h.kind <= raslR || h.key() }
-func (h unitHeader) key() bool   { return h.kind >= blaWLP && h.kind <= cra }
-func (h unitHeader) idr() bool   { return h.kind == idrWRADL || h.kind == idrNLP }
-func (h unitHeader) rasl() bool  { return h.kind == raslN || h.kind == raslR }
-
-// anchor reports whether the order counts of later pictures begin from this one: it is in the lowest temporal layer, other pictures
-// refer to it, and it does not lead a key picture.
-func (h unitHeader) anchor() bool {
-	const lastUnreferenced, radlN = 14, 6
-	referenced := h.kind > lastUnreferenced || h.kind%2 == 1
-	leading := h.kind >= radlN && h.kind <= raslR
-	return h.temporal == 0 && referenced && !leading
-}
-
 // segment is the header of a slice segment, up to the fields that describe its picture.
 type segment struct {
 	first     bool
@@ -65,14 +18,8 @@ type segment struct {
 	long      []longReference
 }
 
-// longReference is a long-term reference picture. If whole is false, the least significant bits of its order count identify it.
-type longReference struct {
-	lsb, cycles int // cycles of the least significant bits before the current picture's
-	whole, used bool
-}
-
-// segment reads slice_segment_header. The parameter sets are chosen by the identifier in it.
-func (p *Parser) segment(unit []byte, h unitHeader) (s segment, pps *pictureSet, sps *sequence, err error) {
+// segment reads slice_segment_header, and returns the parameter sets to which it refers.
+func (p *parameterSets) segment(unit []byte, h unitHeader) (s segment, pps *pictureSet, sps *sequence, err error) {
 	r := newReader(unit)
 	s.first = r.flag()
 	if h.key() {
@@ -131,7 +78,7 @@ func (r *reader) slice(s *segment, h unitHeader, pps *pictureSet, sps *sequence)
 func (r *reader) shortReferences(s *segment, sps *sequence) {
 	if count := len(sps.sets); !r.flag() { // short_term_ref_pic_set_sps_flag
 		from := r.Pos()
-		set := r.referenceSet(sps, count)
+		set := r.referenceSet(sps.sets, count, sps.maxDPB-1)
 		s.set, s.setBits = &set, r.Pos()-from
 	} else if i := r.bits(bits.Len(uint(max(count-1, 0)))); i < count {
 		s.set = &sps.sets[i]

@@ -153,7 +153,7 @@ func (r *reader) tools(s *sequence) {
 	}
 	s.sets = make([]referenceSet, r.unsigned("num_short_term_ref_pic_sets", 64))
 	for i := range s.sets {
-		s.sets[i] = r.referenceSet(s, i)
+		s.sets[i] = r.referenceSet(s.sets, i, s.maxDPB-1)
 	}
 	if s.longTerm = r.flag(); s.longTerm {
 		for range r.unsigned("num_long_term_ref_pics_sps", 32) {
