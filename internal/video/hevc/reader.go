@@ -30,7 +30,7 @@ type reader struct {
 func newReader(unit []byte) *reader { return &reader{Reader: bitstream.NewReader(unit, headerSize)} }
 
 func (r *reader) fail(err error) {
-	if r.failed == nil {
+	if r.failed == nil && r.Err() == nil {
 		r.failed = err
 	}
 }

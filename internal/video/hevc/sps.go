@@ -87,7 +87,7 @@ func (r *reader) profile(layers int) {
 }
 
 func (r *reader) sampleFormat(s *sequence) {
-	if chroma := r.unsigned("chroma_format_idc", 3); r.failed == nil && chroma != 1 {
+	if chroma := r.unsigned("chroma_format_idc", 3); chroma != 1 {
 		r.fail(unsupported(picture.Chroma, chroma))
 	}
 	s.width = r.unsigned("pic_width_in_luma_samples", 1<<16)
