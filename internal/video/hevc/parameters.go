@@ -79,13 +79,12 @@ func (r *references) write(b []byte, h *segment, s *store, poc int) {
 	putInts(b[setBits:], h.setBits, h.set.predictor,
 		len(r.before)+len(r.after)+len(r.long), len(r.before), len(r.after), len(r.long), poc)
 	for i, slot := range s.slots {
-		surface := -1
-		if slot.used {
-			surface = slot.surface
+		putInts(b[slotSurfaces+4*i:], -1)
+		if slot.reference {
+			putInts(b[slotSurfaces+4*i:], slot.surface)
+			putInts(b[slotCounts+4*i:], slot.poc)
+			put(b[slotLongTerm+i:], slot.longTerm)
 		}
-		putInts(b[slotSurfaces+4*i:], surface)
-		putInts(b[slotCounts+4*i:], slot.poc)
-		put(b[slotLongTerm+i:], slot.longTerm)
 	}
 	for i, list := range [][]byte{r.before, r.after, r.long} {
 		copy(b[slotLists+8*i:], list)

@@ -177,7 +177,7 @@ func (p *Parser) begin(h unitHeader, s *segment, pps *pictureSet, sps *sequence)
 	sps.write(parameters, h)
 	pps.write(parameters, sps, columns, rows)
 	refs.write(parameters, s, &p.store, poc)
-	pic.Params.Put(picture.Surface, p.store.add(poc, !pic.Undecodable))
+	pic.Params.Put(picture.Surface, p.store.add(sps, poc, !pic.Undecodable))
 	return pic, nil
 }
 

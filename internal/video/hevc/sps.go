@@ -15,7 +15,7 @@ const (
 type sequence struct {
 	width, height, bits                                      int
 	crop                                                     [4]int // left, top, right, bottom, in pixels
-	log2MaxPOC, maxDPB                                       int
+	log2MaxPOC, maxDPB, reorder                              int
 	log2MinBlock, log2DiffBlock, log2MinTrans, log2DiffTrans int
 	depthInter, depthIntra                                   int
 	scaling                                                  bool
@@ -119,8 +119,8 @@ func (r *reader) blocks(s *sequence, layers int) {
 	}
 	for range layers - first + 1 { // the last ones are those of the whole stream
 		s.maxDPB = 1 + r.unsigned("sps_max_dec_pic_buffering_minus1", 15)
-		r.ignored() // sps_max_num_reorder_pics
-		r.ignored() // sps_max_latency_increase_plus1
+		s.reorder = r.ignored() // sps_max_num_reorder_pics
+		r.ignored()             // sps_max_latency_increase_plus1
 	}
 	s.log2MinBlock = 3 + r.unsigned("log2_min_luma_coding_block_size_minus3", 3)
 	s.log2DiffBlock = r.unsigned("log2_diff_max_min_luma_coding_block_size", 3)

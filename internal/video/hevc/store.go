@@ -1,17 +1,18 @@
 package hevc
 
-// store is the decoded picture buffer: the pictures to which later ones can refer, each in a slot that it keeps, and the surfaces.
+// store is the decoded picture buffer: slots for pictures, and the surfaces.
 type store struct {
 	slots    [16]slot
 	surfaces []int // the number of the picture that was decoded to it last
 	decoded  int   // pictures
 }
 
+// slot holds a picture while later pictures can refer to it, or while it waits for pictures that are shown before it. Waiting matters only
+// because NVIDIA's parser numbers slots so: the surface is free when nothing refers to the picture.
 type slot struct {
-	used     bool
-	longTerm bool
-	surface  int
-	poc      int
+	reference, longTerm bool
+	waiting             bool
+	surface, poc        int
 }
 
 // references are the slots to which a picture refers.
@@ -22,13 +23,13 @@ type references struct {
 
 func (s *store) clear() { s.slots = [16]slot{} }
 
-// keep empties the slots that are not in the reference picture set of a picture with the order count poc.
+// keep ends the references to pictures that are not in the reference picture set of a picture with the order count poc.
 func (s *store) keep(h *segment, poc, log2 int) (refs references) {
 	var kept [16]bool
 	find := func(list *[]byte, used bool, matches func(*slot) bool) *slot {
 		at, found := 0, 0
 		for i := range s.slots {
-			if s.slots[i].used && matches(&s.slots[i]) {
+			if s.slots[i].reference && matches(&s.slots[i]) {
 				at, found = i, found+1
 			}
 		}
@@ -36,10 +37,10 @@ func (s *store) keep(h *segment, poc, log2 int) (refs references) {
 			*list = append(*list, byte(at))
 			refs.missing = refs.missing || found != 1
 		}
-		kept[at] = kept[at] || found == 1
 		if found != 1 {
 			return nil
 		}
+		kept[at] = true
 		return &s.slots[at]
 	}
 	for _, ref := range h.long {
@@ -59,19 +60,41 @@ func (s *store) keep(h *segment, poc, log2 int) (refs references) {
 		find(list, ref.used, func(s *slot) bool { return !s.longTerm && s.poc == poc+ref.delta })
 	}
 	for i := range s.slots {
-		if !kept[i] {
-			s.slots[i] = slot{}
-		}
+		s.slots[i].reference = kept[i]
 	}
 	return refs
 }
 
+// show ends the waiting of pictures, in the order of their counts, until at most the given number waits and fewer slots than room are
+// occupied.
+func (s *store) show(waiting, room int) {
+	for {
+		count, occupied, next := 0, 0, -1
+		for i, slot := range s.slots {
+			if slot.reference || slot.waiting {
+				occupied++
+			}
+			if slot.waiting {
+				count++
+				if next < 0 || slot.poc < s.slots[next].poc {
+					next = i
+				}
+			}
+		}
+		if next < 0 || count <= waiting && occupied < room {
+			return
+		}
+		s.slots[next].waiting = false
+	}
+}
+
 // add returns the surface for a new picture, and keeps the picture as a reference if it is decodable. The surface is the least recently
-// decoded one without a reference. Reference picture sets are smaller than the store, so that there is one, and an empty slot.
-func (s *store) add(poc int, decodable bool) int {
+// decoded one without a reference. A surface and a slot are free, because a reference picture set has fewer pictures than a sequence
+// needs.
+func (s *store) add(sps *sequence, poc int, decodable bool) int {
 	held, surface := make([]bool, len(s.surfaces)), -1
 	for _, slot := range s.slots {
-		if slot.used {
+		if slot.reference {
 			held[slot.surface] = true
 		}
 	}
@@ -82,11 +105,16 @@ func (s *store) add(poc int, decodable bool) int {
 	}
 	s.decoded++
 	s.surfaces[surface] = s.decoded
+	if !decodable {
+		return surface
+	}
+	s.show(sps.reorder, sps.maxDPB)
 	for i := range s.slots {
-		if decodable && !s.slots[i].used {
-			s.slots[i] = slot{used: true, surface: surface, poc: poc}
+		if !s.slots[i].reference && !s.slots[i].waiting {
+			s.slots[i] = slot{reference: true, waiting: true, surface: surface, poc: poc}
 			break
 		}
 	}
+	s.show(sps.reorder, len(s.slots)+1)
 	return surface
 }
