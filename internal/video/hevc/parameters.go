@@ -2,7 +2,7 @@ package hevc
 
 import "encoding/binary"
 
-// Offsets in the codec's parameters. Numbers are int32 from totalBits to orderCounts, and bytes elsewhere, but tile sizes are uint16.
+// Offsets in the codec's parameters. Values are bytes, but uint16 for tile sizes, and int32 before blockSizes and from setBits to slotCounts.
 const (
 	blockSizes   = 8 // the rest of the sequence's values
 	keyPicture   = 30
@@ -61,9 +61,9 @@ func (s *pictureSet) write(b []byte, seq *sequence, columns, rows []int) {
 		putTiles(b[columnSizes:], columns)
 		putTiles(b[rowSizes:], rows)
 	}
-	lists := &seq.lists
-	if seq.scaling && s.scaling {
-		lists = &s.lists
+	lists := seq.lists
+	if seq.scaling && s.lists != nil {
+		lists = s.lists
 	}
 	copy(b[factors:], lists[:])
 }

@@ -94,9 +94,8 @@ func (p *Parser) Parse(packet []byte) (*picture.Picture, error) {
 // access is an access unit: a picture's slices and the parameter sets that come with them.
 type access struct {
 	picture *picture.Picture
-	header  unitHeader
-	pps     *pictureSet
-	address int // of the last slice segment
+	first   segment
+	address int // of the last segment
 	intra   bool
 	data    []byte
 }
@@ -125,22 +124,23 @@ func (p *Parser) unit(unit []byte, a *access) error {
 }
 
 func (p *Parser) slice(unit []byte, h unitHeader, a *access) error {
-	s, pps, sps, err := p.sets.segment(unit, h)
+	s, err := p.sets.segment(unit, h)
 	switch {
 	case err != nil:
 		return err
 	case s.first != (a.picture == nil):
 		return invalid("first_slice_segment_in_pic_flag", flag(s.first))
 	case s.first:
-		a.header, a.pps, a.intra = h, pps, true
-		if a.picture, err = p.begin(h, &s, pps, sps); err != nil {
+		a.first = s
+		a.intra = true
+		if a.picture, err = p.begin(&s); err != nil {
 			return err
 		}
-	case h != a.header:
+	case h != a.first.unitHeader:
 		return invalid("nal_unit_type", h.kind)
-	case pps != a.pps:
-		return invalid("slice_pic_parameter_set_id", s.pps)
-	case s.address <= a.address && !pps.tiles, len(a.picture.Slices) == maxSegments: // with tiles, addresses rise within a tile only
+	case s.pps != a.first.pps:
+		return invalid("slice_pic_parameter_set_id", s.pps.id)
+	case s.address <= a.address && !s.pps.tiles, len(a.picture.Slices) == maxSegments: // with tiles, addresses rise within a tile only
 		return invalid("slice_segment_address", s.address)
 	}
 	a.address = s.address
@@ -151,33 +151,33 @@ func (p *Parser) slice(unit []byte, h unitHeader, a *access) error {
 }
 
 // begin makes the picture of its first slice segment.
-func (p *Parser) begin(h unitHeader, s *segment, pps *pictureSet, sps *sequence) (*picture.Picture, error) {
-	columns, rows, err := pps.tiling(sps)
+func (p *Parser) begin(s *segment) (*picture.Picture, error) {
+	columns, rows, err := s.pps.tiling(s.sps)
 	if err != nil {
 		return nil, err
 	}
-	p.activate(sps)
-	poc := nearest(p.anchor, s.lsb, sps.log2MaxPOC)
-	if h.key() {
-		if p.leads = p.fresh || h.kind < cra; p.leads {
+	p.activate(s.sps)
+	poc := nearest(p.anchor, s.lsb, s.sps.log2MaxPOC)
+	if s.key() {
+		if p.leads = p.fresh || s.kind < cra; p.leads {
 			poc = s.lsb
 			p.store.clear()
 		}
 		p.fresh = false
 	}
-	if h.anchor() {
+	if s.anchor() {
 		p.anchor = poc
 	}
-	refs := p.store.keep(s, poc, sps.log2MaxPOC)
-	pic := &picture.Picture{Format: p.format, Undecodable: p.fresh || refs.missing || h.rasl() && p.leads}
+	refs := p.store.keep(s, poc)
+	pic := &picture.Picture{Format: p.format, Undecodable: p.fresh || refs.missing || s.rasl() && p.leads}
 	pic.Params.Put(picture.WidthInMacroblocks, p.format.Width/16)
 	pic.Params.Put(picture.HeightInMacroblocks, p.format.Height/16)
 	pic.Params.PutFlag(picture.IsReference, true)
 	parameters := pic.Params[picture.Codec:]
-	sps.write(parameters, h)
-	pps.write(parameters, sps, columns, rows)
+	s.sps.write(parameters, s.unitHeader)
+	s.pps.write(parameters, s.sps, columns, rows)
 	refs.write(parameters, s, &p.store, poc)
-	pic.Params.Put(picture.Surface, p.store.add(sps, poc, !pic.Undecodable))
+	pic.Params.Put(picture.Surface, p.store.add(s.sps, poc, !pic.Undecodable))
 	return pic, nil
 }
 

@@ -2,7 +2,7 @@ package hevc
 
 // pictureSet is a picture parameter set.
 type pictureSet struct {
-	sequence                          int // identifier of its sequence parameter set
+	id, sequence                      int // sequence is the identifier of its sequence parameter set
 	dependent, outputFlag             bool
 	extraBits                         int
 	signHiding, cabacInit             bool
@@ -18,8 +18,7 @@ type pictureSet struct {
 	acrossTiles, acrossSlices         bool
 	deblockOverride, deblockDisabled  bool
 	beta, tc                          int
-	scaling                           bool
-	lists                             scalingLists
+	lists                             *scalingLists // nil for the sequence's
 	listsModification                 bool
 	log2Merge                         int
 	headerExtension                   bool
@@ -71,10 +70,10 @@ func (s *pictureSet) tiling(seq *sequence) (columns, rows []int, err error) {
 	return columns, rows, err
 }
 
-func readPictureSet(unit []byte) (id int, s *pictureSet, err error) {
+func readPictureSet(unit []byte) (*pictureSet, error) {
 	r := newReader(unit)
-	s = &pictureSet{columns: tiling{count: 1}, rows: tiling{count: 1}, uniform: true, acrossTiles: true}
-	id = r.unsigned("pps_pic_parameter_set_id", 63)
+	s := &pictureSet{columns: tiling{count: 1}, rows: tiling{count: 1}, uniform: true, acrossTiles: true}
+	s.id = r.unsigned("pps_pic_parameter_set_id", 63)
 	s.sequence = r.unsigned("pps_seq_parameter_set_id", 15)
 	s.dependent = r.flag()
 	s.outputFlag = r.flag()
@@ -108,9 +107,8 @@ func readPictureSet(unit []byte) (id int, s *pictureSet, err error) {
 			s.tc = r.signed("pps_tc_offset_div2", -6, 6)
 		}
 	}
-	if s.scaling = r.flag(); s.scaling {
-		s.lists = flatLists
-		r.scalingLists(&s.lists)
+	if r.flag() {
+		s.lists = r.scalingLists()
 	}
 	s.listsModification = r.flag()
 	s.log2Merge = 2 + r.unsigned("log2_parallel_merge_level_minus2", 4)
@@ -118,7 +116,7 @@ func readPictureSet(unit []byte) (id int, s *pictureSet, err error) {
 	if r.flag() {
 		r.extensions()
 	}
-	return id, s, r.err("pic_parameter_set_rbsp")
+	return s, r.err("pic_parameter_set_rbsp")
 }
 
 func (r *reader) tiles(s *pictureSet) {

@@ -63,7 +63,8 @@ func (l *scalingLists) reset(size, matrix int) {
 }
 
 // scalingLists reads scaling_list_data.
-func (r *reader) scalingLists(l *scalingLists) {
+func (r *reader) scalingLists() *scalingLists {
+	l := &scalingLists{}
 	for size := range 4 {
 		for matrix := range matrices(size) {
 			if r.flag() {
@@ -81,6 +82,7 @@ func (r *reader) scalingLists(l *scalingLists) {
 			}
 		}
 	}
+	return l
 }
 
 func (r *reader) scalingList(l *scalingLists, size, matrix int) {

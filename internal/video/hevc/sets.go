@@ -12,19 +12,19 @@ type parameterSets struct {
 func (p *parameterSets) read(unit []byte, h unitHeader) error {
 	switch h.kind {
 	case spsUnit:
-		id, set, err := readSequence(unit)
+		s, err := readSequence(unit)
 		if err != nil {
 			return err
 		}
-		if !reflect.DeepEqual(set, p.sequences[id]) {
-			p.sequences[id] = set
+		if !reflect.DeepEqual(s, p.sequences[s.id]) {
+			p.sequences[s.id] = s
 		}
 	case ppsUnit:
-		id, set, err := readPictureSet(unit)
+		s, err := readPictureSet(unit)
 		if err != nil {
 			return err
 		}
-		p.pictures[id] = set
+		p.pictures[s.id] = s
 	}
 	return nil
 }

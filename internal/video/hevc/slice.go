@@ -7,60 +7,61 @@ import (
 
 // segment is the header of a slice segment, up to the fields that describe its picture.
 type segment struct {
-	first     bool
-	dependent bool
-	pps       int
-	address   int
-	intra     bool
-	lsb       int
-	set       *referenceSet
-	setBits   int // of st_ref_pic_set in the header
-	long      []longReference
+	unitHeader
+	pps              *pictureSet
+	sps              *sequence
+	first, dependent bool
+	address          int
+	intra            bool
+	lsb              int // the least significant bits of the order count
+	set              *referenceSet
+	setBits          int // length of st_ref_pic_set in the header
+	long             []longReference
 }
 
-// segment reads slice_segment_header, and returns the parameter sets to which it refers.
-func (p *parameterSets) segment(unit []byte, h unitHeader) (s segment, pps *pictureSet, sps *sequence, err error) {
+// segment reads slice_segment_header.
+func (p *parameterSets) segment(unit []byte, h unitHeader) (s segment, err error) {
 	r := newReader(unit)
-	s.first = r.flag()
+	s.unitHeader, s.first = h, r.flag()
 	if h.key() {
 		r.Skip(1) // no_output_of_prior_pics_flag
 	}
-	s.pps = r.unsigned("slice_pic_parameter_set_id", 63)
+	id := r.unsigned("slice_pic_parameter_set_id", 63)
 	if err := r.err("slice_segment_header"); err != nil {
-		return s, nil, nil, err
+		return s, err
 	}
-	if pps = p.pictures[s.pps]; pps == nil {
-		return s, nil, nil, invalid("slice_pic_parameter_set_id", s.pps)
+	if s.pps = p.pictures[id]; s.pps == nil {
+		return s, invalid("slice_pic_parameter_set_id", id)
 	}
-	if sps = p.sequences[pps.sequence]; sps == nil {
-		return s, nil, nil, invalid("pps_seq_parameter_set_id", pps.sequence)
+	if s.sps = p.sequences[s.pps.sequence]; s.sps == nil {
+		return s, invalid("pps_seq_parameter_set_id", s.pps.sequence)
 	}
 	if !s.first {
-		s.dependent = pps.dependent && r.flag()
-		columns, rows := sps.size()
+		s.dependent = s.pps.dependent && r.flag()
+		columns, rows := s.sps.size()
 		s.address = r.bits(bits.Len(uint(columns*rows - 1)))
 		r.check("slice_segment_address", s.address, s.address > 0 && s.address < columns*rows)
 	}
 	if !s.dependent {
-		r.slice(&s, h, pps, sps)
+		r.slice(&s)
 	}
-	return s, pps, sps, r.err("slice_segment_header")
+	return s, r.err("slice_segment_header")
 }
 
-func (r *reader) slice(s *segment, h unitHeader, pps *pictureSet, sps *sequence) {
-	r.Skip(pps.extraBits)
-	const b, p, i = 0, 1, 2
-	kind := r.unsigned("slice_type", i)
-	s.intra = kind == i
-	if pps.outputFlag {
+func (r *reader) slice(s *segment) {
+	r.Skip(s.pps.extraBits)
+	const intra = 2
+	kind := r.unsigned("slice_type", intra)
+	s.intra = kind == intra
+	if s.pps.outputFlag {
 		r.Skip(1)
 	}
 	s.set = &referenceSet{}
-	if !h.idr() {
-		s.lsb = r.bits(sps.log2MaxPOC)
-		r.shortReferences(s, sps)
-		if sps.longTerm {
-			r.longReferences(s, sps)
+	if !s.idr() {
+		s.lsb = r.bits(s.sps.log2MaxPOC)
+		r.shortReferences(s, s.sps)
+		if s.sps.longTerm {
+			r.longReferences(s, s.sps)
 		}
 	}
 	used := 0
@@ -70,7 +71,7 @@ func (r *reader) slice(s *segment, h unitHeader, pps *pictureSet, sps *sequence)
 	for _, ref := range s.long {
 		used += flag(ref.used)
 	}
-	r.check("slice_type", kind, s.intra || used > 0 && !h.key())
+	r.check("slice_type", kind, s.intra || used > 0 && !s.key())
 	const lists = 8 // entries of a list in the decoder's parameters
 	r.check("NumPocTotalCurr", used, used <= lists)
 }

@@ -13,13 +13,13 @@ const (
 
 // sequence is a sequence parameter set.
 type sequence struct {
-	width, height, bits                                      int
+	id, width, height, bits                                  int
 	crop                                                     [4]int // left, top, right, bottom, in pixels
 	log2MaxPOC, maxDPB, reorder                              int
 	log2MinBlock, log2DiffBlock, log2MinTrans, log2DiffTrans int
 	depthInter, depthIntra                                   int
 	scaling                                                  bool
-	lists                                                    scalingLists
+	lists                                                    *scalingLists
 	amp, sao                                                 bool
 	pcm                                                      bool
 	pcmBits, pcmBitsChroma, pcmLog2Min, pcmLog2Diff          int
@@ -47,14 +47,14 @@ func (s *sequence) format() picture.Format {
 	}
 }
 
-func readSequence(unit []byte) (id int, s *sequence, err error) {
-	r, s := newReader(unit), &sequence{lists: flatLists, usability: usability{colour: [3]uint8{2, 2, 2}}}
+func readSequence(unit []byte) (*sequence, error) {
+	r, s := newReader(unit), &sequence{lists: &flatLists, usability: usability{colour: [3]uint8{2, 2, 2}}}
 	r.Skip(4) // sps_video_parameter_set_id
 	layers := r.bits(3)
 	r.check("sps_max_sub_layers_minus1", layers, layers < 7)
 	r.Skip(1)
 	r.profile(layers)
-	id = r.unsigned("sps_seq_parameter_set_id", 15)
+	s.id = r.unsigned("sps_seq_parameter_set_id", 15)
 	r.sampleFormat(s)
 	r.blocks(s, layers)
 	r.tools(s)
@@ -64,7 +64,7 @@ func readSequence(unit []byte) (id int, s *sequence, err error) {
 	if r.flag() {
 		r.extensions()
 	}
-	return id, s, r.err("seq_parameter_set_rbsp")
+	return s, r.err("seq_parameter_set_rbsp")
 }
 
 // profile reads profile_tier_level of the stream and its temporal layers.
@@ -135,9 +135,9 @@ func (r *reader) blocks(s *sequence, layers int) {
 
 func (r *reader) tools(s *sequence) {
 	if s.scaling = r.flag(); s.scaling {
-		s.lists = defaultLists
+		s.lists = &defaultLists
 		if r.flag() {
-			r.scalingLists(&s.lists)
+			s.lists = r.scalingLists()
 		}
 	}
 	s.amp = r.flag()

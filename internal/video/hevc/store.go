@@ -24,7 +24,8 @@ type references struct {
 func (s *store) clear() { s.slots = [16]slot{} }
 
 // keep ends the references to pictures that are not in the reference picture set of a picture with the order count poc.
-func (s *store) keep(h *segment, poc, log2 int) (refs references) {
+func (s *store) keep(h *segment, poc int) (refs references) {
+	log2 := h.sps.log2MaxPOC
 	var kept [16]bool
 	find := func(list *[]byte, used bool, matches func(*slot) bool) *slot {
 		at, found := 0, 0
@@ -33,7 +34,7 @@ func (s *store) keep(h *segment, poc, log2 int) (refs references) {
 				at, found = i, found+1
 			}
 		}
-		if used {
+		if used && !h.key() {
 			*list = append(*list, byte(at))
 			refs.missing = refs.missing || found != 1
 		}

@@ -138,7 +138,7 @@ func TestReferenceSetsAreTheStandards(t *testing.T) {
 				want = append(want, s)
 			}
 		}
-		_, s, err := readSequence(m.sps()[3:])
+		s, err := readSequence(m.sps()[3:])
 		for _, w := range want {
 			if len(w.references()) > 15 {
 				assert.Equal(t, "st_ref_pic_set", err.(*picture.InvalidError).Element)
@@ -157,7 +157,7 @@ func TestReferenceSetsAreTheStandards(t *testing.T) {
 		}
 
 		var p parameterSets
-		_, pps, err := readPictureSet(m.pps()[3:])
+		pps, err := readPictureSet(m.pps()[3:])
 		require.NoError(t, err)
 		p.sequences[0], p.pictures[0] = s, pps
 		var set standardSet
@@ -179,7 +179,7 @@ func TestReferenceSetsAreTheStandards(t *testing.T) {
 			length = w.n - from
 		})
 		h, _ := readUnitHeader(unit[3:])
-		got, _, _, err := p.segment(unit[3:], h)
+		got, err := p.segment(unit[3:], h)
 		used := 0
 		for _, ref := range set.references() {
 			used += flag(ref.used)
@@ -332,7 +332,7 @@ func TestScalingListsArePredicted(t *testing.T) {
 			}
 		}
 	}
-	_, s, err := readSequence(m.sps()[3:])
+	s, err := readSequence(m.sps()[3:])
 	require.NoError(t, err)
 	rising := func(n int) (b []byte) {
 		for i := range n {
@@ -465,15 +465,15 @@ func TestAllSyntaxIsRead(t *testing.T) {
 
 	// The extension flags are read at the right place.
 	m.extension = 0x0f
-	_, _, err = readSequence(m.sps()[3:])
+	_, err = readSequence(m.sps()[3:])
 	assert.NoError(t, err)
 	m.extension, m.pictureExtension = 0x80, 0x10
-	_, _, err = readSequence(m.sps()[3:])
+	_, err = readSequence(m.sps()[3:])
 	assert.Equal(t, unsupported(picture.Extension, 8), err)
-	_, _, err = readPictureSet(m.pps()[3:])
+	_, err = readPictureSet(m.pps()[3:])
 	assert.Equal(t, unsupported(picture.Extension, 1), err)
 	m.extension = 0x40
-	_, _, err = readSequence(m.sps()[3:])
+	_, err = readSequence(m.sps()[3:])
 	assert.Equal(t, unsupported(picture.Layers, 4), err)
 }
 
