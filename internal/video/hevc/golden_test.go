@@ -37,7 +37,7 @@ func normalised(t *testing.T, p picture.Params, ours int, surfaces map[int]int) 
 func surfaceAt(slot int) int { return picture.Codec + slotSurfaces + 4*slot }
 func orderAt(slot int) int   { return picture.Codec + slotCounts + 4*slot }
 
-// countAt is the offset for the length of a list: before, after, long-term.
+// countAt returns the offset where a list's length is. Lists are before, after and long-term.
 func countAt(list int) int { return picture.Codec + setBits + 12 + 4*list }
 
 // Two things differ: surfaces have other numbers, and the driver's slices end with the zero bytes between NAL units.
@@ -83,7 +83,7 @@ func split(data []byte, offsets []uint32) (list [][]byte) {
 	return list
 }
 
-// differences returns the offsets of different bytes, with the driver's and our values.
+// differences lists offsets where bytes differ, with the driver's value and ours.
 func differences(want, got picture.Params) (list [][3]int) {
 	for i := range want {
 		if want[i] != got[i] {

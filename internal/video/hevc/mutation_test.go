@@ -21,7 +21,8 @@ func checkPicture(t testing.TB, pic *picture.Picture) {
 	p := &pic.Params
 	f := pic.Format
 	require.True(t, f.Width <= maxSide+15 && f.Height <= maxSide+15 && f.Width%16 == 0 && f.Height%16 == 0 && f.Width > 0 && f.Height > 0)
-	require.True(t, 0 <= f.Crop[0] && f.Crop[0] < f.Crop[2] && f.Crop[2] <= f.Width && 0 <= f.Crop[1] && f.Crop[1] < f.Crop[3] && f.Crop[3] <= f.Height)
+	require.True(t, 0 <= f.Crop[0] && f.Crop[0] < f.Crop[2] && f.Crop[2] <= f.Width)
+	require.True(t, 0 <= f.Crop[1] && f.Crop[1] < f.Crop[3] && f.Crop[3] <= f.Height)
 	require.True(t, f.Bits == 8 || f.Bits == 10 || f.Bits == 12)
 	require.True(t, f.Surfaces >= 1 && f.Surfaces <= 16)
 	require.Equal(t, len(pic.Data), p.Int(picture.DataSize))
@@ -66,7 +67,7 @@ func checkError(t testing.TB, err error) {
 	}
 }
 
-// mutate changes some bytes of a packet, most often in its parameter sets and its first slice header.
+// mutate changes some bytes in a packet, most often in its parameter sets and its first slice header.
 func mutate(r *rand.Rand, packet, other []byte) []byte {
 	b := slices.Clone(packet)
 	for range 1 + r.IntN(3) {

@@ -2,14 +2,15 @@ package hevc
 
 import "encoding/binary"
 
-// Offsets in the codec's parameters. Values are bytes, but uint16 for tile sizes, and int32 before blockSizes and from setBits to slotCounts.
+// Offsets in the codec's parameters. Values are bytes, except uint16 for tile sizes, and int32 before blockSizes and from setBits to
+// slotCounts.
 const (
-	blockSizes   = 8 // the rest of the sequence's values
+	blockSizes   = 8 // then the sequence's other values
 	keyPicture   = 30
 	pictureTools = 48
 	columnSizes  = 80
 	rowSizes     = 122
-	setBits      = 224 // then the numbers of pictures, and the picture's order count
+	setBits      = 224 // then picture counts, and the picture order count
 	slotSurfaces = 252
 	slotCounts   = 316
 	slotLongTerm = 380
@@ -17,7 +18,7 @@ const (
 	factors      = 484
 )
 
-const tileSizes = 21 // entries of each
+const tileSizes = 21 // entries at columnSizes and at rowSizes
 
 // put writes bytes: numbers modulo 256, and flags as 1 or 0.
 func put(b []byte, values ...any) {

@@ -7,22 +7,22 @@ import (
 	"github.com/robocache/robocache/internal/video/picture"
 )
 
-// Parser makes pictures from the packets of a stream, in decoding order. Calls must not overlap.
+// Parser turns a stream's packets into pictures, in decoding order. Calls must not overlap.
 type Parser struct {
-	lengthSize int // bytes of a NAL unit's length; 0 in annex B
+	lengthSize int // bytes in front of a NAL unit; 0 in annex B
 	extra      int
 	sets       parameterSets
 	active     *sequence
 	format     *picture.Format
-	fresh      bool // the next key picture refers to nothing before it, and other pictures are undecodable
-	leads      bool // the last key picture refers to nothing before it, so that its RASL pictures are undecodable
-	anchor     int  // order count of the last picture that others count from
+	fresh      bool // the next key picture begins anew, and pictures before it are undecodable
+	leads      bool // the last key picture began anew, so that its RASL pictures are undecodable
+	anchor     int  // the order count from which the next pictures count
 	store      store
 }
 
-// New returns a Parser. config is the body of an mp4's hvcC box if lengths precede the packets' NAL units, and nil for annex B.
-// Surfaces have the numbers from 0 to Format.Surfaces+extra-1: a picture stays intact while the next extra pictures are decoded, and
-// for longer as a reference.
+// New returns a Parser. config is the body from an mp4's hvcC box if lengths precede the packets' NAL units, and nil for annex B.
+// Surfaces are numbered from 0 to Format.Surfaces+extra-1, and anew for a new Format. A surface is not used again before extra later
+// pictures were decoded, so that a caller can still copy a picture.
 func New(config []byte, extra int) (*Parser, error) {
 	p := &Parser{extra: extra, fresh: true}
 	if len(config) == 0 {
@@ -68,14 +68,15 @@ func New(config []byte, extra int) (*Parser, error) {
 	return p, nil
 }
 
-// Reset forgets the pictures, as after a seek. The parameter sets stay.
+// Reset forgets the pictures, but not the parameter sets. Call it after a seek, and when packets are absent: a stream's order counts show
+// a gap only if it is short.
 func (p *Parser) Reset() {
 	p.fresh = true
 	p.store.clear()
 }
 
-// Parse returns the picture of a packet, which has one access unit, or nil if the packet has no slices. After an error, pictures are
-// undecodable up to the next key picture.
+// Parse returns a packet's picture, or nil if the packet has no slices. A packet is one access unit. After an error, pictures are
+// undecodable up to the next key picture. An undecodable picture must be left out: its references are not valid.
 func (p *Parser) Parse(packet []byte) (*picture.Picture, error) {
 	a := access{data: make([]byte, 0, len(packet)+16)}
 	for unit, whole := range bitstream.Units(packet, p.lengthSize) {
@@ -91,11 +92,11 @@ func (p *Parser) Parse(packet []byte) (*picture.Picture, error) {
 	return a.finish(), nil
 }
 
-// access is an access unit: a picture's slices and the parameter sets that come with them.
+// access is an access unit: a picture's slices, while they are read.
 type access struct {
 	picture *picture.Picture
 	first   segment
-	address int // of the last segment
+	address int // in the last segment
 	intra   bool
 	data    []byte
 }
@@ -150,7 +151,7 @@ func (p *Parser) slice(unit []byte, h unitHeader, a *access) error {
 	return nil
 }
 
-// begin makes the picture of its first slice segment.
+// begin returns a new picture for its first slice segment.
 func (p *Parser) begin(s *segment) (*picture.Picture, error) {
 	columns, rows, err := s.pps.tiling(s.sps)
 	if err != nil {
@@ -181,7 +182,7 @@ func (p *Parser) begin(s *segment) (*picture.Picture, error) {
 	return pic, nil
 }
 
-// activate makes a sequence the current one. Nothing before it is a reference.
+// activate makes a sequence the current one. If it changes, earlier pictures are no references.
 func (p *Parser) activate(sps *sequence) {
 	if sps == p.active {
 		return

@@ -2,7 +2,7 @@ package hevc
 
 // pictureSet is a picture parameter set.
 type pictureSet struct {
-	id, sequence                      int // sequence is the identifier of its sequence parameter set
+	id, sequence                      int // sequence is the sequence parameter set's identifier
 	dependent, outputFlag             bool
 	extraBits                         int
 	signHiding, cabacInit             bool
@@ -30,7 +30,7 @@ type tiling struct {
 	sizes []int // all but the last one; nil if the spacing is uniform
 }
 
-// apply returns the sizes of all tiles.
+// apply returns all tile sizes. It reports false if they do not fit into total.
 func (t tiling) apply(total int) (sizes []int, valid bool) {
 	at := 0
 	for i := range t.count {
@@ -50,7 +50,7 @@ func (t tiling) apply(total int) (sizes []int, valid bool) {
 	return sizes, true
 }
 
-// tiling returns the sizes of the tiles in a sequence's pictures, and an error if the sequence does not allow a value in the set.
+// tiling returns the tile sizes in a sequence's pictures, and an error if the sequence does not allow a value in the set.
 func (s *pictureSet) tiling(seq *sequence) (columns, rows []int, err error) {
 	width, height := seq.size()
 	columns, columnsFit := s.columns.apply(width)

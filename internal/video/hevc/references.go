@@ -5,27 +5,27 @@ import (
 	"slices"
 )
 
-// referenceSet is a short-term reference picture set: the negative differences to the picture's order count, then the positive ones,
-// each from the nearest picture on.
+// referenceSet is a short-term reference picture set. Pictures before the current one come first, then pictures after it in the order
+// counts; on both sides the nearest is first.
 type referenceSet struct {
 	references []reference
 	negative   int
-	predictor  int // pictures in the set from which a slice header predicts it
+	predictor  int // if a slice header predicts it from another set: pictures there
 }
 
 type reference struct {
-	delta int
+	delta int  // to the current picture's order count
 	used  bool // by the current picture, otherwise only by later ones
 }
 
-// longReference is a long-term reference picture. If whole is false, the least significant bits of its order count identify it.
+// longReference is a long-term reference picture. Its order count's least significant bits identify it if whole is false.
 type longReference struct {
-	lsb, cycles int // cycles of the least significant bits before the current picture's
+	lsb, cycles int // cycles: how often the least significant bits began anew since then
 	whole, used bool
 }
 
-// referenceSet reads st_ref_pic_set(index) with at most the given number of pictures. sets are those of the sequence; in a slice header
-// the index is their number.
+// referenceSet reads st_ref_pic_set(index) with at most the given number of pictures. sets belong to the sequence. In a slice header the
+// index is their number.
 func (r *reader) referenceSet(sets []referenceSet, index, most int) (s referenceSet) {
 	if index > 0 && r.flag() { // inter_ref_pic_set_prediction_flag
 		s = r.predictedSet(sets, index)
@@ -46,7 +46,7 @@ func (r *reader) referenceSet(sets []referenceSet, index, most int) (s reference
 	return s
 }
 
-// predictedSet reads a set that is described by its difference to an earlier one.
+// predictedSet reads a set that shifts an earlier one, and leaves pictures out.
 func (r *reader) predictedSet(sets []referenceSet, index int) (s referenceSet) {
 	from := sets[index-1].references
 	if index == len(sets) {

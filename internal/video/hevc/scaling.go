@@ -1,7 +1,7 @@
 package hevc
 
-// scalingLists has the factors in the order of NVIDIA's parameters and of the up-right diagonal scan: 6 lists of 4x4, 6 of 8x8, 6 of
-// 16x16 and 2 of 32x32 blocks (intra, inter), 64 factors each but 16 for 4x4; then the DC factors of 16x16 and of 32x32.
+// scalingLists has NVIDIA's layout, and factors in the up-right diagonal scan. 6 lists for 4x4 blocks have 16 factors each. 6 lists for
+// 8x8, 6 for 16x16 and 2 (intra, inter) for 32x32 blocks have 64. Then come DC factors for 16x16 and 32x32.
 type scalingLists [6*16 + 6*64 + 6*64 + 2*64 + 6 + 2]uint8
 
 var intra8x8 = [64]uint8{
@@ -27,7 +27,7 @@ var flatLists, defaultLists = func() (flat, standard scalingLists) {
 	return flat, standard
 }()
 
-// matrices returns the number of lists for blocks with sides 4<<size.
+// matrices counts the lists for blocks with sides 4<<size.
 func matrices(size int) int {
 	if size == 3 {
 		return 2
@@ -42,7 +42,7 @@ func (l *scalingLists) list(size, matrix int) []uint8 {
 	return l[96+64*(6*(size-1)+matrix):][:64]
 }
 
-// dc returns the DC factor of a list for 16x16 or 32x32 blocks.
+// dc returns the DC factor for a list, which exists if blocks are 16x16 or 32x32.
 func (l *scalingLists) dc(size, matrix int) *uint8 { return &l[992+6*(size-2)+matrix] }
 
 // reset sets a list to the standard's default.

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// segment is the header of a slice segment, up to the fields that describe its picture.
+// segment is a slice segment's header, up to the fields that describe its picture.
 type segment struct {
 	unitHeader
 	pps              *pictureSet
@@ -13,9 +13,9 @@ type segment struct {
 	first, dependent bool
 	address          int
 	intra            bool
-	lsb              int // the least significant bits of the order count
+	lsb              int // the order count's least significant bits
 	set              *referenceSet
-	setBits          int // length of st_ref_pic_set in the header
+	setBits          int // length if the header has st_ref_pic_set
 	long             []longReference
 }
 
@@ -72,7 +72,7 @@ func (r *reader) slice(s *segment) {
 		used += flag(ref.used)
 	}
 	r.check("slice_type", kind, s.intra || used > 0 && !s.key())
-	const lists = 8 // entries of a list in the decoder's parameters
+	const lists = 8 // entries in a list for the decoder
 	r.check("NumPocTotalCurr", used, used <= lists)
 }
 

@@ -2,7 +2,7 @@ package hevc
 
 import "github.com/robocache/robocache/internal/video/picture"
 
-// Limits of level 6.2, the greatest one.
+// Limits in level 6.2, which is the greatest.
 const (
 	maxSide     = 16888
 	maxSamples  = 35_651_584
@@ -67,10 +67,10 @@ func readSequence(unit []byte) (*sequence, error) {
 	return s, r.err("seq_parameter_set_rbsp")
 }
 
-// profile reads profile_tier_level of the stream and its temporal layers.
+// profile reads profile_tier_level for the stream and its temporal layers.
 func (r *reader) profile(layers int) {
 	r.Skip(3)
-	if profile := r.bits(5); profile > 4 { // 4 is the profile of the range extensions, to which Main 12 belongs
+	if profile := r.bits(5); profile > 4 { // 4 means range extensions, and Main 12 belongs to them
 		r.fail(unsupported(picture.Profile, profile))
 	}
 	r.Skip(32 + 48 + 8)
@@ -117,7 +117,7 @@ func (r *reader) blocks(s *sequence, layers int) {
 	if r.flag() {
 		first = 0
 	}
-	for range layers - first + 1 { // the last ones are those of the whole stream
+	for range layers - first + 1 { // the last values are for the whole stream
 		s.maxDPB = 1 + r.unsigned("sps_max_dec_pic_buffering_minus1", 15)
 		s.reorder = r.ignored() // sps_max_num_reorder_pics
 		r.ignored()             // sps_max_latency_increase_plus1
@@ -164,7 +164,7 @@ func (r *reader) tools(s *sequence) {
 	s.strongIntra = r.flag()
 }
 
-// extensions reads the flags of the extensions in a parameter set. A decoder ignores those that the standard does not define yet.
+// extensions reads a parameter set's extension flags. A decoder ignores flags that the standard does not define yet.
 func (r *reader) extensions() {
 	flags := r.bits(4) // range, multilayer, 3d, scc
 	if flags&0b0110 != 0 {

@@ -3,12 +3,12 @@ package hevc
 // store is the decoded picture buffer: slots for pictures, and the surfaces.
 type store struct {
 	slots    [16]slot
-	surfaces []int // the number of the picture that was decoded to it last
+	surfaces []int // which picture was decoded to it last, as a value in decoded
 	decoded  int   // pictures
 }
 
-// slot holds a picture while later pictures can refer to it, or while it waits for pictures that are shown before it. Waiting matters only
-// because NVIDIA's parser numbers slots so: the surface is free when nothing refers to the picture.
+// slot holds a picture while later pictures can refer to it, or while it waits for pictures that are shown earlier. Waiting matters only
+// because NVIDIA's parser numbers slots so. The surface is free as soon as the picture is no reference.
 type slot struct {
 	reference, longTerm bool
 	waiting             bool
@@ -23,7 +23,7 @@ type references struct {
 
 func (s *store) clear() { s.slots = [16]slot{} }
 
-// keep ends the references to pictures that are not in the reference picture set of a picture with the order count poc.
+// keep returns the references in a segment's sets, for a picture with the order count poc. Other pictures are no references any more.
 func (s *store) keep(h *segment, poc int) (refs references) {
 	log2 := h.sps.log2MaxPOC
 	var kept [16]bool
@@ -66,8 +66,7 @@ func (s *store) keep(h *segment, poc int) (refs references) {
 	return refs
 }
 
-// show ends the waiting of pictures, in the order of their counts, until at most the given number waits and fewer slots than room are
-// occupied.
+// show ends waiting in the order counts' order, until at most the given number of pictures waits and fewer slots than room are occupied.
 func (s *store) show(waiting, room int) {
 	for {
 		count, occupied, next := 0, 0, -1
@@ -89,9 +88,8 @@ func (s *store) show(waiting, room int) {
 	}
 }
 
-// add returns the surface for a new picture, and keeps the picture as a reference if it is decodable. The surface is the least recently
-// decoded one without a reference. A surface and a slot are free, because a reference picture set has fewer pictures than a sequence
-// needs.
+// add returns the surface for a new picture, and keeps the picture as a reference if it is decodable. Among surfaces without a reference
+// it is the least recently decoded one. A surface and a slot are always free, because reference sets are smaller than maxDPB.
 func (s *store) add(sps *sequence, poc int, decodable bool) int {
 	held, surface := make([]bool, len(s.surfaces)), -1
 	for _, slot := range s.slots {

@@ -84,7 +84,7 @@ func TestTilesAndSlicesOfKvazaar(t *testing.T) {
 	}
 }
 
-// lengths returns a packet with lengths instead of start codes, without its parameter sets, which it adds to sets.
+// lengths returns a packet with lengths for start codes. It moves parameter sets to sets.
 func lengths(packet []byte, size int, sets *[][]byte) (out []byte) {
 	for unit := range bitstream.Units(packet, 0) {
 		if kind := unit[0] >> 1; kind >= 32 && kind <= 34 {
@@ -132,13 +132,15 @@ func TestPacketsWithLengths(t *testing.T) {
 		_, err = p.Parse(packets[1][:len(packets[1])-1])
 		assert.Equal(t, "nal_unit", err.(*picture.InvalidError).Element)
 	}
-	_, err := New(bytes.Repeat([]byte{2}, 40), 0)
+	_, err := New(configuration(4, [][]byte{{1, 0}}), 0)
+	assert.Equal(t, &picture.InvalidError{Codec: "hevc", Element: "nuh_temporal_id_plus1", Got: 0}, err)
+	_, err = New(bytes.Repeat([]byte{2}, 40), 0)
 	assert.Equal(t, &picture.InvalidError{Codec: "hevc", Element: "configurationVersion", Got: 2}, err)
 	_, err = New(configuration(3, nil), 0)
 	assert.Equal(t, &picture.InvalidError{Codec: "hevc", Element: "lengthSizeMinusOne", Got: 2}, err)
 }
 
-// history has a picture's parameters, and the packets of the pictures in its slots.
+// history is a picture, and the packets from which its slots were decoded.
 type history struct {
 	picture *picture.Picture
 	refs    map[int]int // order count to packet
@@ -293,7 +295,7 @@ func TestParameterSetsMayChange(t *testing.T) {
 	assert.NotSame(t, formats[0], formats[1])
 	assert.Equal(t, 10, formats[2].Bits)
 
-	// Another sequence within a group: the remaining pictures of the group have no references.
+	// After another sequence, the group's remaining pictures have no references.
 	parse(t, p, all["hevc_main"].Packets[0])
 	_, err = p.Parse(sets(all["hevc_ctu16"].Packets[0]))
 	require.NoError(t, err)
@@ -316,8 +318,8 @@ func sets(packet []byte) (out []byte) {
 func TestPacketsWithoutSlicesHaveNoPicture(t *testing.T) {
 	p, err := New(nil, 0)
 	require.NoError(t, err)
-	for _, packet := range []string{"", "\x00\x00\x01\x46\x01\x50", "\x00\x00\x01\x4e\x01\x05\x00\x80", "\x00\x00\x01\x7c\x01", "\x00\x00\x01\x2c\x01"} {
-		pic, err := p.Parse([]byte(packet))
+	for _, unit := range []string{"", "\x46\x01\x50", "\x4e\x01\x05\x00\x80", "\x7c\x01", "\x2c\x01"} {
+		pic, err := p.Parse([]byte("\x00\x00\x01" + unit))
 		assert.NoError(t, err)
 		assert.Nil(t, pic)
 	}

@@ -1,8 +1,6 @@
 package hevc
 
 import (
-	"cmp"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -13,20 +11,34 @@ import (
 	"github.com/robocache/robocache/internal/video/picture"
 )
 
-// The fields of CUVIDHEVCPICPARAMS, as byte sizes and repetitions in their order.
+// The table has the fields in CUVIDHEVCPICPARAMS: bytes, repetitions, and the offset that the package uses.
 func TestOffsetsFollowFromTheSizes(t *testing.T) {
 	at, want := 0, []struct {
-		name         string
-		size, count  int
-		offset, none int
+		name                string
+		size, count, offset int
 	}{
-		{"width, height", 4, 2, 0, 0}, {"sequence", 1, 22, blockSizes, 0}, {"IrapPicFlag, IdrPicFlag", 1, 2, keyPicture, 0},
-		{"bit depths", 1, 2, 32, 0}, {"sequence extensions", 1, 4, 34, 0}, {"reserved1", 1, 10, 38, 0}, {"picture", 1, 32, pictureTools, 0},
-		{"column_width_minus1", 2, tileSizes, columnSizes, 0}, {"row_height_minus1", 2, tileSizes, rowSizes, 0},
-		{"range extensions", 1, 14, 164, 0}, {"cb_qp_offset_list", 1, 6, 178, 0}, {"cr_qp_offset_list", 1, 6, 184, 0}, {"reserved2", 1, 2, 190, 0},
-		{"reserved3", 4, 8, 192, 0}, {"numbers", 4, 7, setBits, 0}, {"RefPicIdx", 4, 16, slotSurfaces, 0}, {"PicOrderCntVal", 4, 16, slotCounts, 0},
-		{"IsLongTerm", 1, 16, slotLongTerm, 0}, {"RefPicSetStCurrBefore, After, LtCurr", 1, 3 * 8, slotLists, 0}, {"InterLayer", 1, 2 * 8, 420, 0},
-		{"reserved4", 4, 12, 436, 0}, {"ScalingLists", 1, len(scalingLists{}), factors, 0},
+		{"width, height", 4, 2, 0},
+		{"sequence", 1, 22, blockSizes},
+		{"IrapPicFlag, IdrPicFlag", 1, 2, keyPicture},
+		{"bit depths", 1, 2, 32},
+		{"sequence extensions", 1, 4, 34},
+		{"reserved1", 1, 10, 38},
+		{"picture", 1, 32, pictureTools},
+		{"column_width_minus1", 2, tileSizes, columnSizes},
+		{"row_height_minus1", 2, tileSizes, rowSizes},
+		{"range extensions", 1, 14, 164},
+		{"cb_qp_offset_list", 1, 6, 178},
+		{"cr_qp_offset_list", 1, 6, 184},
+		{"reserved2", 1, 2, 190},
+		{"reserved3", 4, 8, 192},
+		{"numbers", 4, 7, setBits},
+		{"RefPicIdx", 4, 16, slotSurfaces},
+		{"PicOrderCntVal", 4, 16, slotCounts},
+		{"IsLongTerm", 1, 16, slotLongTerm},
+		{"RefPicSetStCurrBefore, After, LtCurr", 1, 3 * 8, slotLists},
+		{"InterLayer", 1, 2 * 8, 420},
+		{"reserved4", 4, 12, 436},
+		{"ScalingLists", 1, len(scalingLists{}), factors},
 	}
 	for _, f := range want {
 		at = (at + f.size - 1) / f.size * f.size
@@ -34,274 +46,6 @@ func TestOffsetsFollowFromTheSizes(t *testing.T) {
 		at += f.size * f.count
 	}
 	assert.Equal(t, 1484, at)
-}
-
-// standardSet is a set in the standard's variables, and derive follows its formulas 7-61 and 7-62 word for word.
-type standardSet struct {
-	s0, s1       []int
-	used0, used1 []int
-}
-
-func derive(ref standardSet, deltaRps int, used, use []int) (s standardSet) {
-	n0, n1 := len(ref.s0), len(ref.s1)
-	add0 := func(d, j int) {
-		if d < 0 && use[j] == 1 {
-			s.s0, s.used0 = append(s.s0, d), append(s.used0, used[j])
-		}
-	}
-	add1 := func(d, j int) {
-		if d > 0 && use[j] == 1 {
-			s.s1, s.used1 = append(s.s1, d), append(s.used1, used[j])
-		}
-	}
-	for j := n1 - 1; j >= 0; j-- {
-		add0(ref.s1[j]+deltaRps, n0+j)
-	}
-	add0(deltaRps, n0+n1)
-	for j := range n0 {
-		add0(ref.s0[j]+deltaRps, j)
-	}
-	for j := n0 - 1; j >= 0; j-- {
-		add1(ref.s0[j]+deltaRps, j)
-	}
-	add1(deltaRps, n0+n1)
-	for j := range n1 {
-		add1(ref.s1[j]+deltaRps, n0+j)
-	}
-	return s
-}
-
-func (s standardSet) references() []reference {
-	list := []reference{}
-	for i, d := range append(slices.Clone(s.s0), s.s1...) {
-		list = append(list, reference{d, append(slices.Clone(s.used0), s.used1...)[i] == 1})
-	}
-	return list
-}
-
-// random writes st_ref_pic_set(index) with random values.
-func random(r *rand.Rand, w *writer, before []standardSet, index, count int) (s standardSet, predictor int) {
-	if index > 0 {
-		predicted := r.IntN(2)
-		if w.u(1, predicted); predicted == 1 {
-			distance := 1
-			if index == count {
-				distance += r.IntN(index)
-				w.ue(distance - 1)
-			}
-			ref := before[index-distance]
-			delta, sign := 1+r.IntN(6), r.IntN(2)
-			w.u(1, sign)
-			w.ue(delta - 1)
-			n := len(ref.s0) + len(ref.s1)
-			used, use := make([]int, n+1), make([]int, n+1)
-			for j := range n + 1 {
-				used[j], use[j] = r.IntN(2), 1
-				if w.u(1, used[j]); used[j] == 0 {
-					use[j] = r.IntN(2)
-					w.u(1, use[j])
-				}
-			}
-			return derive(ref, delta*(1-2*sign), used, use), n
-		}
-	}
-	n0, n1 := r.IntN(4), r.IntN(4)
-	w.ue(n0, n1)
-	side := func(n, sign int) (deltas, used []int) {
-		d := 0
-		for range n {
-			step, u := 1+r.IntN(4), r.IntN(2)
-			d += sign * step
-			w.ue(step - 1)
-			w.u(1, u)
-			deltas, used = append(deltas, d), append(used, u)
-		}
-		return deltas, used
-	}
-	s.s0, s.used0 = side(n0, -1)
-	s.s1, s.used1 = side(n1, 1)
-	return s, 0
-}
-
-func TestReferenceSetsAreTheStandards(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4))
-	predicted, explicit := 0, 0
-	for range 300 {
-		var want []standardSet
-		count := r.IntN(7)
-		m := usual()
-		m.maxDPB = 16
-		m.sets = func(w *writer) {
-			w.ue(count)
-			for i := range count {
-				s, _ := random(r, w, want, i, count)
-				want = append(want, s)
-			}
-		}
-		s, err := readSequence(m.sps()[3:])
-		for _, w := range want {
-			if len(w.references()) > 15 {
-				assert.Equal(t, "st_ref_pic_set", err.(*picture.InvalidError).Element)
-				s = nil
-			}
-		}
-		if s == nil {
-			continue
-		}
-		require.NoError(t, err)
-		require.Len(t, s.sets, count)
-		for i := range want {
-			assert.Equal(t, want[i].references(), append([]reference{}, s.sets[i].references...))
-			assert.Equal(t, len(want[i].s0), s.sets[i].negative)
-			assert.Zero(t, s.sets[i].predictor)
-		}
-
-		var p parameterSets
-		pps, err := readPictureSet(m.pps()[3:])
-		require.NoError(t, err)
-		p.sequences[0], p.pictures[0] = s, pps
-		var set standardSet
-		length, predictor := 0, 0
-		unit := m.slice(1, 2, 5, func(w *writer) {
-			if count > 0 && r.IntN(2) == 0 {
-				i := r.IntN(count)
-				w.u(1, 1)
-				for bits := 1; bits < count; bits *= 2 {
-					length++
-				}
-				w.u(length, i)
-				set, length = want[i], 0
-				return
-			}
-			w.u(1, 0)
-			from := w.n
-			set, predictor = random(r, w, want, count, count)
-			length = w.n - from
-		})
-		h, _ := readUnitHeader(unit[3:])
-		got, err := p.segment(unit[3:], h)
-		used := 0
-		for _, ref := range set.references() {
-			used += flag(ref.used)
-		}
-		if used > 8 || len(set.references()) > 15 {
-			assert.Error(t, err)
-			continue
-		}
-		require.NoError(t, err)
-		assert.Equal(t, set.references(), append([]reference{}, got.set.references...))
-		assert.Equal(t, length, got.setBits)
-		assert.Equal(t, predictor, got.set.predictor)
-		predicted += predictor
-		explicit += length
-	}
-	assert.Greater(t, predicted, 20)
-	assert.Greater(t, explicit, 20)
-}
-
-func parameters(pic *picture.Picture) []byte { return pic.Params[picture.Codec:] }
-
-// slots returns the order counts of a list's pictures.
-func listed(pic *picture.Picture, list int) (orders []int) {
-	for i := range pic.Params.Int(countAt(list)) {
-		orders = append(orders, pic.Params.Int(orderAt(int(parameters(pic)[slotLists+8*list+i]))))
-	}
-	return orders
-}
-
-func longTerm(pic *picture.Picture) (orders []int) {
-	for i := range 16 {
-		if parameters(pic)[slotLongTerm+i] == 1 {
-			orders = append(orders, pic.Params.Int(orderAt(i)))
-		}
-	}
-	slices.SortFunc(orders, cmp.Compare)
-	return orders
-}
-
-func TestLongTermReferences(t *testing.T) {
-	m := usual()
-	m.long = func(w *writer) {
-		w.ue(2)
-		w.u(m.log2POC, 0)
-		w.u(1, 1)
-		w.u(m.log2POC, 3)
-		w.u(1, 0)
-	}
-	p, err := New(nil, 0)
-	require.NoError(t, err)
-	parse(t, p, slices.Concat(m.sps(), m.pps(), m.slice(idrWRADL, 2, 0, nil)))
-	previous := func(w *writer) { // the picture before is a short-term reference
-		w.u(1, 0)
-		w.ue(1, 0, 0)
-		w.u(1, 1)
-	}
-	next := func(order int, long func(w *writer)) *picture.Picture {
-		return parse(t, p, m.slice(1, 1, order%16, func(w *writer) {
-			previous(w)
-			long(w)
-			w.u(1, 1) // slice_temporal_mvp_enabled_flag
-		}))
-	}
-	next(1, func(w *writer) { w.ue(0, 0) })
-	for poc := 2; poc < 16; poc++ {
-		pic := next(poc, func(w *writer) {
-			w.ue(1, 0) // by its index in the sequence, without cycles
-			w.u(1, 0)
-			w.u(1, 0)
-		})
-		assert.False(t, pic.Undecodable)
-		assert.Equal(t, []int{poc - 1}, listed(pic, 0))
-		assert.Equal(t, []int{0}, listed(pic, 2))
-		assert.Equal(t, []int{0}, longTerm(pic))
-	}
-	withCycle := func(w *writer) {
-		w.ue(1, 0)
-		w.u(1, 0)
-		w.u(1, 1)
-		w.ue(1)
-	}
-	pic := next(16, withCycle)
-	assert.False(t, pic.Undecodable)
-	assert.Equal(t, []int{0}, listed(pic, 2))
-	for poc := 17; poc < 21; poc++ {
-		assert.Equal(t, []int{0}, listed(next(poc, withCycle), 2))
-	}
-	two := func(w *writer) {
-		w.ue(1, 1) // one of each kind: their cycles are counted apart
-		w.u(1, 0)
-		w.u(1, 1)
-		w.ue(1)
-		w.u(4, 3)
-		w.flags(1, 1)
-		w.ue(0)
-	}
-	for poc := 21; poc < 32; poc++ {
-		pic = next(poc, two)
-		assert.False(t, pic.Undecodable)
-		assert.Equal(t, []int{0, 19}, listed(pic, 2))
-		assert.Equal(t, []int{0, 19}, longTerm(pic))
-	}
-	sum := func(w *writer) {
-		w.ue(0, 2) // cycles add up
-		w.u(4, 3)
-		w.flags(0, 1) // not for this picture
-		w.ue(1)
-		w.u(4, 0)
-		w.flags(1, 1)
-		w.ue(1)
-	}
-	pic = next(32, sum)
-	assert.False(t, pic.Undecodable)
-	assert.Equal(t, []int{0}, listed(pic, 2))
-	assert.Equal(t, []int{0, 19}, longTerm(pic))
-	ambiguous := next(33, func(w *writer) { // 0 and 32 have the same least significant bits
-		w.ue(0, 1)
-		w.u(4, 0)
-		w.flags(1, 0)
-	})
-	assert.True(t, ambiguous.Undecodable)
-	assert.Equal(t, 33, order(ambiguous))
 }
 
 func TestScalingListsArePredicted(t *testing.T) {
@@ -357,7 +101,7 @@ func TestScalingListsArePredicted(t *testing.T) {
 		}
 	}
 
-	// A picture parameter set has lists of its own.
+	// A picture parameter set may have its own lists.
 	first := func(m made) *picture.Picture {
 		p, err := New(nil, 0)
 		require.NoError(t, err)
@@ -458,8 +202,8 @@ func TestAllSyntaxIsRead(t *testing.T) {
 	assert.Equal(t, []byte{
 		1, 1, 1, 1, 1, 0, signed(-3), 4, 0, 0, 1, 1, 0, 0, 1, 2, 0, 1, 1, 2, 1, 0, 0, 1, 1, 0, signed(-6), 5, 1, 0, 2, 1,
 	}, b[pictureTools:][:32])
-	assert.Equal(t, []byte{1, 0, 2, 0, 1, 0, 0, 0}, b[columnSizes:][:8]) // 2, 3 and 2 of 7
-	assert.Equal(t, []byte{0, 0, 2, 0, 0, 0}, b[rowSizes:][:6])          // 1 and 3 of 4
+	assert.Equal(t, []byte{1, 0, 2, 0, 1, 0, 0, 0}, b[columnSizes:][:8]) // 2, 3 and 2, together 7
+	assert.Equal(t, []byte{0, 0, 2, 0, 0, 0}, b[rowSizes:][:6])          // 1 and 3, together 4
 	assert.Equal(t, 9, order(pic))
 	assert.Equal(t, 2, pic.Params.Int(picture.Codec+setBits))
 
@@ -517,6 +261,8 @@ func TestInvalidSyntaxIsNamed(t *testing.T) {
 		return slices.Concat(m.sps(), m.pps(), m.slice(idrNLP, 2, 0, nil))
 	}
 	none := func(w *writer) { w.u(1, 0); w.ue(0, 0) }
+	three := usual()
+	three.long = func(w *writer) { w.ue(3); w.u(15, 0) }
 	for _, c := range []struct {
 		element string
 		got     int
@@ -548,6 +294,13 @@ func TestInvalidSyntaxIsNamed(t *testing.T) {
 		{"num_tile_columns_minus1", 20, changed(func(m *made) { m.tiles = func(w *writer) { w.ue(20) } })},
 		{"num_tile_columns_minus1", 13, changed(func(m *made) { m.tiles = func(w *writer) { w.ue(13, 0); w.flags(1, 1) } })},
 		{"num_tile_rows_minus1", 1, changed(func(m *made) { m.tiles = func(w *writer) { w.ue(0, 1); w.flags(0); w.ue(3); w.flags(1) } })},
+		{"diff_cu_qp_delta_depth", 1, changed(func(m *made) { m.coding = []int{1, 0, 0, 2, 1, 2} })},
+		{"log2_parallel_merge_level_minus2", 3, changed(func(m *made) { m.coding, m.merge = []int{0, 1, 0, 2, 1, 2}, 3 })},
+		{"lt_idx_sps", 3, slices.Concat(three.sps(), usualPPS, m.slice(1, 2, 0, func(w *writer) {
+			none(w)
+			w.ue(1, 0)
+			w.u(2, 3)
+		}))},
 		{"slice_type", 1, slices.Concat(usualSPS, usualPPS, m.slice(idrNLP, 1, 0, nil))},
 		{"slice_type", 3, slices.Concat(usualSPS, usualPPS, m.slice(idrNLP, 3, 0, nil))},
 		{"slice_type", 0, slices.Concat(usualSPS, usualPPS, m.slice(1, 0, 0, none))},
@@ -565,7 +318,9 @@ func TestInvalidSyntaxIsNamed(t *testing.T) {
 		_, err = p.Parse(c.packet)
 		assert.Equal(t, invalid(c.element, c.got), err, c.element)
 	}
-	for structure, unit := range map[string][]byte{"seq_parameter_set_rbsp": usualSPS, "pic_parameter_set_rbsp": usualPPS, "slice_segment_header": key} {
+	for structure, unit := range map[string][]byte{
+		"seq_parameter_set_rbsp": usualSPS, "pic_parameter_set_rbsp": usualPPS, "slice_segment_header": key,
+	} {
 		p, err := New(nil, 0)
 		require.NoError(t, err)
 		if structure == "slice_segment_header" {
@@ -583,7 +338,7 @@ func later(kind, address int) []byte {
 	w := &writer{}
 	w.flags(0, 0)
 	w.ue(0)
-	w.u(5, address) // of 28 coding tree blocks
+	w.u(5, address) // among 28 coding tree blocks
 	w.ue(2)
 	w.u(16, 0x5a5a)
 	return w.unit(kind)

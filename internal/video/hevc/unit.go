@@ -2,7 +2,7 @@ package hevc
 
 import "github.com/robocache/robocache/internal/video/picture"
 
-// Types of NAL units.
+// NAL unit types.
 const (
 	raslN    = 8
 	raslR    = 9
@@ -17,7 +17,7 @@ const (
 	eobUnit  = 37
 )
 
-const headerSize = 2 // bytes of a NAL unit's header
+const headerSize = 2 // bytes in front of a NAL unit's payload
 
 type unitHeader struct{ kind, layer, temporal int }
 
@@ -42,8 +42,8 @@ func (h unitHeader) key() bool   { return h.kind >= blaWLP && h.kind <= cra }
 func (h unitHeader) idr() bool   { return h.kind == idrWRADL || h.kind == idrNLP }
 func (h unitHeader) rasl() bool  { return h.kind == raslN || h.kind == raslR }
 
-// anchor reports whether the order counts of later pictures begin from this one: it is in the lowest temporal layer, other pictures
-// refer to it, and it does not lead a key picture.
+// anchor reports whether later pictures count their order from this one. It is in the lowest temporal layer, other pictures refer to it,
+// and it does not lead a key picture.
 func (h unitHeader) anchor() bool {
 	const lastUnreferenced, radlN = 14, 6
 	referenced := h.kind > lastUnreferenced || h.kind%2 == 1

@@ -2,7 +2,7 @@ package hevc
 
 import "github.com/robocache/robocache/internal/video/picture"
 
-// usability is a sequence's video usability information.
+// usability is a sequence's video usability information: how to show its samples.
 type usability struct {
 	colour    [3]uint8
 	fullRange bool

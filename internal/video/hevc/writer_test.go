@@ -2,7 +2,7 @@ package hevc
 
 import "math/bits"
 
-// writer writes the bits of a NAL unit.
+// writer writes a NAL unit's bits.
 type writer struct {
 	b []byte
 	n int
@@ -66,11 +66,11 @@ type made struct {
 	tiles, control, lists               func(w *writer)
 	pictureExtension                    int // 8 bits
 	dependent, output, extra            int
-	initQP                              int
+	initQP, merge                       int
 }
 
 func usual() made {
-	return made{profile: 1, chroma: 1, width: 416, height: 240, log2POC: 4, maxDPB: 6, coding: []int{0, 3, 0, 3, 1, 2}}
+	return made{profile: 1, chroma: 1, width: 416, height: 240, log2POC: 4, maxDPB: 6, coding: []int{0, 3, 0, 3, 1, 2}, merge: 1}
 }
 
 func (w *writer) optional(part func(w *writer)) {
@@ -154,7 +154,7 @@ func (m made) pps() []byte {
 	w.optional(m.control)
 	w.optional(m.lists)
 	w.u(1, 0)
-	w.ue(1)
+	w.ue(m.merge)
 	w.u(1, 1)
 	w.u(1, bit(m.pictureExtension > 0))
 	w.u(8*bit(m.pictureExtension > 0), m.pictureExtension)
@@ -163,7 +163,7 @@ func (m made) pps() []byte {
 
 func bit(v bool) int { return flag(v) }
 
-// slice returns the first slice of a picture. references writes the part after the order count, unless it is an IDR picture.
+// slice returns a picture's first slice. references writes the part after the order count, unless it is an IDR picture.
 func (m made) slice(kind, sliceType, lsb int, references func(w *writer)) []byte {
 	w := &writer{}
 	w.u(1, 1)
