@@ -279,3 +279,20 @@ func TestLongTermReferences(t *testing.T) {
 	assert.True(t, ambiguous.Undecodable)
 	assert.Equal(t, 33, order(ambiguous))
 }
+
+// The standard forbids such references, but an encoder that keeps to one set for all pictures is harmless.
+func TestKeyPicturesNeedNoReferences(t *testing.T) {
+	m := usual()
+	p, err := New(nil, 0)
+	require.NoError(t, err)
+	for range 2 {
+		pic := parse(t, p, slices.Concat(m.sps(), m.pps(), m.slice(cra, 2, 9, func(w *writer) {
+			w.u(1, 0)
+			w.ue(1, 0, 2)
+			w.u(1, 1)
+		})))
+		assert.False(t, pic.Undecodable)
+		assert.Empty(t, listed(pic, 0))
+		assert.Equal(t, 1, pic.Params.Int(picture.IsIntra))
+	}
+}
