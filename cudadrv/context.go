@@ -162,6 +162,24 @@ func (c *Context) bound(s slot, f *frame, args ...uintptr) Code {
 	return c.drv.call(s, f, args...)
 }
 
+// Call calls a function of another library with the context current on the thread, such as one that creates a video decoder. op is
+// the function's name. A result other than 0 is an [Error].
+func (c *Context) Call(op string, p Proc, args ...uintptr) error {
+	if err := c.enter(op); err != nil {
+		return err
+	}
+	defer c.leave()
+	unbind, code := c.makeCurrent()
+	if code != Success {
+		return c.dev.check(fnCtxPush, code)
+	}
+	defer unbind()
+	if code = Code(int32(p(args))); code == Success {
+		return nil
+	}
+	return c.dev.failed(c.drv.failure(op, code), code)
+}
+
 // makeCurrent makes the context current on this thread and keeps the goroutine there until unbind.
 func (c *Context) makeCurrent() (unbind func(), code Code) {
 	runtime.LockOSThread()

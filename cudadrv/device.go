@@ -139,7 +139,11 @@ func (dev *Device) check(s slot, code Code) error {
 	if code == Success {
 		return nil
 	}
-	err := dev.drv.fail(s, code)
+	return dev.failed(dev.drv.fail(s, code), code)
+}
+
+// failed returns the error of a failed call, or the device's loss.
+func (dev *Device) failed(err error, code Code) error {
 	if lost := dev.lost.Load(); lost != nil {
 		return lost
 	}

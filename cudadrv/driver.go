@@ -11,6 +11,7 @@ import (
 type Driver struct {
 	path    string
 	nccl    func() (*FunctionTable, error)
+	nvdec   func() (*FunctionTable, error)
 	version int
 	procs   [slotCount]Proc
 	bind    [slotCount]atomic.Bool // functions that answered 201 without a current context
@@ -41,7 +42,7 @@ func NewDriver(t *FunctionTable) (*Driver, error) {
 	if t == nil || t.Lookup == nil {
 		return nil, &LoadError{Kind: ErrDriverMissing, Tried: []string{"a function table without Lookup"}}
 	}
-	d := &Driver{path: t.Path, nccl: t.NCCL}
+	d := &Driver{path: t.Path, nccl: t.NCCL, nvdec: t.NVDEC}
 	fail := func(kind LoadKind, err error) (*Driver, error) {
 		if errors.Is(err, codeStubLibrary) {
 			kind = ErrDriverStub
@@ -134,8 +135,21 @@ func (d *Driver) fail(s slot, code Code) error {
 	if code > codeOfPush {
 		s, code = fnCtxPush, code&^codeOfPush
 	}
+	return d.failure(symbols[s].name, code)
+}
+
+func (d *Driver) failure(op string, code Code) *Error {
 	name, text := d.describe(code)
-	return &Error{Op: symbols[s].name, Code: code, Name: name, Text: text}
+	return &Error{Op: op, Code: code, Name: name, Text: text}
+}
+
+// NVDEC returns the functions of NVIDIA's library that decodes video. If it is missing, the error is a *[LoadError] that matches
+// [ErrNVDECMissing].
+func (d *Driver) NVDEC() (*FunctionTable, error) {
+	if d.nvdec == nil {
+		return nil, &LoadError{Kind: ErrNVDECMissing, Tried: []string{d.path + ": it comes with none"}}
+	}
+	return d.nvdec()
 }
 
 // describe asks the driver for the name and the text of a code, once for each.

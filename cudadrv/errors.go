@@ -64,6 +64,7 @@ const (
 	ErrNoGPU         LoadKind = "no CUDA device"
 	ErrInitFailed    LoadKind = "the CUDA driver does not start"
 	ErrNCCLMissing   LoadKind = "no NCCL library found"
+	ErrNVDECMissing  LoadKind = "no NVDEC library found"
 	ErrPlatform      LoadKind = "CUDA needs Linux on amd64 or arm64, with NVIDIA's driver"
 )
 

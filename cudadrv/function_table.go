@@ -25,12 +25,15 @@ type FunctionTable struct {
 	// NCCL opens NVIDIA's library that sums over several devices. Its Lookup finds functions by name, with version 0. It is
 	// called when NCCL is first needed. It may be nil if there is no library.
 	NCCL func() (*FunctionTable, error)
+
+	// NVDEC opens NVIDIA's library that decodes video, as NCCL does for sums.
+	NVDEC func() (*FunctionTable, error)
 }
 
 // Wrap returns a table in which fn replaces every function. fn receives the exported name and the original function. Use it to
 // inject errors or to count calls.
 func (t *FunctionTable) Wrap(fn func(name string, next Proc) Proc) *FunctionTable {
-	return &FunctionTable{Path: t.Path, NCCL: t.NCCL, Lookup: func(name string, version int) (Proc, bool) {
+	return &FunctionTable{Path: t.Path, NCCL: t.NCCL, NVDEC: t.NVDEC, Lookup: func(name string, version int) (Proc, bool) {
 		p, ok := t.Lookup(name, version)
 		if !ok {
 			return nil, false

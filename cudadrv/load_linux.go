@@ -118,7 +118,7 @@ func libraryFunctionTable(lib uintptr, path string) *FunctionTable {
 		p, _ := purego.Dlsym(lib, name)
 		return p
 	}
-	return &FunctionTable{Path: path, NCCL: openNCCL, Lookup: func(name string, version int) (Proc, bool) {
+	return &FunctionTable{Path: path, NCCL: openNCCL, NVDEC: openNVDEC, Lookup: func(name string, version int) (Proc, bool) {
 		fn := find(name, version)
 		if fn == 0 {
 			return nil, false
@@ -133,21 +133,25 @@ func libraryFunctionTable(lib uintptr, path string) *FunctionTable {
 	}}
 }
 
-// ncclEnv names the NCCL library to load.
-const ncclEnv = "ROBOCACHE_LIBNCCL"
-
-// openNCCL loads NCCL, which stays open.
 func openNCCL() (*FunctionTable, error) {
-	name := "libnccl.so.2"
-	if v := os.Getenv(ncclEnv); v != "" {
+	return openOther("libnccl.so.2", "ROBOCACHE_LIBNCCL", ErrNCCLMissing)
+}
+
+func openNVDEC() (*FunctionTable, error) {
+	return openOther("libnvcuvid.so.1", "ROBOCACHE_LIBNVCUVID", ErrNVDECMissing)
+}
+
+// openOther loads another library, which stays open. The environment variable may name its file.
+func openOther(name, env string, missing LoadKind) (*FunctionTable, error) {
+	if v := os.Getenv(env); v != "" {
 		name = v
 	}
 	if strings.Contains(name, "/") && !filepath.IsAbs(name) {
-		return nil, &LoadError{Kind: ErrNCCLMissing, Path: name, Err: errors.New(ncclEnv + " must be an absolute path or a bare name")}
+		return nil, &LoadError{Kind: missing, Path: name, Err: errors.New(env + " must be an absolute path or a bare name")}
 	}
 	lib, err := open(name)
 	if err != nil {
-		return nil, &LoadError{Kind: ErrNCCLMissing, Tried: []string{err.Error()}}
+		return nil, &LoadError{Kind: missing, Tried: []string{err.Error()}}
 	}
 	return &FunctionTable{Path: name, Lookup: func(name string, _ int) (Proc, bool) {
 		fn, err := purego.Dlsym(lib, name)

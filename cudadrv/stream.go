@@ -149,3 +149,13 @@ func (s *Stream) Record(e *Event) error {
 		return s.ctx.free(fnEventRecord, f, eh, h), nil
 	})
 }
+
+// Use calls do with the driver's handle, for functions of other libraries. The stream stays open meanwhile.
+func (s *Stream) Use(op string, do func(handle uintptr) error) error {
+	h, err := s.begin(op)
+	if err != nil {
+		return err
+	}
+	defer s.end()
+	return do(h)
+}
