@@ -2,6 +2,7 @@ package nvdec
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -53,8 +54,8 @@ const (
 	preferEngines    = 4 // cudaVideoCreate_PreferCUVID
 )
 
-// NewDecoder creates a decoder. It takes about 40 ms. If the GPU's engines cannot decode such a stream, the error is a *[LimitError];
-// if all of them are in use or memory is short, a *cudadrv.Error. The caller closes the decoder before the context.
+// NewDecoder creates a decoder. It takes about 40 ms. If the GPU's engines cannot decode such a stream, the error is a *[LimitError]; if
+// memory is short, because many decoders are open, a *[SessionError]. The caller closes the decoder before the context.
 func (l *Library) NewDecoder(ctx *cudadrv.Context, c Config) (*Decoder, error) {
 	c.MaxWidth, c.MaxHeight = max(c.MaxWidth, c.Width), max(c.MaxHeight, c.Height)
 	if c.Surfaces < 1 || c.Surfaces > maxSurfaces || c.Mapped < 1 {
@@ -81,7 +82,11 @@ func (l *Library) NewDecoder(ctx *cudadrv.Context, c Config) (*Decoder, error) {
 		put(s, createFormat, 1) // P016; 0 is NV12
 	}
 	h := make([]byte, 8)
-	if err := l.call(ctx, createDecoder, cudadrv.Addr(h), cudadrv.Addr(s)); err != nil {
+	err = l.call(ctx, createDecoder, cudadrv.Addr(h), cudadrv.Addr(s))
+	if errors.Is(err, cudadrv.ErrOutOfMemory) {
+		err = &SessionError{err}
+	}
+	if err != nil {
 		return nil, err
 	}
 	runtime.KeepAlive(s)
