@@ -43,7 +43,7 @@ func (r *run) next(t *testing.T, packet int) (got *picture.Picture, ours, theirs
 		r.theirs[r.stream.Pictures[r.ready].Params.Int(picture.Surface)] = r.ready
 	}
 	r.holds[got.Params.Int(picture.Surface)] = packet
-	return got, normal(got.Params, r.holds), normal(r.stream.Pictures[packet].Params, r.theirs)
+	return got, sorted(normal(got.Params, r.holds)), sorted(normal(r.stream.Pictures[packet].Params, r.theirs))
 }
 
 // reference is an entry with a packet in place of the surface, and an order count relative to another.

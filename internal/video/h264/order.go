@@ -70,8 +70,5 @@ func (s *sps) expectedCount(number int, reference bool) (count int) {
 	return count
 }
 
-// forget is the effect of memory_management_control_operation 5 on the following pictures. top is the picture's new top field order count.
-func (o *order) forget(top int) { *o = order{low: top} }
-
 // numMask is MaxFrameNum - 1.
 func (s *sps) numMask() int { return 1<<s.frameNumBits - 1 }

@@ -31,7 +31,10 @@ func New(config []byte, extra int) (*Parser, error) {
 	if config == nil {
 		return p, nil
 	}
-	return p, p.configure(config)
+	if err := p.configure(config); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // configure reads an AVCDecoderConfigurationRecord (ISO/IEC 14496-15, 5.3.3.1).
@@ -96,22 +99,20 @@ func (p *Parser) Parse(packet []byte) (*picture.Picture, error) {
 	return u.finish(), nil
 }
 
-func (p *Parser) parameterSet(nal []byte) error {
+// parameterSet stores a parameter set. A damaged one removes the one that it replaces.
+func (p *Parser) parameterSet(nal []byte) (err error) {
+	id := 0
 	switch nal[0] & 31 {
 	case nalSPS:
-		id, s, err := parseSPS(nal)
-		if err != nil {
-			return err
-		}
+		var s *sps
+		id, s, err = parseSPS(nal)
 		p.sequenceSets[id] = s
 	case nalPPS:
-		id, s, err := parsePPS(nal)
-		if err != nil {
-			return err
-		}
+		var s *pps
+		id, s, err = parsePPS(nal)
 		p.pictureSets[id] = s
 	}
-	return nil
+	return err
 }
 
 // activate makes a sequence parameter set the current one.

@@ -163,6 +163,9 @@ func TestErrorsNameTheElement(t *testing.T) {
 		{append(s.packet(), annexB(s.slice(header{identity: identity{idr: true}, kind: sliceI}))...), "slice_type", 2},
 		{append(s.packet(), annexB(s.slice(header{identity: identity{idr: true, reference: true, frameNum: 3}, kind: sliceI}))...), "frame_num", 3},
 		{append(s.packet(), annexB(s.slice(header{first: 12}))...), "first_mb_in_slice", 12},
+		{with(func(s *sets) { s.cycle = 256; s.orderType = 1 }), "num_ref_frames_in_pic_order_cnt_cycle", 256},
+		{append(s.packet(), annexB(s.slice(pictureP(1, slices.Repeat([]operation{{code: 2}}, 65)...)))...), "memory_management_control_operation", 2},
+		{append(s.packet(), annexB(s.slice(header{modifications: [2][]modification{slices.Repeat([]modification{{1, 0}}, 33)}}))...), "modification_of_pic_nums_idc", 1},
 		{annexB([]byte{0xe5, 1}), "forbidden_zero_bit", 1},
 		{[]byte{1, 2, 3}, "NALUnitLength", 3},
 		{annexB(s.sequence(100)[:2]), "constraint_set0_flag", 0},
@@ -195,6 +198,8 @@ func TestUnsupportedFeaturesAreNamed(t *testing.T) {
 		feature picture.Feature
 		got     int
 	}{
+		{with(func(s *sets) { s.frameOnly, s.field = false, true }, idrHeader), picture.Interlaced, 1},
+		{with(func(s *sets) { s.frameOnly, s.mbaff = false, true }, idrHeader), picture.Interlaced, 1},
 		{with(large, idrHeader), picture.Resolution, 16 * 1056},
 		{with(func(s *sets) { s.width, s.height = 400, 400 }, idrHeader), picture.Resolution, 16 * 400},
 		{with(func(*sets) {}, header{kind: 3}), picture.Profile, 88},
@@ -242,6 +247,20 @@ func TestParameterSetsMayChange(t *testing.T) {
 	assert.Same(t, larger.Format, next(append(s.packet(), annexB(s.slice(idrHeader))...)).Format)
 }
 
+func TestADamagedParameterSetRemovesTheOneBefore(t *testing.T) {
+	for _, damaged := range [][]byte{{0x67, 100, 0, 30, 0x80}, {0x68, 0xc0}} {
+		s := newSets(1)
+		p := newParser(t, 0)
+		_, err := p.Parse(s.packet())
+		require.NoError(t, err)
+		_, err = p.Parse(annexB(damaged))
+		require.ErrorIs(t, err, bitstream.ErrShort)
+		_, err = p.Parse(annexB(s.slice(idrHeader)))
+		assert.Equal(t, &picture.InvalidError{Codec: codec, Element: "pic_parameter_set_id"}, err)
+	}
+}
+
+// TestRecoveryPoints has pictures after random access. I pictures refer to no other, so they are decodable.
 func TestRecoveryPoints(t *testing.T) {
 	s := newSets(2)
 	s.active[0] = 1
@@ -253,7 +272,7 @@ func TestRecoveryPoints(t *testing.T) {
 		want    string // ? if undecodable
 	}{
 		{"exact", [][]byte{message(recovery{exact: true}, i(5, 8)), annexB(s.slice(low(6, 6, false))), annexB(s.slice(low(6, 12, true)))}, ".?."},
-		{"inexact", [][]byte{message(recovery{}, i(5, 8)), annexB(s.slice(low(6, 12, true))), annexB(s.slice(idrHeader))}, "??."},
+		{"inexact", [][]byte{message(recovery{}, i(5, 8)), annexB(s.slice(low(6, 12, true))), annexB(s.slice(idrHeader))}, ".?."},
 		{"later", [][]byte{message(recovery{frames: 2, exact: true}, low(15, 8, true)), annexB(s.slice(low(0, 10, true))), annexB(s.slice(low(1, 12, true)))}, "??."},
 		{"not a reference", [][]byte{message(recovery{exact: true}, low(5, 8, false)), annexB(s.slice(low(5, 10, true)))}, "?."},
 		{"lost before the point", [][]byte{message(recovery{frames: 2, exact: true}, low(15, 8, true)), annexB(s.slice(low(1, 12, true))), annexB(s.slice(low(2, 14, true)))}, "???"},
@@ -262,8 +281,8 @@ func TestRecoveryPoints(t *testing.T) {
 			annexB(s.slice(low(3, 4, false))), annexB(s.slice(low(3, 8, true))),
 		}, "...?."},
 		{"intact", [][]byte{annexB(s.slice(idrHeader)), annexB(s.slice(low(1, 2, true))), message(recovery{exact: true}, i(2, 6)), annexB(s.slice(low(3, 4, false)))}, "...."},
-		{"too far", [][]byte{message(recovery{frames: 16, exact: true}, i(5, 8))}, "?"},
-		{"no message", [][]byte{annexB(s.slice(i(5, 8))), annexB(s.slice(low(6, 12, true)))}, "??"},
+		{"too far", [][]byte{message(recovery{frames: 16, exact: true}, i(5, 8)), annexB(s.slice(low(6, 12, true)))}, ".?"},
+		{"no message", [][]byte{annexB(s.slice(i(5, 8))), annexB(s.slice(low(6, 12, true)))}, ".?"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, got := newParser(t, 0), ""

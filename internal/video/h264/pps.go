@@ -40,9 +40,17 @@ func parsePPS(unit []byte) (id int, p *pps, err error) {
 	p.deblocking = f.flag("deblocking_filter_control_present_flag")
 	p.constrainedIntra = f.flag("constrained_intra_pred_flag")
 	p.redundant = f.flag("redundant_pic_cnt_present_flag")
-	if !f.more() {
-		return id, p, f.err
+	if f.more() {
+		p.extended(f)
 	}
+	if f.err != nil {
+		p = nil
+	}
+	return id, p, f.err
+}
+
+// extended reads the elements that were added for the High profiles.
+func (p *pps) extended(f *fields) {
 	lists := 6
 	if p.transform8x8 = f.flag("transform_8x8_mode_flag"); p.transform8x8 {
 		lists = 8
@@ -51,5 +59,4 @@ func parsePPS(unit []byte) (id int, p *pps, err error) {
 		p.scaling.parse(f, lists)
 	}
 	p.chromaQP[1] = f.se("second_chroma_qp_index_offset", -12, 12)
-	return id, p, f.err
 }

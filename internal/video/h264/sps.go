@@ -61,6 +61,9 @@ func parseSPS(unit []byte) (id int, s *sps, err error) {
 	if f.flag("vui_parameters_present_flag") {
 		s.colours(f)
 	}
+	if f.err != nil {
+		s = nil
+	}
 	return id, s, f.err
 }
 

@@ -75,14 +75,15 @@ func annexB(nals ...[]byte) (packet []byte) {
 type sets struct {
 	sps
 	pps
-	chroma, depth int // chroma_format_idc, bits
+	chroma, depth int  // chroma_format_idc, bits
+	field, mbaff  bool // field_pic_flag, mb_adaptive_frame_field_flag
 }
 
 func newSets(references int) *sets {
 	return &sets{
 		sps{frameNumBits: 4, orderBits: 4, references: references, width: 4, height: 3, frameOnly: true, direct8x8: true, colour: [3]uint8{2, 2, 2}},
 		pps{active: [2]int{references, references}, transform8x8: true},
-		1, 8,
+		1, 8, false, false,
 	}
 }
 
@@ -126,7 +127,7 @@ func (s *sets) sequence(profile int) []byte {
 		w.flag(s.deltaZero)
 		w.se(s.offsetNonRef, s.offsetBottom)
 		w.ue(s.cycle)
-		for _, o := range s.offsets[:s.cycle] {
+		for _, o := range s.offsets[:min(s.cycle, len(s.offsets))] {
 			w.se(int(o))
 		}
 	}
@@ -134,7 +135,7 @@ func (s *sets) sequence(profile int) []byte {
 	w.flag(s.gapsAllowed)
 	w.ue(s.width-1, s.height-1)
 	if w.flag(s.frameOnly); !s.frameOnly {
-		w.u(1, 0)
+		w.flag(s.mbaff)
 	}
 	w.flag(s.direct8x8)
 	w.u(2, 0)
@@ -165,7 +166,7 @@ func (s *sets) slice(h header) []byte {
 	w.ue(h.first, h.kind, h.pps)
 	w.u(s.frameNumBits, h.frameNum&s.numMask())
 	if !s.frameOnly {
-		w.u(1, 0)
+		w.flag(s.field)
 	}
 	if h.idr {
 		w.ue(h.idrID)

@@ -118,8 +118,6 @@ func (u *unit) begin(h *header, s *sps, pic *pps) {
 	p.conceal(h, s, u.counts)
 	p.recover(h, s, u.recovery, u.counts)
 	u.header, u.intra, u.surface = h, true, p.free()
-	p.clock++
-	p.written[u.surface] = p.clock
 	u.picture = &picture.Picture{Format: p.format}
 	u.parameters(s, pic)
 }
@@ -131,7 +129,9 @@ func (u *unit) finish() *picture.Picture {
 	params.Put(picture.DataSize, len(u.picture.Data))
 	params.Put(picture.SliceCount, len(u.picture.Slices))
 	params.PutFlag(picture.IsIntra, u.intra)
-	u.picture.Undecodable = p.lost || u.counts.least() < p.bound
+	u.picture.Undecodable = !u.intra && (p.lost || u.counts.least() < p.bound)
+	p.clock++
+	p.written[u.surface] = p.clock
 	p.follow(u.header, frame{surface: u.surface, num: u.header.frameNum, counts: u.counts})
 	return u.picture
 }
