@@ -21,7 +21,7 @@ type fields struct {
 	err  error
 }
 
-// newFields returns the fields of a NAL unit after its first byte.
+// newFields returns a NAL unit's fields after its first byte.
 func newFields(unit []byte) *fields { return &fields{bits: bitstream.NewReader(unit, 1)} }
 
 func (f *fields) fail(err error) {

@@ -1,6 +1,6 @@
 package h264
 
-// order is the state between pictures of frame_num and the picture order count.
+// order is the state for frame_num and the picture order counts between two pictures.
 type order struct {
 	lastReference int // PrevRefFrameNum
 	lastNum       int // prevFrameNum
@@ -8,7 +8,7 @@ type order struct {
 	high, low     int // prevPicOrderCntMsb, prevPicOrderCntLsb
 }
 
-// counts are the top and the bottom field order count of a frame.
+// counts are a frame's top and bottom field order counts.
 type counts [2]int
 
 func (c counts) least() int { return min(c[0], c[1]) }
@@ -69,6 +69,3 @@ func (s *sps) expectedCount(number int, reference bool) (count int) {
 	}
 	return count
 }
-
-// numMask is MaxFrameNum - 1.
-func (s *sps) numMask() int { return 1<<s.frameNumBits - 1 }

@@ -2,7 +2,7 @@ package h264
 
 import "github.com/robocache/robocache/internal/video/picture"
 
-// Offsets in CUVIDH264PICPARAMS of int32 values, unless stated.
+// Offsets in CUVIDH264PICPARAMS. Values are int32 unless stated.
 const (
 	log2MaxFrameNum   = 0 // minus 4
 	orderType         = 4
@@ -43,7 +43,7 @@ const (
 	entrySize        = 28
 )
 
-// parameters writes the parameters of a picture, except for its slices.
+// parameters writes a picture's parameters, except for its slices.
 func (u *unit) parameters(s *sps, pic *pps) {
 	params, h := &u.picture.Params, u.header
 	params.Put(picture.WidthInMacroblocks, s.width)
@@ -92,8 +92,8 @@ func (u *unit) parameters(s *sps, pic *pps) {
 	put(fieldOrderCounts+4, u.counts[1])
 	for i := range mostReferences {
 		f, at := frame{surface: none}, entries+entrySize*i
-		if i < len(u.parser.dpb) {
-			f = u.parser.dpb[i]
+		if i < len(u.buffer.dpb) {
+			f = u.buffer.dpb[i]
 			put(at+entryUsed, 3)
 			flag(at+entryNotExisting, f.surface == none)
 		}

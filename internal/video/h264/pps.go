@@ -7,7 +7,7 @@ type pps struct {
 	sequence         int // seq_parameter_set_id
 	cabac            bool
 	orderPresent     bool   // bottom_field_pic_order_in_frame_present_flag
-	active           [2]int // the default lengths of the reference lists
+	active           [2]int // default lengths for the reference lists
 	weighted         bool
 	weightedBi       int
 	qp               int // pic_init_qp_minus26

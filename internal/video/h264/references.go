@@ -5,15 +5,19 @@ import (
 	"slices"
 )
 
+// none is no surface, no frame_num and no index.
+const none = -1
+
 // frame is a reference frame.
 type frame struct {
 	surface int // none if the frame does not exist because of a gap in frame_num
-	num     int // frame_num, or the LongTermFrameIdx of a long-term reference
+	num     int // frame_num, or LongTermFrameIdx if long
 	long    bool
+	foreign bool // the surface has other content
 	counts
 }
 
-// references are the frames that are marked as used for reference.
+// references are the frames with the marking "used for reference".
 type references struct{ dpb []frame }
 
 func (r *references) holds(surface int) bool {
@@ -30,8 +34,8 @@ func (r *references) remove(num int, long bool) {
 	r.dpb = slices.DeleteFunc(r.dpb, func(f frame) bool { return f.num == num && f.long == long })
 }
 
-// add adds a frame. If most frames are there, it first removes the short-term one with the oldest frame_num before that of the current
-// picture (section 8.2.5.3).
+// add adds a frame. If most frames are there, the oldest short-term one is removed first (section 8.2.5.3). current is the picture's
+// frame_num.
 func (r *references) add(f frame, current, mask, most int) {
 	if most == 0 {
 		return
@@ -43,7 +47,7 @@ func (r *references) add(f frame, current, mask, most int) {
 	r.dpb = append(r.dpb, f)
 }
 
-// age returns the distance of a short-term reference's frame_num from the current one. Long-term references are younger than all.
+// age returns the distance from a short-term reference's frame_num to the current one. Long-term references are younger.
 func (f *frame) age(current, mask int) int {
 	if f.long {
 		return none
@@ -51,14 +55,14 @@ func (f *frame) age(current, mask int) int {
 	return (current - f.num) & mask
 }
 
-// mark applies the marking of a picture, and returns the LongTermFrameIdx that it gets, or none. reset reports operation 5.
+// mark applies a picture's marking operations. It returns the picture's LongTermFrameIdx, or none. reset reports operation 5.
 func (r *references) mark(h *header, mask int) (long int, reset bool) {
 	long = none
 	if h.longTerm {
 		long = 0
 	}
 	for _, o := range h.marking {
-		num := (h.frameNum - o.operand - 1) & mask // of picNumX
+		num := (h.frameNum - o.operand - 1) & mask // picNumX as frame_num
 		switch o.code {
 		case 1:
 			r.remove(num, false)
@@ -84,32 +88,34 @@ func (r *references) mark(h *header, mask int) (long int, reset bool) {
 	return long, reset
 }
 
-// list returns the reference list of a P slice, without absent references that the slice names (sections 8.2.4.2.1 and 8.2.4.3).
-func (r *references) list(h *header, mask int) []frame {
-	list := slices.Clone(r.dpb)
-	slices.SortFunc(list, func(a, b frame) int {
+// initial returns a P or B slice's reference list before its modification (section 8.2.4.2). order is the picture's order count.
+func (r *references) initial(h *header, list, mask, order int) []frame {
+	key := func(f frame) []int {
+		past := f.least() < order
 		switch {
-		case a.long && b.long:
-			return cmp.Compare(a.num, b.num)
-		case a.long:
-			return 1
-		case b.long:
-			return -1
+		case f.long:
+			return []int{2, f.num}
+		case h.kind == sliceP:
+			return []int{0, f.age(h.frameNum, mask)}
+		case past && list == 0:
+			return []int{0, -f.least()}
+		case past:
+			return []int{1, -f.least()}
 		}
-		return cmp.Compare(a.age(h.frameNum, mask), b.age(h.frameNum, mask))
-	})
-	var first []frame
-	for _, i := range r.modified(h, 0, mask) {
-		if i != none {
-			first = append(first, r.dpb[i])
-		}
+		return []int{1 - list, f.least()}
 	}
-	list = append(first, slices.DeleteFunc(list, func(f frame) bool { return slices.Contains(first, f) })...)
-	return list[:min(len(list), h.active[0])]
+	frames := slices.Clone(r.dpb)
+	slices.SortFunc(frames, func(a, b frame) int { return slices.Compare(key(a), key(b)) })
+	if list == 1 && len(frames) > 1 && slices.Equal(frames, r.initial(h, 0, mask, order)) {
+		frames[0], frames[1] = frames[1], frames[0]
+	}
+	return frames
 }
 
-// modified returns the indices of the references that modifications name, or none for an absent one.
-func (r *references) modified(h *header, list, mask int) (indices []int) {
+// list returns a P or B slice's reference list. If the slice names an absent reference (section 8.2.4.3), that entry is a frame that does
+// not exist.
+func (r *references) list(h *header, list, mask, order int) []frame {
+	var named []frame
 	num := h.frameNum
 	for _, m := range h.modifications[list] {
 		switch m.code {
@@ -122,7 +128,13 @@ func (r *references) modified(h *header, list, mask int) (indices []int) {
 		if m.code == 2 {
 			i = r.find(m.operand, true)
 		}
-		indices = append(indices, i)
+		f := frame{surface: none}
+		if i != none {
+			f = r.dpb[i]
+		}
+		named = append(named, f)
 	}
-	return indices
+	rest := slices.DeleteFunc(r.initial(h, list, mask, order), func(f frame) bool { return slices.Contains(named, f) })
+	frames := append(named, rest...)
+	return frames[:min(len(frames), h.active[list])]
 }

@@ -1,17 +1,17 @@
 package h264
 
-// matrices are the scaling lists of a picture in zig-zag order: Y, Cb and Cr intra, Y, Cb and Cr inter of 16 weights each, then Y intra
-// and Y inter of 64 weights.
+// matrices are a picture's scaling lists in zig-zag order: Y, Cb and Cr intra, then Y, Cb and Cr inter, each with 16 weights, then Y intra
+// and Y inter, each with 64 weights.
 type matrices [8][64]uint8
 
-// scaling is a scaling matrix of a parameter set, as it was sent.
+// scaling is the scaling matrix in a parameter set.
 type scaling struct {
 	present bool
 	lists   [8]origin
 	sent    matrices
 }
 
-// origin is the source of a scaling list.
+// origin is a scaling list's source.
 type origin uint8
 
 const (
@@ -67,7 +67,7 @@ func (m *scaling) fill(base *matrices) *matrices {
 	return &all
 }
 
-// weights returns the matrices of a picture, with the fall-back rules A and B of table 7-2.
+// weights returns a picture's matrices. The fall-back rules A and B are in table 7-2.
 func weights(sequence, picture *scaling) *matrices {
 	base, fallback := &flat, &standardLists
 	if sequence.present {
@@ -89,7 +89,7 @@ var flat = func() (m matrices) {
 	return m
 }()
 
-// standardLists are the lists of tables 7-3 and 7-4.
+// standardLists are in tables 7-3 and 7-4.
 var standardLists = matrices{intra4, intra4, intra4, inter4, inter4, inter4, {
 	6, 10, 10, 13, 11, 13, 16, 16, 16, 16, 18, 18, 18, 18, 18, 23, 23, 23, 23, 23, 23, 25, 25, 25, 25, 25, 25, 25, 27, 27, 27, 27,
 	27, 27, 27, 27, 29, 29, 29, 29, 29, 29, 29, 31, 31, 31, 31, 31, 31, 33, 33, 33, 33, 33, 36, 36, 36, 36, 38, 38, 38, 40, 40, 42,
@@ -103,7 +103,7 @@ var (
 	inter4 = [64]uint8{10, 14, 14, 20, 20, 20, 24, 24, 24, 24, 27, 27, 27, 30, 30, 34}
 )
 
-// zigzag returns the raster positions of a block of n x n weights in zig-zag order (figure 8-8).
+// zigzag returns the raster positions in a block with n x n weights in zig-zag order (figure 8-8).
 func zigzag(n int) (raster []int) {
 	for sum := range 2*n - 1 {
 		for i := range sum + 1 {

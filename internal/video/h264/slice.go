@@ -6,14 +6,14 @@ import (
 	"github.com/robocache/robocache/internal/video/picture"
 )
 
-// Kinds of slices: slice_type modulo 5.
+// Slice kinds: slice_type modulo 5.
 const (
 	sliceP = 0
 	sliceB = 1
 	sliceI = 2
 )
 
-// identity has the elements that all slices of a picture share (section 7.4.1.2.4).
+// identity has the elements that a picture's slices share (section 7.4.1.2.4).
 type identity struct {
 	pps       int
 	frameNum  int
@@ -30,13 +30,13 @@ type header struct {
 	first         int // first_mb_in_slice
 	kind          int
 	redundant     bool
-	active        [2]int // the lengths of the reference lists
+	active        [2]int // lengths for the reference lists
 	modifications [2][]modification
 	marking       []operation // memory_management_control_operation; none if the sliding window removes references
 	longTerm      bool        // long_term_reference_flag
 }
 
-// modification is an entry of ref_pic_list_modification: modification_of_pic_nums_idc and its operand.
+// modification is an entry in ref_pic_list_modification: modification_of_pic_nums_idc and its operand.
 type modification struct{ code, operand int }
 
 // operation is a memory_management_control_operation and its operands: difference_of_pic_nums_minus1, long_term_pic_num or
@@ -46,28 +46,28 @@ type operation struct{ code, operand, long int }
 // mostOperations is more than any marking needs: it removes, converts and limits 16 references.
 const mostOperations = 64
 
-// parseSlice reads the header of a slice, and returns its parameter sets too.
-func (p *Parser) parseSlice(unit []byte) (*header, *sps, *pps, error) {
+// slice reads a slice header, and also returns its parameter sets.
+func (p *parameterSets) slice(unit []byte) (*header, *sps, *pps, error) {
 	f, h := newFields(unit), &header{}
 	h.reference, h.idr = unit[0]>>5&3 > 0, unit[0]&31 == 5
 	h.first = f.ue("first_mb_in_slice", mostMacroblocks)
 	kind := f.ue("slice_type", 9)
 	h.kind = kind % 5
 	if h.kind > sliceI {
-		f.fail(unsupported(picture.Profile, 88)) // the Extended profile
+		f.fail(unsupported(picture.Profile, profileExtended))
 	}
 	if h.idr && (h.kind != sliceI || !h.reference) {
 		f.fail(invalid("slice_type", kind))
 	}
 	h.pps = f.ue("pic_parameter_set_id", 255)
-	pic := p.pictureSets[h.pps]
-	if f.err == nil && (pic == nil || p.sequenceSets[pic.sequence] == nil) {
+	pic := p.picture[h.pps]
+	if f.err == nil && (pic == nil || p.sequence[pic.sequence] == nil) {
 		f.fail(invalid("pic_parameter_set_id", h.pps))
 	}
 	if f.err != nil {
 		return nil, nil, nil, f.err
 	}
-	s := p.sequenceSets[pic.sequence]
+	s := p.sequence[pic.sequence]
 	if h.first >= s.width*s.height {
 		f.fail(invalid("first_mb_in_slice", h.first))
 	}

@@ -6,26 +6,34 @@ import (
 	"github.com/robocache/robocache/internal/video/picture"
 )
 
-// Limits of the greatest level, 6.2 (table A-1).
+// Limits in the greatest level, 6.2 (table A-1).
 const (
 	mostMacroblocks = 139_264
-	mostAcross      = 1055 // the root of 8 times mostMacroblocks
+	mostAcross      = 1055 // the square root from 8 x mostMacroblocks
 	mostReferences  = 16
+)
+
+// Values for profile_idc.
+const (
+	profileBaseline = 66
+	profileMain     = 77
+	profileExtended = 88
+	profileHigh     = 100
 )
 
 // sps is a sequence parameter set. Two sets with equal content are equal.
 type sps struct {
 	frameNumBits  int
 	orderType     int // pic_order_cnt_type
-	orderBits     int // of pic_order_cnt_lsb, if the type is 0
+	orderBits     int // in pic_order_cnt_lsb, if the type is 0
 	deltaZero     bool
 	offsetNonRef  int
 	offsetBottom  int
-	cycle         int // the number of offsets
+	cycle         int // how many offsets are used
 	offsets       [255]int32
 	references    int // max_num_ref_frames
 	gapsAllowed   bool
-	width, height int // in macroblocks, of a frame
+	width, height int // a frame's, in macroblocks
 	frameOnly     bool
 	direct8x8     bool
 	crop          [4]int // left, right, top, bottom, in pixels
@@ -39,18 +47,18 @@ func parseSPS(unit []byte) (id int, s *sps, err error) {
 	f, s := newFields(unit), &sps{colour: [3]uint8{2, 2, 2}}
 	profile := f.number("profile_idc", 8)
 	f.flag("constraint_set0_flag")
-	s.anyOrder = !f.flag("constraint_set1_flag") && profile == 66
+	s.anyOrder = !f.flag("constraint_set1_flag") && profile == profileBaseline
 	f.number("constraint_set_flags", 6)
 	f.number("level_idc", 8)
 	id = f.ue("seq_parameter_set_id", 31)
 	switch profile {
-	case 66, 77, 88:
-	case 100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135:
+	case profileBaseline, profileMain, profileExtended:
+	case profileHigh, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135:
 		s.highProfile(f, profile)
 	default:
 		f.fail(unsupported(picture.Profile, profile))
 	}
-	if profile != 66 && profile != 77 && profile != 100 {
+	if profile != profileBaseline && profile != profileMain && profile != profileHigh {
 		f.fail(unsupported(picture.Profile, profile))
 	}
 	s.frameNumBits = 4 + f.ue("log2_max_frame_num_minus4", 12)
@@ -132,7 +140,7 @@ func (s *sps) size(f *fields) {
 	}
 }
 
-// colours reads the beginning of the video usability information.
+// colours reads the video usability information up to the colours.
 func (s *sps) colours(f *fields) {
 	if f.flag("aspect_ratio_info_present_flag") && f.number("aspect_ratio_idc", 8) == 255 {
 		f.number("sar_width", 16)
@@ -160,3 +168,6 @@ func (s *sps) format() picture.Format {
 		Surfaces: s.references + 1, Colour: s.colour, FullRange: s.fullRange,
 	}
 }
+
+// numMask is MaxFrameNum - 1.
+func (s *sps) numMask() int { return 1<<s.frameNumBits - 1 }
