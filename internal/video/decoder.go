@@ -85,6 +85,7 @@ const (
 	OldLibrary Reason = "old library" // or one that is too new
 	OtherCodec Reason = "other codec"
 	Feature    Reason = "feature" // Err is a *picture.UnsupportedError
+	Invalid    Reason = "invalid" // Err is a *picture.InvalidError; another driver may read the stream nevertheless
 	NoDevice   Reason = "no device"
 	Limits     Reason = "limits"     // beyond the device's sizes, or a bit depth that it lacks
 	NoSession  Reason = "no session" // all are in use
