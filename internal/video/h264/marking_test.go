@@ -115,6 +115,7 @@ func TestGapsAreFramesThatDoNotExist(t *testing.T) {
 		{"names one that does not exist", []header{idrHeader, pictureP(1), non, pictureP(5)}, []string{"", "0", "1 2! 3! ?", "2! 3! 4 ?"}},
 		{"B", []header{idrHeader, pictureP(1), {identity: identity{frameNum: 3, orderLow: 1}, kind: sliceB}}, []string{"", "0", "0 1 2! ?"}},
 		{"I", []header{idrHeader, pictureP(1), {identity: identity{frameNum: 9, orderLow: 1}, kind: sliceI}}, []string{"", "0", "6! 7! 8!"}},
+		{"not a reference", []header{idrHeader, {identity: identity{frameNum: 2}, kind: sliceI}, {identity: identity{frameNum: 2}, kind: sliceI}}, []string{"", "0 1!", "0 1!"}},
 		{"IDR", []header{idrHeader, pictureP(1), pictureP(5), idrHeader, pictureP(1)}, []string{"", "0", "2! 3! 4! ?", "", "0"}},
 	} {
 		t.Run(c.name, func(t *testing.T) { assert.Equal(t, c.want, s.referencesOf(t, c.headers...)) })
