@@ -83,6 +83,15 @@ func TestMarkingOperations(t *testing.T) {
 	}
 }
 
+func TestMarkingFollowsThePredictionWeights(t *testing.T) {
+	s := newSets(3)
+	s.weighted, s.weightedBi = true, 1
+	b := pictureP(2, operation{code: 3, operand: 1, long: 2})
+	b.kind, b.orderLow = sliceB, 1
+	headers := []header{idrHeader, pictureP(1, operation{code: 6, long: 1}), b, pictureP(3)}
+	assert.Equal(t, []string{"", "0", "0 L1", "L1 L2 2"}, s.referencesOf(t, headers...))
+}
+
 func TestFrameNumWraps(t *testing.T) {
 	headers, last := []header{idrHeader}, ""
 	for i := 1; i < 40; i++ {

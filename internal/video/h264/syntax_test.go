@@ -204,6 +204,19 @@ func (s *sets) slice(h header) []byte {
 			}
 		}
 	}
+	if h.kind == sliceP && s.weighted || h.kind == sliceB && s.weightedBi == 1 {
+		w.ue(5, 6)
+		for list := range 1 + h.kind {
+			for i := range s.active[list] {
+				if w.flag(i%2 == 0); i%2 == 0 {
+					w.se(-128, 127)
+				}
+				if w.flag(i < 2); i < 2 {
+					w.se(1, -2, 33, -44)
+				}
+			}
+		}
+	}
 	kind := byte(nalSlice)
 	switch {
 	case h.idr:
