@@ -73,6 +73,7 @@ func (b *buffer) precede(h *header, s *sps) {
 		for i := min(gap, s.references); i > 0; i-- {
 			num := (h.frameNum - i) & mask
 			b.add(frame{surface: none, num: num}, num, mask, s.references)
+			b.lastReference = num
 		}
 	default:
 		b.reset()

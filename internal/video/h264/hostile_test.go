@@ -130,7 +130,7 @@ func requirePossible(t testing.TB, p *picture.Picture, extra int) {
 
 func TestMutatedPackets(t *testing.T) {
 	s := newSets(3)
-	mutate.Run(t, mutate.Plan{Seeds: hostileSeeds(t), Few: thorough.Of(4000, 1_000_000), Most: 4 << 20, Try: func(m mutate.Mutant) {
+	mutate.Run(t, mutate.Plan{Seeds: hostileSeeds(t), Few: thorough.Of(6000, 1_000_000), Most: 4 << 20, Try: func(m mutate.Mutant) {
 		var config []byte
 		if m.N%4 == 0 {
 			config = avcC(1+m.N/4%4, s.sequence(100), s.picture())

@@ -83,6 +83,15 @@ func TestMarkingOperations(t *testing.T) {
 	}
 }
 
+func TestMarkingFollowsThePredictionWeights(t *testing.T) {
+	s := newSets(3)
+	s.weighted, s.weightedBi = true, 1
+	b := pictureP(2, operation{code: 3, operand: 1, long: 2})
+	b.kind, b.orderLow = sliceB, 1
+	headers := []header{idrHeader, pictureP(1, operation{code: 6, long: 1}), b, pictureP(3)}
+	assert.Equal(t, []string{"", "0", "0 L1", "L1 L2 2"}, s.referencesOf(t, headers...))
+}
+
 func TestFrameNumWraps(t *testing.T) {
 	headers, last := []header{idrHeader}, ""
 	for i := 1; i < 40; i++ {
@@ -115,6 +124,7 @@ func TestGapsAreFramesThatDoNotExist(t *testing.T) {
 		{"names one that does not exist", []header{idrHeader, pictureP(1), non, pictureP(5)}, []string{"", "0", "1 2! 3! ?", "2! 3! 4 ?"}},
 		{"B", []header{idrHeader, pictureP(1), {identity: identity{frameNum: 3, orderLow: 1}, kind: sliceB}}, []string{"", "0", "0 1 2! ?"}},
 		{"I", []header{idrHeader, pictureP(1), {identity: identity{frameNum: 9, orderLow: 1}, kind: sliceI}}, []string{"", "0", "6! 7! 8!"}},
+		{"not a reference", []header{idrHeader, {identity: identity{frameNum: 2}, kind: sliceI}, {identity: identity{frameNum: 2}, kind: sliceI}}, []string{"", "0 1!", "0 1!"}},
 		{"IDR", []header{idrHeader, pictureP(1), pictureP(5), idrHeader, pictureP(1)}, []string{"", "0", "2! 3! 4! ?", "", "0"}},
 	} {
 		t.Run(c.name, func(t *testing.T) { assert.Equal(t, c.want, s.referencesOf(t, c.headers...)) })

@@ -282,6 +282,7 @@ func TestRecoveryPoints(t *testing.T) {
 		}, "...?."},
 		{"intact", [][]byte{annexB(s.slice(idrHeader)), annexB(s.slice(low(1, 2, true))), message(recovery{exact: true}, i(2, 6)), annexB(s.slice(low(3, 4, false)))}, "...."},
 		{"too far", [][]byte{message(recovery{frames: 16, exact: true}, i(5, 8)), annexB(s.slice(low(6, 12, true)))}, ".?"},
+		{"cut", [][]byte{annexB([]byte{nalSEI, seiRecovery, 2, 0, 0}, s.slice(i(5, 8))), annexB(s.slice(low(6, 12, true)))}, ".?"},
 		{"no message", [][]byte{annexB(s.slice(i(5, 8))), annexB(s.slice(low(6, 12, true)))}, ".?"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -296,6 +297,24 @@ func TestRecoveryPoints(t *testing.T) {
 			assert.Equal(t, c.want, got)
 		})
 	}
+}
+
+func TestColoursFollowTheAspectRatio(t *testing.T) {
+	s := newSets(1)
+	s.vui = func(w *writer) {
+		w.u(1, 1) // an aspect ratio
+		w.u(8, 255)
+		w.u(32, 0x40003)
+		w.u(2, 3) // overscan
+		w.u(1, 1) // colours
+		w.u(3, 5)
+		w.u(2, 3)
+		w.u(24, 0x090e08)
+	}
+	got, err := newParser(t, 0).Parse(append(s.packet(), annexB(s.slice(idrHeader))...))
+	require.NoError(t, err)
+	assert.Equal(t, [3]uint8{9, 14, 8}, got.Format.Colour)
+	assert.True(t, got.Format.FullRange)
 }
 
 func TestScalingListsAreInferred(t *testing.T) {

@@ -77,13 +77,14 @@ type sets struct {
 	pps
 	chroma, depth int  // chroma_format_idc, bits
 	field, mbaff  bool // field_pic_flag, mb_adaptive_frame_field_flag
+	vui           func(*writer)
 }
 
 func newSets(references int) *sets {
 	return &sets{
 		sps{frameNumBits: 4, orderBits: 4, references: references, width: 4, height: 3, frameOnly: true, direct8x8: true, colour: [3]uint8{2, 2, 2}},
 		pps{active: [2]int{references, references}, transform8x8: true},
-		1, 8, false, false,
+		1, 8, false, false, nil,
 	}
 }
 
@@ -138,7 +139,10 @@ func (s *sets) sequence(profile int) []byte {
 		w.flag(s.mbaff)
 	}
 	w.flag(s.direct8x8)
-	w.u(2, 0)
+	w.u(1, 0)
+	if w.flag(s.vui != nil); s.vui != nil {
+		s.vui(w)
+	}
 	return w.nal(0x67)
 }
 
@@ -197,6 +201,19 @@ func (s *sets) slice(h header) []byte {
 					w.ue(m.code, m.operand)
 				}
 				w.ue(3)
+			}
+		}
+	}
+	if h.kind == sliceP && s.weighted || h.kind == sliceB && s.weightedBi == 1 {
+		w.ue(5, 6)
+		for list := range 1 + h.kind {
+			for i := range s.active[list] {
+				if w.flag(i%2 == 0); i%2 == 0 {
+					w.se(-128, 127)
+				}
+				if w.flag(i < 2); i < 2 {
+					w.se(1, -2, 33, -44)
+				}
 			}
 		}
 	}
