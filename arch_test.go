@@ -275,6 +275,10 @@ func TestCPUUsersNeverReachPurego(t *testing.T) {
 			if top := path.Base(dir); slices.Contains([]string{"report", "memory", "exec", "program"}, top) {
 				assert.Empty(t, chain, "%s reaches purego, but only cudasim and its driver know the function table", dir)
 			}
+		case "internal":
+			if strings.HasPrefix(dir, "internal/video") {
+				assert.Empty(t, chain, "%s reaches purego", dir)
+			}
 		case "cudadrv":
 			reached = reached || chain != nil
 		}

@@ -193,11 +193,15 @@ func TestALostDeviceIsReported(t *testing.T) {
 
 func TestCapabilitiesAreTheDevices(t *testing.T) {
 	b := newBench(t, func(l *nvdectest.Library) {
-		l.Limits[nvdectest.Stream{Codec: 8, Bits: 12}] = nvdectest.Limits{Engines: 3, Formats: 2, MinWidth: 130, MinHeight: 140, MaxWidth: 70000, MaxHeight: 80000, MaxMacroblocks: 90000}
+		l.Limits[nvdectest.Stream{Codec: 8, Bits: 12}] = nvdectest.Limits{
+			Engines: 3, Formats: 2, MinWidth: 130, MinHeight: 140, MaxWidth: 70000, MaxHeight: 80000, MaxMacroblocks: 90000,
+		}
 	})
 	c, err := b.lib.Capabilities(b.ctx, HEVC, 12)
 	require.NoError(t, err)
-	assert.Equal(t, Capabilities{Engines: 3, MinWidth: 130, MinHeight: 140, MaxWidth: 70000, MaxHeight: 80000, MaxMacroblocks: 90000, OutputsP016: true}, c)
+	assert.Equal(t, Capabilities{
+		Engines: 3, MinWidth: 130, MinHeight: 140, MaxWidth: 70000, MaxHeight: 80000, MaxMacroblocks: 90000, OutputsP016: true,
+	}, c)
 	for _, s := range []nvdectest.Stream{{Codec: 4, Bits: 10}, {Codec: 11, Bits: 8}} {
 		c, err = b.lib.Capabilities(b.ctx, Codec(s.Codec), s.Bits)
 		require.NoError(t, err)
@@ -207,12 +211,14 @@ func TestCapabilitiesAreTheDevices(t *testing.T) {
 
 func TestLimitsAreChecked(t *testing.T) {
 	b := newBench(t, func(l *nvdectest.Library) {
-		l.Limits[nvdectest.Stream{Codec: 8, Bits: 8}] = nvdectest.Limits{Engines: 1, Formats: 1, MinWidth: 144, MinHeight: 144, MaxWidth: 4096, MaxHeight: 4096, MaxMacroblocks: 16384}
-		l.Limits[nvdectest.Stream{Codec: 8, Bits: 10}] = nvdectest.Limits{Engines: 1, Formats: 1, MaxWidth: 4096, MaxHeight: 4096, MaxMacroblocks: 16384}
+		limits := nvdectest.Limits{Engines: 1, Formats: 1, MinWidth: 144, MinHeight: 144, MaxWidth: 4096, MaxHeight: 4096, MaxMacroblocks: 16384}
+		l.Limits[nvdectest.Stream{Codec: 8, Bits: 8}] = limits
+		l.Limits[nvdectest.Stream{Codec: 8, Bits: 10}] = limits
 	})
 	base := Config{Codec: HEVC, Bits: 8, Width: 144, Height: 144, Surfaces: 1, Mapped: 1}
 	for want, change := range map[string]func(c *Config){
-		"got HEVC with 8 bits and 142x144 pixels, want an even size from 144x144 to 4096x4096 and at most 16384 macroblocks; ffmpeg has no such limit": func(c *Config) { c.Width = 142 },
+		"got HEVC with 8 bits and 142x144 pixels, " +
+			"want an even size from 144x144 to 4096x4096 and at most 16384 macroblocks; ffmpeg has no such limit": func(c *Config) { c.Width = 142 },
 		"144x142":          func(c *Config) { c.Height = 142 },
 		"4098x144":         func(c *Config) { c.Width = 4098 },
 		"144x4098":         func(c *Config) { c.Height = 4098 },
@@ -230,9 +236,9 @@ func TestLimitsAreChecked(t *testing.T) {
 		assert.ErrorContains(t, err, want)
 		assert.ErrorIs(t, err, cudadrv.ErrUnsupported)
 	}
-	for _, change := range []func(c *Config){func(c *Config) { c.Surfaces = 0 }, func(c *Config) { c.Surfaces = 33 }, func(c *Config) { c.Mapped = 0 }} {
+	for _, count := range [][2]int{{0, 1}, {33, 1}, {1, 0}} {
 		c := base
-		change(&c)
+		c.Surfaces, c.Mapped = count[0], count[1]
 		_, err := b.lib.NewDecoder(b.ctx, c)
 		assert.ErrorIs(t, err, cudadrv.ErrOption)
 	}
@@ -293,9 +299,24 @@ func TestFramesAndSurfacesAreCounted(t *testing.T) {
 	require.NoError(t, d.Close())
 	require.NoError(t, d.Close())
 	require.NoError(t, first.Unmap(), "the decoder has its frames no more")
-	for _, err := range []error{d.Decode(slice(48, 32, 0, "x")), d.Reconfigure(48, 32, 2), errorOf(d.Status(0)), errorOf(d.Map(0, b.stream))} {
+	closed := []error{d.Decode(slice(48, 32, 0, "x")), d.Reconfigure(48, 32, 2), errorOf(d.Status(0)), errorOf(d.Map(0, b.stream))}
+	for _, err := range closed {
 		assert.ErrorIs(t, err, cudadrv.ErrClosed)
 	}
+	d, err = b.lib.NewDecoder(b.ctx, c)
+	require.NoError(t, err)
+	require.NoError(t, d.Decode(slice(48, 32, 0, "x")))
+	stream, err := b.ctx.NewStream(cudadrv.StreamOptions{})
+	require.NoError(t, err)
+	require.NoError(t, stream.Close())
+	_, err = d.Map(0, stream)
+	assert.ErrorIs(t, err, cudadrv.ErrClosed, "the stream")
+	require.NoError(t, d.Close())
+	other, err := b.ctx.Device().Primary()
+	require.NoError(t, err)
+	require.NoError(t, other.Close())
+	_, err = b.lib.Capabilities(other, H264, 8)
+	assert.ErrorIs(t, err, cudadrv.ErrClosed, "the context")
 }
 
 func errorOf[T any](_ T, err error) error { return err }
@@ -329,7 +350,8 @@ func TestAMissingLibraryIsNamed(t *testing.T) {
 	t.Setenv("NVIDIA_DRIVER_CAPABILITIES", "")
 	assert.ErrorIs(t, open(nil), cudadrv.ErrNVDECMissing)
 	gone := func() (*cudadrv.FunctionTable, error) { e := *missing; return nil, &e }
-	assert.EqualError(t, open(gone), "cudadrv: no NVDEC library found: it is in the driver's package libnvidia-decode or libnvcuvid1; tried libnvcuvid.so.1: cannot open")
+	assert.EqualError(t, open(gone), "cudadrv: no NVDEC library found: "+
+		"it is in the driver's package libnvidia-decode or libnvcuvid1; tried libnvcuvid.so.1: cannot open")
 	for value, locked := range map[string]bool{"compute,utility": true, "videos": true, "compute,video": false, "all": false} {
 		t.Setenv("NVIDIA_DRIVER_CAPABILITIES", value)
 		err := open(gone)
@@ -337,7 +359,8 @@ func TestAMissingLibraryIsNamed(t *testing.T) {
 		assert.Equal(t, !locked, errors.Is(err, cudadrv.ErrNVDECMissing), value)
 	}
 	t.Setenv("NVIDIA_DRIVER_CAPABILITIES", "compute")
-	assert.EqualError(t, open(gone), "cudadrv: the container lacks NVIDIA's capability video: start it with NVIDIA_DRIVER_CAPABILITIES=compute,utility,video; tried libnvcuvid.so.1: cannot open")
+	assert.EqualError(t, open(gone), "cudadrv: the container lacks NVIDIA's capability video: "+
+		"start it with NVIDIA_DRIVER_CAPABILITIES=compute,utility,video; tried libnvcuvid.so.1: cannot open")
 	other := errors.New("other")
 	assert.Equal(t, other, open(func() (*cudadrv.FunctionTable, error) { return nil, other }))
 

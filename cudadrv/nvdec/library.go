@@ -24,8 +24,8 @@ const (
 )
 
 var functions = [functionCount]string{
-	"cuvidGetDecoderCaps", "cuvidCreateDecoder", "cuvidDestroyDecoder", "cuvidReconfigureDecoder", "cuvidDecodePicture", "cuvidMapVideoFrame64",
-	"cuvidUnmapVideoFrame64", "cuvidGetDecodeStatus",
+	"cuvidGetDecoderCaps", "cuvidCreateDecoder", "cuvidDestroyDecoder", "cuvidReconfigureDecoder",
+	"cuvidDecodePicture", "cuvidMapVideoFrame64", "cuvidUnmapVideoFrame64", "cuvidGetDecodeStatus",
 }
 
 // Library is an open libnvcuvid. Its methods may be called from any goroutine.
@@ -43,7 +43,8 @@ func Open(d *cudadrv.Driver) (*Library, error) {
 	for f, name := range functions {
 		p, there := table.Lookup(name, 0)
 		if !there {
-			return nil, &cudadrv.LoadError{Kind: cudadrv.ErrNVDECMissing, Path: table.Path, Symbol: name, Err: errors.New("it lacks " + name + ", which driver 520 has")}
+			lacks := errors.New("it lacks " + name + ", which driver 520 has")
+			return nil, &cudadrv.LoadError{Kind: cudadrv.ErrNVDECMissing, Path: table.Path, Symbol: name, Err: lacks}
 		}
 		l.procs[f] = p
 	}
@@ -57,6 +58,7 @@ func (l *Library) call(ctx *cudadrv.Context, f function, args ...uintptr) error 
 // Codec is a compression format, as in the enumeration cudaVideoCodec.
 type Codec int32
 
+// The codecs that the engines decode and callers can parse.
 const (
 	H264 Codec = 4
 	HEVC Codec = 8
@@ -108,8 +110,9 @@ func (l *Library) Capabilities(ctx *cudadrv.Context, codec Codec, bits int) (Cap
 	}
 	short := func(at int) int { return int(binary.NativeEndian.Uint16(s[at:])) }
 	return Capabilities{
-		Engines: int(s[capsEngines]), MinWidth: short(capsMinWidth), MinHeight: short(capsMinWidth + 2), MaxWidth: get(s, capsMaxWidth), MaxHeight: get(s, capsMaxWidth+4),
-		MaxMacroblocks: get(s, capsMax), OutputsNV12: short(capsFormats)&1 != 0, OutputsP016: short(capsFormats)&2 != 0,
+		Engines: int(s[capsEngines]), MinWidth: short(capsMinWidth), MinHeight: short(capsMinWidth + 2),
+		MaxWidth: get(s, capsMaxWidth), MaxHeight: get(s, capsMaxWidth+4), MaxMacroblocks: get(s, capsMax),
+		OutputsNV12: short(capsFormats)&1 != 0, OutputsP016: short(capsFormats)&2 != 0,
 	}, nil
 }
 

@@ -171,7 +171,9 @@ func TestTheVisiblePartMayBeginAnywhere(t *testing.T) {
 
 // A stream may change its size. No picture of the earlier size is lost, and the decoder stays.
 func TestAStreamMayChangeItsFormat(t *testing.T) {
-	for _, names := range [][]string{{"h264_g2", "h264_crop_66x50", "h264_size_1080", "h264_g2"}, {"hevc_g2", "hevc_crop_178x150", "hevc_main10", "hevc_g2"}} {
+	for _, names := range [][]string{
+		{"h264_g2", "h264_crop_66x50", "h264_size_1080", "h264_g2"}, {"hevc_g2", "hevc_crop_178x150", "hevc_main10", "hevc_g2"},
+	} {
 		b := newBench(t, nil)
 		d, number := b.open(codecOf(names[0]), nil), int64(0)
 		var packets [][]byte

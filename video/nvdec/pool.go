@@ -25,9 +25,10 @@ type pool struct {
 	lib      *nvdec.Library
 	ctx      *cudadrv.Context
 	mu       sync.Mutex
-	streams  int        // open
-	sessions int        // open
-	idle     []*session // the least recently used one first
+	limits   map[class]nvdec.Capabilities // by codec and bits
+	streams  int                          // open
+	sessions int                          // open
+	idle     []*session                   // the least recently used one first
 }
 
 func newPool(drv *cudadrv.Driver, ordinal int) (*pool, error) {
@@ -47,18 +48,31 @@ func newPool(drv *cudadrv.Driver, ordinal int) (*pool, error) {
 	if err != nil {
 		return nil, refuse(video.NoDevice, err)
 	}
-	return &pool{lib: lib, ctx: ctx}, nil
+	return &pool{lib: lib, ctx: ctx, limits: map[class]nvdec.Capabilities{}}, nil
+}
+
+// capabilities returns the limits for a codec, which do not change.
+func (p *pool) capabilities(codec nvdec.Codec, bits int) (nvdec.Capabilities, error) {
+	c := class{codec: codec, bits: bits}
+	limits, there := p.limits[c]
+	if there {
+		return limits, nil
+	}
+	limits, err := p.lib.Capabilities(p.ctx, codec, bits)
+	if err == nil {
+		p.limits[c] = limits
+	}
+	return limits, err
 }
 
 // enter counts a stream, until leave.
 func (p *pool) enter(codec nvdec.Codec) error {
-	limits, err := p.lib.Capabilities(p.ctx, codec, 8)
-	if err != nil {
-		return err
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	limits, err := p.capabilities(codec, 8)
 	switch {
+	case err != nil:
+		return err
 	case limits.Engines == 0:
 		return refuse(video.Limits, &nvdec.LimitError{Codec: codec, Bits: 8})
 	case p.streams >= streamsPerEngine*limits.Engines:
@@ -76,7 +90,9 @@ func (p *pool) leave() {
 
 // get returns a session for a format: an idle one, or a new one.
 func (p *pool) get(codec nvdec.Codec, f *picture.Format, surfaces int) (*session, error) {
-	limits, err := p.lib.Capabilities(p.ctx, codec, f.Bits)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	limits, err := p.capabilities(codec, f.Bits)
 	if err != nil {
 		return nil, err
 	}
@@ -84,8 +100,6 @@ func (p *pool) get(codec nvdec.Codec, f *picture.Format, surfaces int) (*session
 	if i := slices.IndexFunc(sizes, func(s [2]int) bool { return f.Width <= s[0] && f.Height <= s[1] }); i >= 0 {
 		c.width, c.height = min(sizes[i][0], limits.MaxWidth), min(sizes[i][1], limits.MaxHeight)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if s := p.take(c, surfaces); s != nil {
 		return s, p.prepare(s, f)
 	}

@@ -42,11 +42,15 @@ type mapping struct {
 func (l *Library) create(a []uintptr) int {
 	s := bytes(cudadrv.View(a[1], 176))
 	l.others("CUVIDDECODECREATEINFO", s, 0, 48, 56, 72, 80, 92, 96, 120)
-	d := &decoder{codec: s.i32(24), bits: s.u64(40) + 8, width: s.u64(0), height: s.u64(8), maxWidth: s.u64(56), maxHeight: s.u64(64), most: s.u64(16), mapped: map[uint64]mapping{}}
+	d := &decoder{
+		codec: s.i32(24), bits: s.u64(40) + 8, width: s.u64(0), height: s.u64(8), maxWidth: s.u64(56), maxHeight: s.u64(64),
+		most: s.u64(16), mapped: map[uint64]mapping{},
+	}
 	assert.Equal(l.t, 1, s.i32(28), "4:2:0")
 	assert.Equal(l.t, 4, s.u64(32), "cudaVideoCreate_PreferCUVID")
 	assert.Equal(l.t, d.bits > 8, s.i32(88) == 1, "P016 for more than 8 bits, else NV12")
-	assert.Equal(l.t, [6]int{0, 0, d.width, d.height, d.width, d.height}, [6]int{s.u16(80), s.u16(82), s.u16(84), s.u16(86), s.u64(96), s.u64(104)}, "no cropping, no scaling")
+	area := [6]int{s.u16(80), s.u16(82), s.u16(84), s.u16(86), s.u64(96), s.u64(104)}
+	assert.Equal(l.t, [6]int{0, 0, d.width, d.height, d.width, d.height}, area, "no cropping, no scaling")
 	limits, ok := l.Limits[Stream{d.codec, d.bits}]
 	if !ok || d.maxWidth > int(limits.MaxWidth) || d.maxHeight > int(limits.MaxHeight) || !d.resize(d.width, d.height, d.most) {
 		return invalidValue
@@ -71,8 +75,11 @@ func (l *Library) create(a []uintptr) int {
 
 // resize begins a sequence.
 func (d *decoder) resize(width, height, surfaces int) bool {
+	if width < 2 || height < 2 || width > d.maxWidth || height > d.maxHeight || width%2+height%2 > 0 || surfaces < 1 || surfaces > 32 {
+		return false
+	}
 	d.width, d.height, d.surfaces = width, height, make([]surface, surfaces)
-	return width > 0 && height > 0 && width <= d.maxWidth && height <= d.maxHeight && width%2 == 0 && height%2 == 0 && surfaces > 0 && surfaces <= 32
+	return true
 }
 
 // destroy is cuvidDestroyDecoder(CUvideodecoder).
@@ -97,11 +104,13 @@ func (l *Library) destroy(a []uintptr) int {
 func (l *Library) reconfigure(a []uintptr) int {
 	d, s := l.decoders[a[0]], bytes(cudadrv.View(a[1], 128))
 	l.others("CUVIDRECONFIGUREDECODERINFO", s, 0, 20, 68, 76)
-	assert.Equal(l.t, [6]int{0, 0, s.i32(0), s.i32(4), s.i32(0), s.i32(4)}, [6]int{s.u16(68), s.u16(70), s.u16(72), s.u16(74), s.i32(8), s.i32(12)}, "no cropping, no scaling")
+	width, height := s.i32(0), s.i32(4)
+	area := [6]int{s.u16(68), s.u16(70), s.u16(72), s.u16(74), s.i32(8), s.i32(12)}
+	assert.Equal(l.t, [6]int{0, 0, width, height, width, height}, area, "no cropping, no scaling")
 	if d == nil {
 		return invalidHandle
 	}
-	if len(d.mapped) > 0 || s.i32(16) > d.most || !d.resize(s.i32(0), s.i32(4), s.i32(16)) {
+	if len(d.mapped) > 0 || s.i32(16) > d.most || !d.resize(width, height, s.i32(16)) {
 		return invalidValue
 	}
 	return 0
@@ -125,8 +134,7 @@ func (l *Library) decode(a []uintptr) int {
 		p.Slices = append(p.Slices, uint32(at))
 	}
 	to := s.i32(8)
-	wide, high := (d.width+15)/16, (d.height+15)/16
-	if to < 0 || to >= len(d.surfaces) || len(p.Slices) == 0 || s.i32(0) < d.width/16 || s.i32(0) > wide || s.i32(4) < d.height/16 || s.i32(4) > high {
+	if to < 0 || to >= len(d.surfaces) || len(p.Slices) == 0 || s.i32(0) != d.width/16 || s.i32(4) != d.height/16 {
 		return invalidValue
 	}
 	for _, m := range d.mapped {
@@ -157,7 +165,8 @@ func (l *Library) mapFrame(a []uintptr) int {
 		from.state = l.Status[from.hash]
 	}
 	m := mapping{d.free[0], int(a[1]), frame(from.hash, d.width, d.height, d.bits, d.free[0].pitch)}
-	if code := l.call("cuMemcpyHtoDAsync_v2", 3020, uintptr(m.at), cudadrv.Addr(m.pixels), uintptr(len(m.pixels)), uintptr(s.u64(56))); code != 0 {
+	bytes := uintptr(len(m.pixels))
+	if code := l.call("cuMemcpyHtoDAsync_v2", 3020, uintptr(m.at), cudadrv.Addr(m.pixels), bytes, uintptr(s.u64(56))); code != 0 {
 		return code
 	}
 	d.free = d.free[1:]

@@ -13,14 +13,14 @@ import (
 	"github.com/robocache/robocache/internal/video/picture"
 )
 
-// Results of calls (CUresult).
+// Results (CUresult).
 const (
 	invalidValue  = 1
 	outOfMemory   = 2
 	invalidHandle = 400
 )
 
-// States of a picture (cuvidDecodeStatus).
+// A picture's states (cuvidDecodeStatus).
 const (
 	inProgress = 1
 	Success    = 2
@@ -38,7 +38,7 @@ type Limits struct {
 // Stream selects limits: a codec in the enumeration cudaVideoCodec, and bits.
 type Stream struct{ Codec, Bits int }
 
-// Picture is a call of cuvidDecodePicture.
+// Picture is the argument for cuvidDecodePicture.
 type Picture struct {
 	Params picture.Params
 	Slices []uint32
@@ -50,7 +50,7 @@ type Library struct {
 	Limits map[Stream]Limits // an H200's
 	Most   int               // decoders that have memory; 0 means all
 	Decode func(p Picture)   // is called for each picture, if not nil
-	Status map[uint64]int    // of pictures by their Hash, if not Success
+	Status map[uint64]int    // by a picture's Hash, if not Success
 	Wrap   func(*cudadrv.FunctionTable) *cudadrv.FunctionTable
 
 	t        testing.TB
@@ -106,21 +106,21 @@ func (l *Library) FunctionTable() *cudadrv.FunctionTable {
 	return &table
 }
 
-// Open returns the number of open decoders.
+// Open returns how many decoders are open.
 func (l *Library) Open() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.decoders)
 }
 
-// Created returns the number of decoders that were ever created.
+// Created returns how many decoders were ever created.
 func (l *Library) Created() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.created
 }
 
-// Ahead returns, for each mapped picture, the number of pictures that were queued after it.
+// Ahead returns, for each mapped picture, how many pictures were queued after it.
 func (l *Library) Ahead() []int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -2,6 +2,7 @@ package nvdectest
 
 import (
 	stdbytes "bytes"
+	"encoding/binary"
 	"hash/fnv"
 )
 
@@ -17,36 +18,43 @@ func Hash(b []byte) uint64 {
 	return h.Sum64()
 }
 
-// Sample returns a sample of a decoded picture in the low bits. Plane 0 is luma, 1 and 2 are chroma.
-func Sample(hash uint64, plane, x, y, bits int) uint16 {
-	mix := uint64(x)*(hash>>8&0xffff|1) + uint64(y)*(hash>>24&0xffff|1) + hash>>40 + uint64(plane)*(hash>>16|1)
-	return uint16(mix) & (1<<bits - 1)
+// pattern is a plane: the sample at x, y has the low bits of base + x*right + y*down.
+type pattern struct{ base, right, down uint64 }
+
+func patternOf(hash uint64, plane int) pattern {
+	return pattern{hash>>40 + uint64(plane)*(hash>>16|1), hash>>8&0xffff | 1, hash>>24&0xffff | 1}
 }
 
-// frame returns a picture as the library lays it out: luma rows, then rows of alternating chroma samples.
+// Sample returns a decoded sample in the low bits. Plane 0 is luma, 1 and 2 are chroma.
+func Sample(hash uint64, plane, x, y, bits int) uint16 {
+	p := patternOf(hash, plane)
+	return uint16(p.base+uint64(x)*p.right+uint64(y)*p.down) & (1<<bits - 1)
+}
+
+// row writes a row. Samples are step samples apart; those with more than 8 bits are in the high bits.
+func (p pattern) row(b []byte, y, count, step, bits int) {
+	v := p.base + uint64(y)*p.down
+	for i := 0; i < count*step; i += step {
+		if bits == 8 {
+			b[i] = byte(v)
+		} else {
+			binary.LittleEndian.PutUint16(b[2*i:], uint16(v<<(16-bits)))
+		}
+		v += p.right
+	}
+}
+
+// frame returns a picture as the library lays it out: luma rows, then rows with alternating chroma samples.
 func frame(hash uint64, width, height, bits, pitch int) []byte {
 	b := make([]byte, pitch*height*3/2)
-	put := func(at int, v uint16) {
-		if bits == 8 {
-			b[at] = byte(v)
-			return
-		}
-		v <<= 16 - bits
-		b[2*at], b[2*at+1] = byte(v), byte(v>>8)
-	}
-	row := pitch
-	if bits > 8 {
-		row = pitch / 2
-	}
+	luma, u, v := patternOf(hash, 0), patternOf(hash, 1), patternOf(hash, 2)
 	for y := range height {
-		for x := range width {
-			put(y*row+x, Sample(hash, 0, x, y, bits))
-		}
+		luma.row(b[y*pitch:], y, width, 1, bits)
 	}
 	for y := range height / 2 {
-		for x := range width {
-			put((height+y)*row+x, Sample(hash, 1+x%2, x/2, y, bits))
-		}
+		row := b[(height+y)*pitch:]
+		u.row(row, y, width/2, 2, bits)
+		v.row(row[(bits+7)/8:], y, width/2, 2, bits)
 	}
 	return b
 }
