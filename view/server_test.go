@@ -28,6 +28,7 @@ import (
 
 	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/browsertest"
 	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
@@ -140,7 +141,7 @@ func TestOneBrokenEpisodeCostsItself(t *testing.T) {
 			Episodes []summary
 		}](t, s, "/api/episodes")
 		return len(list.Episodes) == 4
-	}, 20*time.Second, 10*time.Millisecond)
+	}, browsertest.Patience, 10*time.Millisecond)
 	assert.Equal(t, 4, list.All)
 	for _, e := range list.Episodes {
 		if e.Number == 1 {
@@ -396,7 +397,7 @@ func TestServeEndsWithItsContext(t *testing.T) {
 	require.NoError(t, <-ended)
 	require.NoError(t, s.Close())
 	http.DefaultClient.CloseIdleConnections()
-	for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before && time.Now().Before(end); {
+	for end := time.Now().Add(browsertest.Patience); runtime.NumGoroutine() > before && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
 	}
 	assert.LessOrEqual(t, runtime.NumGoroutine(), before, "goroutines are left")
@@ -460,6 +461,6 @@ func TestEpisodesHaveTheNumbersOfTheDataset(t *testing.T) {
 			}
 		}
 		return list.Done
-	}, 20*time.Second, 10*time.Millisecond)
+	}, browsertest.Patience, 10*time.Millisecond)
 	assert.ElementsMatch(t, []int{3, 7, 12}, numbers)
 }
