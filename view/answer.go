@@ -14,7 +14,7 @@ func writeJSON(w http.ResponseWriter, v any) {
 	_ = enc.Encode(v) // an error here means that the client has gone
 }
 
-// writeBytes sends bytes of JSON.
+// writeBytes sends encoded JSON.
 func writeBytes(w http.ResponseWriter, b []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(b) // an error here means that the client has gone

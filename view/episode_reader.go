@@ -62,7 +62,7 @@ func (s *Server) get(ctx context.Context, i int, keep retention) (*entry, error)
 	return r.entry, r.err
 }
 
-// entryOf returns the episode of a request. If there is none, it writes the error and returns false.
+// entryOf returns a request's episode. If there is none, it writes the error and returns false.
 func (s *Server) entryOf(w http.ResponseWriter, r *http.Request) (*entry, bool) {
 	i, ok := s.numberOf(w, r)
 	if !ok {

@@ -94,7 +94,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// own reports whether the host of a request is localhost, an address or Options.Host. Other names are refused against DNS rebinding: a page of another
+// own reports whether a request's host is localhost, an address or Options.Host. Other names are refused against DNS rebinding: a page of another
 // site can point its own name at this server, but not an address.
 func (s *Server) own(host string) bool {
 	name, _, err := net.SplitHostPort(host)
@@ -133,7 +133,7 @@ func (s *Server) routes() {
 	s.mux.HandleFunc("GET /api/episodes/{episode}/thumbnail", s.serveThumbnail)
 }
 
-// noFolders is a file system without listings of folders.
+// noFolders is a file system that lists no folders.
 type noFolders struct{ fs.FS }
 
 func (n noFolders) Open(name string) (fs.File, error) {
@@ -149,7 +149,7 @@ func (n noFolders) Open(name string) (fs.File, error) {
 	return f, err
 }
 
-// serveDataset sends the description of the dataset and the findings about it.
+// serveDataset sends the dataset's description and the findings about it.
 func (s *Server) serveDataset(w http.ResponseWriter, r *http.Request) {
 	rate := 0.0
 	if s.opt.Plan != nil {
