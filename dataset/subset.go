@@ -79,20 +79,16 @@ func (i *Info) numbers(n int) []int {
 	return list
 }
 
-// Select returns the selected episodes of a dataset. The zero Selection selects the dataset itself. If the dataset lacks a selected
+// Select returns the selected episodes of a dataset, or the dataset itself if all are selected. If the dataset lacks a selected
 // episode, or all are left out, the error is an *OptionError.
 func Select(d Dataset, s Selection) (Dataset, error) {
-	if s.IsZero() {
-		return d, nil
-	}
 	info := d.Info()
-	all := info.numbers(d.Len())
-	numbers, err := s.Of(all)
+	numbers, err := s.Of(info.numbers(d.Len()))
 	switch {
 	case err != nil:
 		return nil, err
-	case len(numbers) == 0 && s.Leave != nil:
-		return nil, &OptionError{"LeaveOut", fmt.Sprintf("all %d episodes", len(all)), "at least one that stays"}
+	case len(numbers) == d.Len():
+		return d, nil
 	}
 	return subsetOf(d, numbers), nil
 }
