@@ -83,14 +83,23 @@ func (i *Info) numbers(n int) []int {
 // episode, or all are left out, the error is an *OptionError.
 func Select(d Dataset, s Selection) (Dataset, error) {
 	info := d.Info()
-	numbers, err := s.Of(info.numbers(d.Len()))
-	switch {
-	case err != nil:
+	all := info.numbers(d.Len())
+	if whole, ok := d.(interface{ Numbers() []int }); ok { // a store, which may have skipped some
+		all = whole.Numbers()
+	}
+	numbers, err := s.Of(all)
+	if err != nil {
 		return nil, err
-	case len(numbers) == d.Len():
+	}
+	some := subsetOf(d, numbers)
+	some.Places = slices.DeleteFunc(some.Places, func(place int) bool { return place < 0 })
+	switch {
+	case some.Len() == 0 && len(numbers) > 0:
+		return nil, &OptionError{"Episodes", RangesOf(numbers).String(), "an episode that could be read"}
+	case some.Len() == d.Len():
 		return d, nil
 	}
-	return subsetOf(d, numbers), nil
+	return some, nil
 }
 
 // NewSubset returns a dataset with the episodes that have the given numbers, in ascending order. nil selects all episodes.
