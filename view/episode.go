@@ -73,7 +73,6 @@ type (
 		Streams  []string        `json:"streams"`
 		Columns  []string        `json:"columns"`
 		Count    int             `json:"count"`
-		At       []float64       `json:"at"`
 		Ranges   [][2]float64    `json:"ranges"` // all places
 		Why      string          `json:"why"`
 		WhatToDo string          `json:"what_to_do"`
@@ -91,9 +90,9 @@ func (s *Server) findings(e *entry) []doctor.Finding {
 	return append(slices.Clip(list), s.list.of(e.number)...)
 }
 
-// newFinding returns a finding without its times.
+// newFinding returns a finding without its places.
 func newFinding(f *doctor.Finding) findingJSON {
-	j := findingJSON{Kind: f.Kind, Severity: f.Severity, Streams: append([]string{}, f.Streams...), Columns: f.Columns, Count: f.Count, At: []float64{}, Ranges: [][2]float64{}, Why: f.Why, WhatToDo: f.WhatToDo}
+	j := findingJSON{Kind: f.Kind, Severity: f.Severity, Streams: append([]string{}, f.Streams...), Columns: f.Columns, Count: f.Count, Ranges: [][2]float64{}, Why: f.Why, WhatToDo: f.WhatToDo}
 	if f.Note != nil {
 		j.Why = notetext.Line(*f.Note)
 	}
@@ -110,7 +109,7 @@ func (s *Server) ranked(e *entry) []string {
 var firstUTC, lastUTC = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano(), time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 
 // serveEpisode sends an episode's contents.
-func (s *Server) serveEpisode(w http.ResponseWriter, r *http.Request, e *entry) {
+func (s *Server) serveEpisode(w http.ResponseWriter, r *http.Request, e *entry) error {
 	order := s.ranked(e)
 	out := episodeJSON{Number: e.number, Name: e.Name, Start: strconv.FormatInt(e.start, 10), Seconds: e.seconds(e.end), Steps: e.Steps, Frames: e.Frames,
 		Task: e.Attributes.Task, Success: e.Attributes.Success, Attributes: e.Attributes.Other, Streams: []streamJSON{}, Media: []mediaJSON{}, Clouds: []mediaJSON{},
@@ -135,15 +134,13 @@ func (s *Server) serveEpisode(w http.ResponseWriter, r *http.Request, e *entry) 
 	}
 	for _, f := range s.findings(e) {
 		j := newFinding(&f)
-		for _, t := range f.At {
-			j.At = append(j.At, e.seconds(t))
-		}
 		for _, p := range f.Places() {
 			j.Ranges = append(j.Ranges, [2]float64{e.seconds(p.From), e.seconds(p.To)})
 		}
 		out.Findings = append(out.Findings, j)
 	}
 	writeJSON(w, &out)
+	return nil
 }
 
 func (e *entry) streamJSON(i int) streamJSON {

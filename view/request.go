@@ -37,7 +37,7 @@ func fail(w http.ResponseWriter, status int, message string) {
 	if status == http.StatusUnprocessableEntity {
 		advice = doctor.Unopened("", errors.New(message)).Findings[0].WhatToDo
 	}
-	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Type", jsonType)
 	w.WriteHeader(status)
 	// An error here means that the client has gone.
 	_ = json.NewEncoder(w).Encode(map[string]any{"error": message, "system": status == http.StatusServiceUnavailable, "what_to_do": advice})
