@@ -76,6 +76,13 @@ func TestThePageInABrowser(t *testing.T) {
 	p.Settle()
 	s = state()
 	assert.Equal(t, [2]float64{0, 10}, [2]float64{s.From, s.To})
+	p.Key("Home")
+	p.Key("+")
+	p.Settle()
+	s = state()
+	assert.Equal(t, [2]float64{0, 5}, [2]float64{s.From, s.To})
+	p.Key("0")
+	p.Settle()
 
 	// A click moves the cursor, and the frame is that of the moment.
 	p.Click(plot.X+plot.Width*0.75, plot.Y+30)

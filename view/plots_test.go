@@ -101,8 +101,14 @@ func TestJointsHaveStateActionAndPrediction(t *testing.T) {
 	assert.InDelta(t, 0.55*seconds, span[1], 0.05)
 	assert.Less(t, evaluated[float64](p, `most`), span[1]+1e-9)
 	assert.False(t, evaluated[bool](p, `document.querySelector("#out").classList.contains("on")`), "all is shown")
+	p.Settle()
+	const pictures = `["#overview", '[data-joint="kLeftShoulderPitch"] canvas'].map(s => document.querySelector(s).toDataURL())`
+	marked := evaluated[[2]string](p, pictures)
 	p.Key("l")
 	p.Wait(`!document.querySelector("#loop.on")`)
+	for k, plain := range evaluated[[2]string](p, pictures) {
+		assert.True(t, plain != marked[k], "the loop is marked")
+	}
 
 	// A time is typed; the fit shows all.
 	goTo(p, "7.5")

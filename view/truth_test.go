@@ -56,6 +56,11 @@ func TestHiddenColumnsAreListedAndHaveNoValues(t *testing.T) {
 		})}}
 	}
 	p := openPage(t, b, held(one("a", "time", "x", "y", "z", "id"), one("b", "z", "id", "x", "y", "time")), "")
+	p.Settle()
+	p.Eval(`document.querySelector("#only-found").click()`, nil)
+	assert.Equal(t, 0, evaluated[int](p, `document.querySelectorAll(".episode").length`), "no episode has a finding")
+	p.Eval(`document.querySelector("#only-found").click()`, nil)
+	assert.Equal(t, 2, evaluated[int](p, `document.querySelectorAll(".episode").length`))
 	const legend = `Object.fromEntries([...document.querySelectorAll(".legend button")].map(s => [s.childNodes[1].textContent.trim(), s.querySelector("b").textContent]))`
 	const note = `document.querySelector(".aside").textContent`
 	p.Wait(`document.querySelector(".u-over") && document.querySelectorAll(".legend b")[3].textContent`)
@@ -162,7 +167,8 @@ func TestAFrameNeverStandsUnderAnotherTitle(t *testing.T) {
 	p.Wait(drawn)
 }
 
-// A page that another server answers, for example of another recording at the same port, is loaded anew.
+// A page that another server answers, for example after another recording was opened at the same port, is loaded anew: at the next request, or when the
+// page looks for its server.
 func TestAnotherServerIsAnotherPage(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	b := browsertest.Start(t)
@@ -171,26 +177,35 @@ func TestAnotherServerIsAnotherPage(t *testing.T) {
 		first.Name, second.Name = name, name
 		return serve(t, held(first, second), Options{})
 	}
-	var now atomic.Pointer[Server]
-	now.Store(named("old"))
-	var loaded atomic.Int32
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		now.Load().ServeHTTP(w, r)
-		if r.URL.Path == "/app.js" {
-			loaded.Add(1)
-		}
-	}))
-	defer server.Close()
-	p := b.Open(now.Load().URL(server.Listener.Addr().String()), 1200, 800)
-	p.Wait(`document.querySelector("#episode").textContent === "0 · old"`)
-	before := loaded.Load()
-	next := named("new")
-	next.token = now.Load().token // so that the browser's cookie is right
-	now.Store(next)
-	p.Key("j")
-	require.Eventually(t, func() bool { return loaded.Load() > before }, browsertest.Patience, 10*time.Millisecond)
-	p.Wait(`/ · new$/.test(document.querySelector("#episode")?.textContent)`)
-	p.Wait(`[...document.querySelectorAll(".episode")].every(e => !e.textContent.includes("old"))`)
+	for name, do := range map[string]string{"request": `dispatchEvent(new KeyboardEvent("keydown", { key: "j" }))`, "look": `document.dispatchEvent(new Event("visibilitychange"))`} {
+		t.Run(name, func(t *testing.T) {
+			var now atomic.Pointer[Server]
+			now.Store(named("old"))
+			var loaded atomic.Int32
+			ended := make(chan struct{})
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodHead && name == "request" { // the page's look for its server has no answer
+					<-ended
+				}
+				now.Load().ServeHTTP(w, r)
+				if r.URL.Path == "/app.js" {
+					loaded.Add(1)
+				}
+			}))
+			defer server.Close()
+			defer close(ended)
+			p := b.Open(now.Load().URL(server.Listener.Addr().String()), 1200, 800)
+			p.Settle()
+			before := loaded.Load()
+			next := named("new")
+			next.token = now.Load().token // so that the browser's cookie is right
+			now.Store(next)
+			p.Eval(do, nil)
+			require.Eventually(t, func() bool { return loaded.Load() > before }, browsertest.Patience, 10*time.Millisecond)
+			p.Wait(`/ · new$/.test(document.querySelector("#episode").textContent)`)
+			p.Wait(`[...document.querySelectorAll(".episode")].every(e => !e.textContent.includes("old"))`)
+		})
+	}
 }
 
 func TestStepsAreShownAsSteps(t *testing.T) {

@@ -33,6 +33,11 @@ const readFrames = `[...document.querySelectorAll(".camera")].map(camera => {
 	return { frame: +(/frame (\d+)/.exec(camera.textContent)?.[1] ?? -1), painted, tag: shown.tagName };
 })`
 
+// both waits until the two cameras show a frame, with its painted number, in an element with a tag.
+func both(p *browsertest.Page, frame, painted int, tag string) {
+	p.Wait(fmt.Sprintf(`(list => list.length === 2 && list.every(f => f.frame === %d && f.painted === %d && f.tag === %q))(%s)`, frame, painted, tag, readFrames))
+}
+
 // plays is whether Chromium can play the shared videos.
 const plays = `['avc1.640028', 'av01.0.08M.08'].every(c => document.createElement("video").canPlayType('video/mp4; codecs="' + c + '"'))`
 
@@ -74,7 +79,7 @@ func TestCamerasShowTheFrameAtTheCursor(t *testing.T) {
 			}
 			shows := func(episode, frame int) {
 				t.Helper()
-				p.Wait(fmt.Sprintf(`(list => list.length === 2 && list.every(f => f.frame === %d && f.painted === %d && f.tag === %q))(%s)`, frame, firstOf(episode)+frame, tt.tag, readFrames))
+				both(p, frame, firstOf(episode)+frame, tt.tag)
 			}
 			atCursor := func() int {
 				return int(evaluated[float64](p, `import("/common.js").then(c => c.state.cursor)`)*30 + 1e-3)
@@ -144,7 +149,7 @@ func TestAVideoThatMissesAFrame(t *testing.T) {
 	}
 	shows := func(frame int, tag string) {
 		t.Helper()
-		p.Wait(fmt.Sprintf(`(list => list.length === 2 && list.every(f => f.frame === %d && f.painted === %d && f.tag === %q))(%s)`, frame, firstOf(2)+frame, tag, readFrames))
+		both(p, frame, firstOf(2)+frame, tag)
 	}
 	shows(30, "VIDEO")
 	// From miss on the page draws its own frames at once, and it hears of the video's frames when the test calls hear.
@@ -176,6 +181,20 @@ func TestAVideoThatMissesAFrame(t *testing.T) {
 	p.Eval(`miss()`, nil)
 	p.Key("Home") // the server repeats an error for frames that are decoded together
 	shows(0, "CANVAS")
+}
+
+// The page's time waits for a video that does not get on. The test draws the page's frames itself, ten a second.
+func TestPlayingWaitsForAVideo(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
+	p, firstOf := videoPage(t, browsertest.Start(t), true)
+	if !evaluated[bool](p, plays) {
+		t.Skip("this Chromium plays no H.264 or no AV1")
+	}
+	both(p, 30, firstOf(2)+30, "VIDEO")
+	p.Eval(`window.draws = []; window.requestAnimationFrame = do_ => draws.push(do_); HTMLMediaElement.prototype.play = async () => {}`, nil)
+	p.Key(" ")
+	p.Eval(`for (let n = 0, now = performance.now(); n < 50; n++) for (const draw of draws.splice(0)) draw(now += 100)`, nil)
+	assert.InDelta(t, 1.3, evaluated[float64](p, `import("/common.js").then(c => c.state.cursor)`), 0.25)
 }
 
 // A browser needs parts of the file, from a disk, from an object store and in a folder with several datasets, and the frames' times.
