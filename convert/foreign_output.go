@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -124,10 +125,10 @@ func otherwise(is, want Head) string {
 		name      string
 		got, want any
 	}{
-		{"shards", is.Shards, want.Shards}, {"episodes", is.Episodes, want.Episodes}, {"listing of the input files", is.Listing, want.Listing}, {"media", is.Media, want.Media},
+		{"shards", is.Shards, want.Shards}, {"number of episodes", is.Episodes, want.Episodes}, {"listing of the input files", is.Listing, want.Listing}, {"media", is.Media, want.Media},
 		{"definitions", is.Definitions, want.Definitions},
 		{"rate", is.Rate, want.Rate}, {"clock", is.Clock, want.Clock}, {"stretch", is.Stretch, want.Stretch}, {"task_from", is.TaskFrom, want.TaskFrom}, {"strictness", is.Strict, want.Strict},
-		{"rows that are not valid", is.KeepInvalid, want.KeepInvalid}, {"episodes", is.Selected, want.Selected},
+		{"rows that are not valid", is.KeepInvalid, want.KeepInvalid}, {"episodes", cmp.Or(is.Selected, "all"), cmp.Or(want.Selected, "all")},
 	} {
 		differ(c.name, c.got, c.want)
 	}
