@@ -101,8 +101,7 @@ func events(alike []Finding, agree func(f, o *Finding) bool) (list []event) {
 
 // compareTimes orders findings by their places. The sentence and the count decide between two findings about one stream.
 func compareTimes(a, b *Finding) int {
-	return cmp.Or(slices.CompareFunc(a.Places(), b.Places(), func(p, q dataset.Span) int { return cmp.Or(cmp.Compare(p.From, q.From), cmp.Compare(p.To, q.To)) }),
-		cmp.Compare(a.Why, b.Why), a.Count-b.Count)
+	return cmp.Or(slices.CompareFunc(a.Places(), b.Places(), compareSpans), cmp.Compare(a.Why, b.Why), a.Count-b.Count)
 }
 
 // endsBefore reports whether the first place of a finding ends before that of the other begins; false for information.

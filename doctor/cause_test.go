@@ -209,6 +209,11 @@ func TestGroupsDoNotDependOnTheOrderAndKeepEveryFinding(t *testing.T) {
 	assert.Greater(t, joined, 500)
 }
 
+func TestRangesDoNotDependOnTheOrder(t *testing.T) {
+	a, b, c := dataset.Span{From: 5, To: 5}, dataset.Span{From: 5, To: 9}, dataset.Span{From: 5, To: 7}
+	assert.Equal(t, disjoint([]dataset.Span{a, c, b}), disjoint([]dataset.Span{b, a, c}))
+}
+
 func TestManyFindingsNeedFewComparisons(t *testing.T) {
 	const many = 10000
 	for name, c := range map[string]struct {

@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 
 	"github.com/robocache/robocache/dataset"
+	words "github.com/robocache/robocache/internal/text"
 )
 
 // Timeline is a row in the picture by [WriteTimelinePNG]: the clock of one stream.
@@ -109,7 +110,7 @@ func (t *timeline) row(r *Timeline, y vg.Length) {
 		note = strconv.FormatFloat(st.Rate, 'f', 1, 64) + " Hz, " + note
 	}
 	if st.Gaps > 0 {
-		note += fmt.Sprintf(", %s", gapCount(st.Gaps))
+		note += ", " + words.Count(st.Gaps, "gap")
 	}
 	if out := t.outside(r.Times); out > 0 {
 		note += fmt.Sprintf(", %d off the axis", out)
@@ -131,13 +132,6 @@ func (t *timeline) row(r *Timeline, y vg.Length) {
 		box(t.page, col, t.at(max(run.from, t.from)), low, t.at(min(run.to, t.to)), high)
 		last = run.to
 	}
-}
-
-func gapCount(n int) string {
-	if n == 1 {
-		return "1 gap"
-	}
-	return fmt.Sprintf("%d gaps", n)
 }
 
 // outside returns the number of timestamps beyond the ends of the axis.
