@@ -51,9 +51,18 @@ func TestEpisodesAreSelectedInEachCommand(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"convert", g1, store, "--to=npz", "-o", filepath.Join(dir, "two")}, {"batches", g1, store, "--backend=cpu"}} {
-		code, _, stderr := execute(append(args, "--episodes=0")...)
-		assert.Equal(t, exitUsage, code)
-		assert.Contains(t, stderr, "--episodes: got a selection for 2 ")
+		for _, flag := range []string{"--episodes", "--leave-out"} {
+			code, _, stderr := execute(append(args, flag+"=0")...)
+			assert.Equal(t, exitUsage, code)
+			assert.Contains(t, stderr, flag+": got a selection for 2 ")
+		}
+	}
+	for _, command := range []string{"stats", "plan", "batches", "train"} {
+		for flag, want := range map[string]string{"--rate": "none", "--clock": "frame_index"} {
+			code, _, stderr := execute(command, store, flag, "7")
+			assert.Equal(t, exitUsage, code, command)
+			assert.Contains(t, stderr, flag+": got 7, want "+want+": "+store+" is a store, which has its times", command)
+		}
 	}
 	code, _, stderr := execute("stats", g1, "--episodes=first")
 	assert.Equal(t, exitUsage, code)
