@@ -222,9 +222,6 @@ func (d *drawing) describe() error {
 	return d.beside(samplesFile, schema.Samples, about)
 }
 
-// statisticsFile is the file with statistics in each folder.
-const statisticsFile = "statistics.json"
-
 // statistics writes the statistics for normalised streams to the folders in --out.
 func (d *drawing) statistics() error {
 	if d.asking.out == "" || len(d.out.Normalised) == 0 {
