@@ -43,6 +43,7 @@ func TestEpisodesAreSelectedByTheirOwnNumbers(t *testing.T) {
 	assert.Equal(t, "c", e.Name)
 	assert.Equal(t, "1,4", dataset.Selected(d).String())
 	assert.Equal(t, gapped{}, dataset.Whole(d))
+	assert.Equal(t, gapped{}, dataset.Whole(dataset.Subset{Dataset: d, Places: []int{1}}), "of a subset's subset")
 
 	all, err := dataset.Select(gapped{}, dataset.Selection{})
 	require.NoError(t, err)
