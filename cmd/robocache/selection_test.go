@@ -111,6 +111,12 @@ func TestSelectedEpisodesAreWrittenAsTheseAlone(t *testing.T) {
 		assert.Equal(t, want, drawn("batches", at("shards"+flag)), flag)
 		assert.Equal(t, drawn("batches", some, "--streaming"), drawn("batches", at("all"), flag, "--streaming"), flag)
 	}
+	code, _, stderr := execute("stats", filepath.Join(at("all"), name(0)), "--episodes=1")
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, stderr, "--episodes: got 1, want numbers for the dataset's 1 episodes, 0 to 0", "an archive")
+	filetest.Write(t, filepath.Join(at("all"), name(1)), "cut")
+	_, stderr = good(t, "train", at("all"), "--hz=30", "--episodes=0", "--steps=1", "--batch=2", "--backend=cpu")
+	assert.NotContains(t, stderr, "skipped", "others are not read")
 }
 
 // A shard of a store, a conversion and a state of statistics are resumed with the same episodes alone.
@@ -125,7 +131,10 @@ func TestASelectionIsPartOfAnOutput(t *testing.T) {
 		good(t, append(args, "--leave-out=2")...)
 		code, _, stderr := execute(append(args, "--episodes=1-2")...)
 		assert.Equal(t, exitUsage, code)
-		assert.Contains(t, stderr, "episodes ")
+		assert.Regexp(t, "episodes (1-2, where .* has 0-1|0-1, where 1-2 is asked for), want", stderr)
+		code, _, stderr = execute(args...)
+		assert.Equal(t, exitUsage, code)
+		assert.Regexp(t, "episodes (all, where .* has 0-1|0-1, where all is asked for)[,;]", stderr)
 	}
 	state := filepath.Join(dir, "state")
 	good(t, "stats", g1, "--episodes=0-1", "--shard=0/2", "-o", state)
