@@ -45,7 +45,7 @@ func (s *Selection) Of(all []int) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, left := []int{}, 0 // nil would be all in NewSubset
+	list, left := []int{}, 0 // nil would be all in a loader's options
 	for i, n := range all {
 		switch {
 		case s.Take != nil && !take[i]:
