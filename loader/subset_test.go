@@ -90,7 +90,12 @@ func TestSomeEpisodesAreDrawnFromAsIfTheyWereAll(t *testing.T) {
 	}
 	var empty *loader.EmptyError
 	_, err := loader.New(ctx, cpu, whole, p, loader.Options{Batch: 1, Episodes: [][]int{{}}})
-	assert.ErrorAs(t, err, &empty)
+	require.ErrorAs(t, err, &empty)
+	assert.Zero(t, empty.Episodes)
+	p.Filter.Task = "none"
+	_, err = loader.New(ctx, cpu, whole, p, opt)
+	require.ErrorAs(t, err, &empty)
+	assert.Equal(t, []int{3, 3}, []int{empty.Episodes, empty.Filtered}, "of those that are selected")
 }
 
 // Statistics that are given normalise in place of a stream's own, and must be its rule's and its columns'.
