@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/convert"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
@@ -92,7 +93,8 @@ func (a *app) converted(all *converted) error {
 		if s.Skipped > 1 {
 			first = "the first: "
 		}
-		if _, err := fmt.Fprintf(a.Out, "skipped %d of %s of %s: %s%s\n", s.Skipped, episodes(s.Episodes), printed.Text(s.Input), first, printed.Text(byFlags.Replace(notetext.Text(*s.First)))); err != nil {
+		line := fmt.Sprintf("skipped %d of %s of %s: %s%s", s.Skipped, episodes(s.Episodes), s.Input, first, byFlags.Replace(notetext.Text(*s.First)))
+		if _, err := fmt.Fprintln(a.Out, cli.Wrap(a.Out, printed.Text(line), 2)); err != nil {
 			return err
 		}
 	}

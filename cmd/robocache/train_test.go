@@ -193,6 +193,7 @@ func TestTrainAndPolicyRefuseWhatCannotBe(t *testing.T) {
 		"wrong.yaml: line 2":                                                      {exitInput, []string{"train", g1, "--plan", wrong}},
 		"no such file":                                                            {exitInput, []string{"train", g1, "--plan", filepath.Join(dir, "none.yaml")}},
 		"policy takes a folder":                                                   {exitUsage, []string{"policy", g1}},
+		"got no config.json, want a folder":                                       {exitInput, []string{"policy", g1 + "/meta/info.json", g1}},
 		"got no config.json":                                                      {exitInput, []string{"policy", full, g1}},
 		"--hz: got it without --live":                                             {exitUsage, []string{"policy", filepath.Join(dir, "policy"), g1, "--hz=5"}},
 		"want --episode for --live":                                               {exitUsage, []string{"policy", filepath.Join(dir, "policy"), g1, "--live"}},
