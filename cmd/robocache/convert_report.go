@@ -161,14 +161,14 @@ func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
 // about prints a shard's notes.
 func (a *app) about(r *convert.Report) {
-	told := 0
+	skipped := 0
 	several := len(r.Inputs) > 1
 	for _, p := range r.Pieces {
 		for _, e := range p.Episodes {
 			if e.Skipped == nil {
 				continue
 			}
-			if told++; told <= mostReasons {
+			if skipped++; skipped <= mostReasons {
 				of := ""
 				if several {
 					of = r.Inputs[e.Input].Path + ": "
@@ -177,8 +177,8 @@ func (a *app) about(r *convert.Report) {
 			}
 		}
 	}
-	if told > mostReasons {
-		a.Remark("%d episodes more were skipped", told-mostReasons)
+	if skipped > mostReasons {
+		a.Remark("%d episodes more were skipped", skipped-mostReasons)
 	}
 	if r.Filtered > 0 {
 		a.Remark("%s do not pass the plan's filter", episodes(r.Filtered))

@@ -48,7 +48,9 @@ func (a *App) Remark(format string, args ...any) {
 }
 
 // Report writes a line to standard error.
-func (a *App) Report(line string) { fmt.Fprintln(a.Err, Wrap(a.Err, "robocache: "+printed.Text(line), 2)) }
+func (a *App) Report(line string) {
+	fmt.Fprintln(a.Err, Wrap(a.Err, "robocache: "+printed.Text(line), 2))
+}
 
 // Remarks prints lines as Remark does.
 func (a *App) Remarks(lines []string) {
