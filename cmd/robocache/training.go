@@ -26,8 +26,9 @@ type training struct {
 	path, kind, planFile string
 	out, backend         string
 	request              batching.Request // for the dataset
-	resume, anew         bool             // anew: --resume found no checkpoint
-	rank, world          int              // among the programs that train together
+	holdOut              dataset.Ranges
+	resume, anew         bool // anew: --resume found no checkpoint
+	rank, world          int  // among the programs that train together
 }
 
 // writes reports whether this program writes the checkpoint.
@@ -78,6 +79,22 @@ func (t *training) check() error {
 		t.resume, t.anew = false, true
 	}
 	return nil
+}
+
+// numbersIn returns the ends of ranges, and the numbers between them that a list has.
+func numbersIn(ranges dataset.Ranges, list []int) (in []int) {
+	for _, r := range ranges {
+		in = append(in, r[0])
+		for _, n := range list {
+			if r[0] < n && n < r[1] {
+				in = append(in, n)
+			}
+		}
+		if r[0] < r[1] {
+			in = append(in, r[1])
+		}
+	}
+	return in
 }
 
 // outputs checks that the checkpoint can be written, and removes temporary files that killed programs left.
