@@ -79,22 +79,27 @@ func (i *Info) numbers(n int) []int {
 	return list
 }
 
-// Select returns the selected episodes of a dataset. The zero Selection selects the dataset itself. If the dataset lacks a selected
+// Select returns the selected episodes of a dataset, or the dataset itself if all are selected. If the dataset lacks a selected
 // episode, or all are left out, the error is an *OptionError.
 func Select(d Dataset, s Selection) (Dataset, error) {
-	if s.IsZero() {
-		return d, nil
-	}
 	info := d.Info()
 	all := info.numbers(d.Len())
-	numbers, err := s.Of(all)
-	switch {
-	case err != nil:
-		return nil, err
-	case len(numbers) == 0 && s.Leave != nil:
-		return nil, &OptionError{"LeaveOut", fmt.Sprintf("all %d episodes", len(all)), "at least one that stays"}
+	if whole, ok := d.(interface{ Numbers() []int }); ok { // a store, which may have skipped some
+		all = whole.Numbers()
 	}
-	return subsetOf(d, numbers), nil
+	numbers, err := s.Of(all)
+	if err != nil {
+		return nil, err
+	}
+	some := subsetOf(d, numbers)
+	some.Places = slices.DeleteFunc(some.Places, func(place int) bool { return place < 0 })
+	switch {
+	case some.Len() == 0 && len(numbers) > 0:
+		return nil, &OptionError{"Episodes", RangesOf(numbers).String(), "an episode that could be read"}
+	case some.Len() == d.Len():
+		return d, nil
+	}
+	return some, nil
 }
 
 // NewSubset returns a dataset with the episodes that have the given numbers, in ascending order. nil selects all episodes.

@@ -47,6 +47,8 @@ type Finding struct {
 	ranges []dataset.Span // all places; nil if they are At
 	gap    *pause         // the measurements of the kind Gap
 
+	throughout bool // the fault is in all samples of the clock, so that its time is no evidence of a cause
+
 	draw drawing // makes Plot; nil if the finding has no picture, or when Plot is made
 }
 
@@ -121,7 +123,7 @@ func (f *Finding) cover(list ...dataset.Span) {
 
 // whole sets a finding's range to the whole clock; At is the first timestamp.
 func (f *Finding) whole(times []int64) {
-	if len(times) > 0 {
+	if f.throughout = true; len(times) > 0 {
 		f.cover(dataset.Span{From: times[0], To: slices.Max(times)})
 	}
 }

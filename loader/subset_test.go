@@ -51,8 +51,9 @@ func TestSomeEpisodesAreDrawnFromAsIfTheyWereAll(t *testing.T) {
 	}
 	opt.Episodes = [][]int{numbers}
 	whole := inMemory(t, m)
-	built, err := store.Build(ctx, m, store.BuildOptions{Episodes: numbers})
+	some, err := dataset.NewSubset(m, numbers)
 	require.NoError(t, err)
+	built := inMemory(t, some)
 	assert.Len(t, built.Episodes, 3)
 	assert.Equal(t, dataset.At(4), built.Skipped[0].Row)
 	cpu := open(t, "cpu")
@@ -73,7 +74,7 @@ func TestSomeEpisodesAreDrawnFromAsIfTheyWereAll(t *testing.T) {
 
 	var option *loader.OptionError
 	for _, bad := range [][]int{{0, 7}, {-1}, {2, 1}, {1, 1}} {
-		_, err := store.Build(ctx, m, store.BuildOptions{Episodes: bad})
+		_, err := dataset.NewSubset(m, bad)
 		require.ErrorAs(t, err, &option)
 		assert.Equal(t, "Episodes", option.Arg)
 		o := loader.Options{Batch: 1, Episodes: [][]int{bad}}

@@ -271,6 +271,18 @@ func TestTheClockHasARateThatPeopleChoose(t *testing.T) {
 	}
 }
 
+func TestRoundedTimestampsGiveTheClockASampleARow(t *testing.T) {
+	for _, name := range []string{"state", "action"} {
+		s := streamtest.Sampled(t, name, 30, 200, "a", streamtest.Wave)
+		for i, ns := range s.Nanoseconds() {
+			s.Nanoseconds()[i] = ns / 1e6 * 1e6
+		}
+		got := suggestion(t, dataset.Info{}, episode(s))
+		assert.Equal(t, 30., got.Plan.Rate)
+		assert.Contains(t, string(got.Text), "# 30.3 Hz, 1 column", "the rate that inspect prints: a median step of 33 ms")
+	}
+}
+
 // What is said of all is said of cameras too, so a limit that a camera would not keep is said of each stream.
 func TestALimitThatACameraWouldNotKeepIsNoDefault(t *testing.T) {
 	for hz, shared := range map[float64]bool{30: true, 5: false} {

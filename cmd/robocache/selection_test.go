@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/thorough"
 )
 
@@ -55,6 +58,50 @@ func TestEpisodesAreSelectedInEachCommand(t *testing.T) {
 	code, _, stderr := execute("stats", g1, "--episodes=first")
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, `--episodes: got "first", want the numbers of episodes`)
+}
+
+// A conversion, a store in shards and batches of selected recordings have the bytes of a folder with these alone.
+func TestSelectedEpisodesAreWrittenAsTheseAlone(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	good(t, "convert", "../../examples/data/g1", "--to=npz", "-o", at("all"))
+	good(t, "pack", at("all"), "-o", at("all.safetensors"))
+	filetest.Write(t, at("plan.yaml"), []byte("version: 1\nrate: 30\ndefaults: {normalise: mean-std}\nshuffle: shards\n"))
+	name := func(n int) string { return fmt.Sprintf("episode-%06d.npz", n) }
+	drawn := func(args ...string) string {
+		stdout, _ := good(t, append(args, "--plan="+at("plan.yaml"), "--batch=16", "--steps=4", "--backend=cpu", "--digest")...)
+		lines := strings.Split(stdout, "\n")
+		require.Greater(t, len(lines), 4)
+		return strings.Join(lines[:4], "\n")
+	}
+	for flag, numbers := range map[string][]int{"--episodes=2": {2}, "--leave-out=1": {0, 2}} {
+		some := at("some" + flag)
+		require.NoError(t, os.Mkdir(some, 0o700))
+		for _, n := range numbers {
+			filetest.Write(t, filepath.Join(some, name(n)), filetest.Read(t, filepath.Join(at("all"), name(n))))
+		}
+		for _, to := range []string{"npz", "lerobot"} {
+			want, got := at(to+flag), at(to+"-selected"+flag)
+			good(t, "convert", some, "--to="+to, "-o", want)
+			good(t, "convert", at("all"), flag, "--to="+to, "-o", got)
+			files := 0
+			require.NoError(t, fs.WalkDir(os.DirFS(want), ".", func(path string, entry fs.DirEntry, err error) error {
+				if err == nil && !entry.IsDir() && path != "convert.json" { // which names the input
+					files++
+					assert.Equal(t, filetest.Read(t, filepath.Join(want, path)), filetest.Read(t, filepath.Join(got, path)), path)
+				}
+				return err
+			}))
+			assert.GreaterOrEqual(t, files, len(numbers))
+		}
+		want := drawn("batches", some)
+		assert.Equal(t, want, drawn("batches", at("all"), flag), flag)
+		assert.Equal(t, want, drawn("batches", at("all.safetensors"), flag), flag)
+		good(t, "pack", at("all.safetensors"), "--shards=2", flag, "-o", at("shards"+flag))
+		assert.Equal(t, want, drawn("batches", at("shards"+flag)), flag)
+		assert.Equal(t, drawn("batches", some, "--streaming"), drawn("batches", at("all"), flag, "--streaming"), flag)
+	}
 }
 
 // A shard of a store, a conversion and a state of statistics are resumed with the same episodes alone.
