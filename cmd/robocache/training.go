@@ -72,7 +72,7 @@ func (t *training) check() error {
 	}
 	switch there, err := policy.Exists(t.out); {
 	case err != nil:
-		return t.explain(err)
+		return unwritten(t.explain(err))
 	case there && !t.resume:
 		return usagef("--out: got %q, which has a checkpoint, want another folder, or --resume to go on from it", t.out)
 	case !there && t.resume:
