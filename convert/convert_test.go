@@ -295,7 +295,7 @@ func TestWhatIsWholeIsNotMadeAgain(t *testing.T) {
 func TestAnOutputOfOtherThingsIsRefused(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	in, other := write(t, recorded(t, 1, 40, false)), write(t, recorded(t, 1, 41, false))
-	out := filepath.Join(t.TempDir(), "out")
+	out, two := filepath.Join(t.TempDir(), "out"), write(t, recorded(t, 1, 40, false), recorded(t, 2, 40, false))
 	converts(t, out, NPZ(), Options{}, in)
 	before, first := tree(t, filepath.Dir(out)), dataset.Options{Episodes: dataset.Selection{Take: dataset.Ranges{{0, 0}}}}
 	for what, do := range map[string]func() error{
@@ -305,9 +305,10 @@ func TestAnOutputOfOtherThingsIsRefused(t *testing.T) {
 			return err
 		},
 		"media all, where none": func() error { _, err := all(out, NPZ(), Options{Media: []string{""}}, in); return err },
-		"episodes all, where 0": func() error { _, err := all(out, NPZ(), Options{Reading: first}, in); return err },
+		"episodes all, where 0": func() error { _, err := all(out, NPZ(), Options{Reading: first}, two); return err },
 		"shards 1":              func() error { _, err := all(out, NPZ(), Options{Shards: 2}, in); return err },
 		"input files":           func() error { _, err := all(out, NPZ(), Options{}, other); return err },
+		"which is a file":       func() error { _, err := all(filepath.Join(out, "convert.json"), NPZ(), Options{}, in); return err },
 		"no conversion's":       func() error { _, err := all(in, NPZ(), Options{}, in); return err },
 	} {
 		var option *OptionError

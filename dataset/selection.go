@@ -22,6 +22,18 @@ type Ranges [][2]int
 // IsZero reports whether the Selection selects all.
 func (s Selection) IsZero() bool { return s.Take == nil && s.Leave == nil }
 
+// CheckInputs returns an *OptionError if episodes of several datasets are selected, because each dataset has its own numbers.
+func (s Selection) CheckInputs(n int) error {
+	arg := "Episodes"
+	if s.Take == nil {
+		arg = "LeaveOut"
+	}
+	if n < 2 || s.IsZero() {
+		return nil
+	}
+	return &OptionError{arg, fmt.Sprintf("a selection for %d datasets", n), "one dataset: each numbers its own episodes"}
+}
+
 // Of returns the selected ones of a dataset's numbers, which ascend. If an end of a range is none of them, a number is named
 // twice, or all are left out, the error is an *OptionError of the argument Episodes or LeaveOut.
 func (s *Selection) Of(all []int) ([]int, error) {
@@ -33,7 +45,7 @@ func (s *Selection) Of(all []int) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, left := []int{}, 0 // nil would be all in NewSubset
+	list, left := []int{}, 0 // nil would be all in a loader's options
 	for i, n := range all {
 		switch {
 		case s.Take != nil && !take[i]:

@@ -39,50 +39,69 @@ func causeOf(f *Finding, place int) cause {
 	return c
 }
 
-// grouped joins findings with one cause, in the order in which causes come first. The order of the list does not change the groups:
-// earlier findings choose theirs first, and each must agree with all others in its group.
+// grouped joins findings with one cause, in the order in which causes come first. The order of the list does not change the groups.
 func grouped(list []Finding) (out []Finding) {
 	place := -1
 	for _, alike := range dataset.Grouped(list, func(f *Finding) cause { place++; return causeOf(f, place) }) {
-		order := make([]int, len(alike))
-		for i := range order {
-			order[i] = i
+		groups := events(alike, (*Finding).atOnce)
+		for _, e := range groups {
+			slices.Sort(e.members)
 		}
-		slices.SortStableFunc(order, func(i, j int) int { return compareTimes(&alike[i], &alike[j]) })
-		var events [][]int
-		over := 0 // events before this one ended before the finding begins
-		for _, i := range order {
-			f := &alike[i]
-			for over < len(events) && alike[events[over][0]].endsBefore(f) {
-				over++
+		slices.SortFunc(groups, func(a, b event) int { return a.members[0] - b.members[0] })
+		for _, e := range groups {
+			group := make([]Finding, len(e.members))
+			for k, i := range e.members {
+				group[k] = alike[i]
 			}
-			at := over + slices.IndexFunc(events[over:], func(e []int) bool {
-				return !slices.ContainsFunc(e, func(k int) bool { return !alike[k].atOnce(f) || alike[k].sharesStream(f) })
-			})
-			if at < over {
-				at, events = len(events), append(events, nil)
-			}
-			events[at] = append(events[at], i)
-		}
-		for _, e := range events {
-			slices.Sort(e)
-		}
-		slices.SortFunc(events, func(a, b []int) int { return a[0] - b[0] })
-		for _, e := range events {
-			event := make([]Finding, len(e))
-			for k, i := range e {
-				event[k] = alike[i]
-			}
-			out = append(out, union(event))
+			out = append(out, union(group))
 		}
 	}
 	return out
 }
 
-// compareTimes orders findings by their places, then by their streams, sentences and counts.
+// event is a group of findings about different streams at the same time, by index.
+type event struct {
+	members []int
+	times   []int // the members to compare with a finding: for each other member, one has the same time
+	streams map[string]bool
+}
+
+// events groups findings with equal keys. Earlier findings choose theirs first, and each must agree with all others in its group. A finding
+// with a stream of a group is another fault, and is not joined.
+func events(alike []Finding, agree func(f, o *Finding) bool) (list []event) {
+	order := make([]int, len(alike))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return compareTimes(&alike[i], &alike[j]) })
+	over := 0 // events before this one ended before the finding begins
+	for _, i := range order {
+		f := &alike[i]
+		for over < len(list) && alike[list[over].members[0]].endsBefore(f) {
+			over++
+		}
+		at := over + slices.IndexFunc(list[over:], func(e event) bool {
+			return !slices.ContainsFunc(f.Streams, func(s string) bool { return e.streams[s] }) &&
+				!slices.ContainsFunc(e.times, func(k int) bool { return !agree(&alike[k], f) })
+		})
+		if at < over {
+			at, list = len(list), append(list, event{streams: map[string]bool{}})
+		}
+		e := &list[at]
+		e.members = append(e.members, i)
+		for _, s := range f.Streams {
+			e.streams[s] = true
+		}
+		if k := len(e.times); k == 0 || f.gap != nil || !slices.Equal(alike[e.times[k-1]].Places(), f.Places()) {
+			e.times = append(e.times, i)
+		}
+	}
+	return list
+}
+
+// compareTimes orders findings by their places. The sentence and the count decide between two findings about one stream.
 func compareTimes(a, b *Finding) int {
-	return cmp.Or(slices.CompareFunc(a.Places(), b.Places(), func(p, q dataset.Span) int { return cmp.Or(cmp.Compare(p.From, q.From), cmp.Compare(p.To, q.To)) }),
-		slices.Compare(a.Streams, b.Streams), cmp.Compare(a.Why, b.Why), a.Count-b.Count)
+	return cmp.Or(slices.CompareFunc(a.Places(), b.Places(), compareSpans), cmp.Compare(a.Why, b.Why), a.Count-b.Count)
 }
 
 // endsBefore reports whether the first place of a finding ends before that of the other begins; false for information.
@@ -103,11 +122,6 @@ func (f *Finding) atOnce(o *Finding) bool {
 		longer, common := max(a.To-a.From, b.To-b.From), min(a.To, b.To)-max(a.From, b.From)
 		return common >= longer/2 && max(a.From-b.From, b.From-a.From, a.To-b.To, b.To-a.To) <= max(longer/10, limit)
 	})
-}
-
-// sharesStream reports whether two findings have a stream in common. Such findings are two faults, and are not joined.
-func (f *Finding) sharesStream(o *Finding) bool {
-	return slices.ContainsFunc(f.Streams, func(s string) bool { return slices.Contains(o.Streams, s) })
 }
 
 // union returns one finding for all streams in an event.

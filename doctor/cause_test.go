@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -129,11 +128,30 @@ func TestFindingsWithOneCauseAreOneFinding(t *testing.T) {
 }
 
 func TestAGroupNeedsEachTwoToAgree(t *testing.T) {
-	a, b, c := pauseOf("a", 60, 0, 100), pauseOf("b", 60, 0, 50), pauseOf("c", 60, 50, 110)
-	for _, list := range [][]Finding{{a, b, c}, {c, b, a}, {b, a, c}, {c, a, b}} {
-		groups := grouped(slices.Clone(list))
+	for _, from := range []int64{0, 1} { // before and after a, which agrees with both
+		a, b, c := pauseOf("a", 60, 0, 100), pauseOf("b", 60, from, from+50), pauseOf("c", 60, 50, 110)
+		for _, list := range [][]Finding{{a, b, c}, {c, b, a}, {b, a, c}, {c, a, b}} {
+			groups := grouped(slices.Clone(list))
+			require.Len(t, groups, 2)
+			assert.False(t, slices.ContainsFunc(groups, func(f Finding) bool { return slices.Contains(f.Streams, "b") && slices.Contains(f.Streams, "c") }))
+		}
+	}
+	wide, narrow, late := pauseOf("a", 60, 0, 100), pauseOf("b", 10, 0, 100), pauseOf("c", 10, 50, 110)
+	assert.Len(t, grouped([]Finding{wide, late}), 1)
+	assert.Len(t, grouped([]Finding{wide, narrow, late}), 2, "two pauses at one time with different limits")
+}
+
+func TestGroupsHaveTheOrderOfTheListAndOneChoiceBetweenFaultsOfAStream(t *testing.T) {
+	early, late := finding(Stuck, "a", Warning, 100, 200), finding(Stuck, "a", Warning, 300, 400)
+	assert.Equal(t, []Finding{late, early}, grouped([]Finding{late, early}))
+	other := early
+	other.Why = "another sentence"
+	beside := finding(Stuck, "b", Warning, 100, 200)
+	for _, list := range [][]Finding{{early, other, beside}, {other, early, beside}, {beside, early, other}} {
+		groups := grouped(list)
 		require.Len(t, groups, 2)
-		assert.False(t, slices.ContainsFunc(groups, func(f Finding) bool { return slices.Contains(f.Streams, "b") && slices.Contains(f.Streams, "c") }))
+		alone := groups[slices.IndexFunc(groups, func(f Finding) bool { return len(f.Streams) == 1 })]
+		assert.Equal(t, early.Why, alone.Why, "the first in the alphabet is with b")
 	}
 }
 
@@ -191,14 +209,31 @@ func TestGroupsDoNotDependOnTheOrderAndKeepEveryFinding(t *testing.T) {
 	assert.Greater(t, joined, 500)
 }
 
-func TestManyFindingsAreGroupedQuickly(t *testing.T) {
-	var list []Finding
-	for i := range int64(10000) {
-		list = append(list, finding(Spike, fmt.Sprint(i), Warning, 10*i+1, 10*i+2))
+func TestRangesDoNotDependOnTheOrder(t *testing.T) {
+	a, b, c := dataset.Span{From: 5, To: 5}, dataset.Span{From: 5, To: 9}, dataset.Span{From: 5, To: 7}
+	assert.Equal(t, disjoint([]dataset.Span{a, c, b}), disjoint([]dataset.Span{b, a, c}))
+}
+
+func TestManyFindingsNeedFewComparisons(t *testing.T) {
+	const many = 10000
+	for name, c := range map[string]struct {
+		of     func(i int64) Finding
+		groups int
+	}{
+		"each at its own time": {func(i int64) Finding { return finding(Spike, fmt.Sprint(i), Warning, 10*i+1, 10*i+2) }, many},
+		"all at one time":      {func(i int64) Finding { return finding(Spike, fmt.Sprint(i), Warning, 1, 2) }, 1},
+		"all without a time":   {func(i int64) Finding { return finding(Spike, fmt.Sprint(i), Warning, 0, 0) }, 1},
+		"a hundred at a time":  {func(i int64) Finding { return finding(Spike, fmt.Sprint(i), Warning, i/100*10+1, i/100*10+2) }, many / 100},
+	} {
+		var list []Finding
+		for i := range int64(many) {
+			list = append(list, c.of(i))
+		}
+		compared := 0
+		groups := events(list, func(a, b *Finding) bool { compared++; return a.atOnce(b) })
+		assert.Len(t, groups, c.groups, name)
+		assert.LessOrEqual(t, compared, 2*many, name)
 	}
-	start := time.Now()
-	assert.Len(t, grouped(list), len(list))
-	assert.Less(t, time.Since(start), time.Second, "each finding is compared with those at its time")
 }
 
 func TestAGroupHasThePictureThatOneOfItsFindingsHas(t *testing.T) {

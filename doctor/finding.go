@@ -128,10 +128,15 @@ func (f *Finding) whole(times []int64) {
 	}
 }
 
+// compareSpans orders spans by their starts, then by their ends.
+func compareSpans(a, b dataset.Span) int {
+	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
+}
+
 // disjoint sorts ranges in place and returns a new list, where overlapping ranges are merged. If there are more than mostRanges, near
 // ones are merged too.
 func disjoint(list []dataset.Span) (out []dataset.Span) {
-	slices.SortFunc(list, func(a, b dataset.Span) int { return cmp.Compare(a.From, b.From) })
+	slices.SortFunc(list, compareSpans)
 	near := int64(0)
 	if n := len(list); n > mostRanges {
 		near = (list[n-1].From - list[0].From) / mostRanges

@@ -28,7 +28,7 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, packing stor
 	if len(opt.Episodes) > 0 {
 		episodes = opt.Episodes[0]
 	}
-	of, err := dataset.NewSubset(d, episodes)
+	of, err := dataset.Select(d, dataset.Selection{Take: dataset.RangesOf(episodes)})
 	if err != nil {
 		return nil, err
 	}

@@ -152,6 +152,19 @@ func TestASelectionIsSharedByRanksAndResumed(t *testing.T) {
 	}
 }
 
+// A plan's filter takes selected episodes by the splits that they have in the whole dataset: 0 to 4 are in train.
+func TestSelectedEpisodesKeepTheirSplits(t *testing.T) {
+	m, p := recordings(t), shards()
+	p.Filter.Split = "train"
+	for name, l := range taken(t, m, []int{1, 3, 5, 6}, p, loader.Options{Batch: 4, ShardWindows: 30, MixShards: 2}) {
+		require.Equal(t, []int{2, 2}, []int{l.Report().Episodes, l.Report().Filtered}, name)
+		for e, want := range []int{1, 3} {
+			_, number := l.Known(int64(e))
+			assert.Equal(t, want, number, name)
+		}
+	}
+}
+
 // Each dataset of a mixture has a selection.
 func TestSelectionsOfAMixture(t *testing.T) {
 	m := recordings(t)

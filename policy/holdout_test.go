@@ -133,6 +133,9 @@ func TestAnEpisodeIsLeftOutByItsNumber(t *testing.T) {
 	assert.ErrorContains(t, refused(policy.Options{Episodes: leave(1, 1)}), "LeaveOut: got 1 twice")
 	assert.ErrorContains(t, refused(policy.Options{HoldOut: []int{1}, Episodes: leave(1)}), "LeaveOut: got 1, which is held out")
 	assert.ErrorContains(t, refused(policy.Options{HoldOut: []int{0}, Episodes: leave(1, 2)}), "HoldOut: got all 3 episodes, or left out")
+	taken := dataset.Selection{Take: dataset.RangesOf([]int{1, 2})}
+	assert.ErrorContains(t, refused(policy.Options{HoldOut: []int{0}, Episodes: taken}), "HoldOut: got 0, which is not selected, want one of 1-2")
+	assert.ErrorContains(t, refused(policy.Options{Episodes: leave(0, 1, 2)}), "LeaveOut: got all 3 episodes, want at least one that stays")
 }
 
 // Training on selected episodes writes the weights that a dataset with these alone gives, and goes on from its checkpoint however they

@@ -31,7 +31,7 @@ func niceRate(rate, within float64, own bool) float64 {
 
 const (
 	nearRate   = .005 // the share by which a stream's rate may differ from one of niceRates and count as that
-	nearCamera = .01  // the same for a camera, because 29.97 Hz counts as 30
+	nearCamera = .011 // the same for a camera, because 29.97 Hz and steps of 33 ms count as 30 Hz
 )
 
 // chooseRate returns the clock's rate and the reason: the declared rate, or the rate of the fastest camera, or of the action, or

@@ -51,9 +51,18 @@ func TestEpisodesAreSelectedInEachCommand(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"convert", g1, store, "--to=npz", "-o", filepath.Join(dir, "two")}, {"batches", g1, store, "--backend=cpu"}} {
-		code, _, stderr := execute(append(args, "--episodes=0")...)
-		assert.Equal(t, exitUsage, code)
-		assert.Contains(t, stderr, "--episodes: got a selection for 2 ")
+		for _, flag := range []string{"--episodes", "--leave-out"} {
+			code, _, stderr := execute(append(args, flag+"=0")...)
+			assert.Equal(t, exitUsage, code)
+			assert.Contains(t, stderr, flag+": got a selection for 2 ")
+		}
+	}
+	for _, command := range []string{"stats", "plan", "batches", "train"} {
+		for flag, want := range map[string]string{"--rate": "none", "--clock": "frame_index"} {
+			code, _, stderr := execute(command, store, flag, "7")
+			assert.Equal(t, exitUsage, code, command)
+			assert.Contains(t, stderr, flag+": got 7, want "+want+": "+store+" is a store, which has its times", command)
+		}
 	}
 	code, _, stderr := execute("stats", g1, "--episodes=first")
 	assert.Equal(t, exitUsage, code)
@@ -102,6 +111,12 @@ func TestSelectedEpisodesAreWrittenAsTheseAlone(t *testing.T) {
 		assert.Equal(t, want, drawn("batches", at("shards"+flag)), flag)
 		assert.Equal(t, drawn("batches", some, "--streaming"), drawn("batches", at("all"), flag, "--streaming"), flag)
 	}
+	code, _, stderr := execute("stats", filepath.Join(at("all"), name(0)), "--episodes=1")
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, stderr, "--episodes: got 1, want numbers for the dataset's 1 episodes, 0 to 0", "an archive")
+	filetest.Write(t, filepath.Join(at("all"), name(1)), "cut")
+	_, stderr = good(t, "train", at("all"), "--hz=30", "--episodes=0", "--steps=1", "--batch=2", "--backend=cpu")
+	assert.NotContains(t, stderr, "skipped", "others are not read")
 }
 
 // A shard of a store, a conversion and a state of statistics are resumed with the same episodes alone.
@@ -116,7 +131,10 @@ func TestASelectionIsPartOfAnOutput(t *testing.T) {
 		good(t, append(args, "--leave-out=2")...)
 		code, _, stderr := execute(append(args, "--episodes=1-2")...)
 		assert.Equal(t, exitUsage, code)
-		assert.Contains(t, stderr, "episodes ")
+		assert.Regexp(t, "episodes (1-2, where .* has 0-1|0-1, where 1-2 is asked for), want", stderr)
+		code, _, stderr = execute(args...)
+		assert.Equal(t, exitUsage, code)
+		assert.Regexp(t, "episodes (all, where .* has 0-1|0-1, where all is asked for)[,;]", stderr)
 	}
 	state := filepath.Join(dir, "state")
 	good(t, "stats", g1, "--episodes=0-1", "--shard=0/2", "-o", state)

@@ -133,5 +133,5 @@ func TestAPlanIsMadeForAStoreToo(t *testing.T) {
 	assert.Equal(t, cut(of), cut(stdout))
 	code, _, stderr := execute("plan", store, "--rate=5")
 	assert.Equal(t, exitUsage, code)
-	assert.Contains(t, stderr, "got the store")
+	assert.Contains(t, stderr, "--rate: got 5, want none: "+store+" is a store, which has its times")
 }

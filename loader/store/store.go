@@ -300,8 +300,11 @@ func (s *Store) MediaStream(name string) *Media {
 	return nil
 }
 
-// CheckEpisodes returns a *dataset.OptionError unless numbers are ascending numbers of the dataset's episodes.
-func (s *Store) CheckEpisodes(numbers []int) error { return dataset.CheckNumbers(numbers, s.Numbers()) }
+// CheckEpisodes returns a *dataset.OptionError unless the numbers are different numbers of the dataset's episodes.
+func (s *Store) CheckEpisodes(numbers []int) error {
+	_, err := (&dataset.Selection{Take: dataset.RangesOf(numbers)}).Of(s.Numbers())
+	return err
+}
 
 // Numbers returns the numbers of the dataset's episodes, ascending, with those that were skipped.
 func (s *Store) Numbers() (list []int) {
