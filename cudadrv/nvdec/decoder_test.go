@@ -222,6 +222,7 @@ func TestLimitsAreChecked(t *testing.T) {
 		"144x142":          func(c *Config) { c.Height = 142 },
 		"4098x144":         func(c *Config) { c.Width = 4098 },
 		"144x4098":         func(c *Config) { c.Height = 4098 },
+		"144x145":          func(c *Config) { c.Height = 145 },
 		"145x144":          func(c *Config) { c.Width = 145 },
 		"2048x2050 pixels": func(c *Config) { c.Width, c.Height = 2048, 2050 },
 		"10 bits":          func(c *Config) { c.Bits = 10 },

@@ -75,9 +75,8 @@ func (d *decoder) decode(p *picture.Picture, q *queued, show video.Show) error {
 		if d.codec == nvdec.HEVC {
 			return nil // the parser requires that the engine never gets it
 		}
-	} else {
-		q.picture = p
 	}
+	q.picture = p
 	return d.session.check(d.session.decoder.Decode(p))
 }
 
@@ -110,8 +109,10 @@ func (d *decoder) next(show video.Show) error {
 		return err
 	}
 	damaged := status == nvdec.Damaged || status == nvdec.Concealed
-	d.wrong[surface] = damaged || based
+	d.wrong[surface] = q.err == nil && (damaged || based) // the parser knows which pictures may refer to an undecodable one
 	switch {
+	case q.err != nil:
+		return show(q.number, nil, q.err)
 	case damaged:
 		return show(q.number, nil, video.ErrDamaged)
 	case based:

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -203,21 +204,18 @@ func TestAStreamMayChangeItsFormat(t *testing.T) {
 func TestDecodingBeginsAnewAfterFlush(t *testing.T) {
 	s := golden(t, "hevc_opengop")
 	d := newBench(t, nil).open("hevc", nil)
-	key := 0
-	for i, p := range s.Pictures {
-		if p.Params.Int(picture.IsIntra) != 0 {
-			key = i
-		}
-	}
+	key := slices.IndexFunc(s.Pictures[1:], func(p videotest.Picture) bool { return p.Params.Int(picture.IsIntra) != 0 }) + 1
 	before, after := answers{}, answers{}
-	require.NoError(t, d.Decode(s.Packets[0], 0, before.show))
+	for i, packet := range s.Packets[:key] {
+		require.NoError(t, d.Decode(packet, int64(i), before.show))
+	}
 	require.NoError(t, d.Flush(before.show))
-	assert.Equal(t, answers{0: nil}, before)
-	for i := key; i < len(s.Packets); i++ {
-		require.NoError(t, d.Decode(s.Packets[i], int64(i-key), after.show))
+	assert.Len(t, before, key)
+	for i, packet := range s.Packets[key:] {
+		require.NoError(t, d.Decode(packet, int64(i), after.show))
 	}
 	require.NoError(t, d.Flush(after.show))
-	assert.NotEmpty(t, after.numbers(video.ErrUndecodable))
+	assert.Equal(t, []int{1}, after.numbers(video.ErrUndecodable))
 	assert.NoError(t, after[0])
 	require.NoError(t, d.Close())
 	require.NoError(t, d.Close())
@@ -262,6 +260,47 @@ func TestPacketsOfAContainerAreDecoded(t *testing.T) {
 		}
 		require.NoError(t, d.Flush(show))
 		require.NoError(t, d.Close())
+	}
+}
+
+// With intra refresh, later H.264 pictures are built on intact parts. HEVC has no such rule, and its references would be absent.
+func TestUndecodablePicturesAreQueuedForH264Only(t *testing.T) {
+	for name, queued := range map[string]int{"h264_opengop": 4, "hevc_opengop": 0} {
+		s, count := golden(t, name), 0
+		b := newBench(t, func(l *nvdectest.Library) { l.Decode = func(nvdectest.Picture) { count++ } })
+		d, a := b.open(codecOf(name), nil), answers{}
+		d.wrong[1], d.wrong[2] = true, true // a session begins without wrong pictures
+		require.NoError(t, d.Decode(seek(s, 1), 0, a.show))
+		for i := 1; i < 4; i++ {
+			require.NoError(t, d.Decode(s.Packets[1+i], int64(i), a.show))
+		}
+		require.NoError(t, d.Flush(a.show))
+		require.NoError(t, d.Close())
+		assert.Equal(t, []int{0, 1, 2, 3}, a.numbers(video.ErrUndecodable))
+		assert.Equal(t, queued, count, name)
+	}
+}
+
+// A decoder with a failed call is not used again.
+func TestAFailedDecoderIsClosed(t *testing.T) {
+	s := golden(t, "h264_g2")
+	for _, call := range []string{"cuvidDecodePicture", "cuvidMapVideoFrame64", "cuvidUnmapVideoFrame64", "cuvidGetDecodeStatus"} {
+		b := newBench(t, func(l *nvdectest.Library) {
+			l.Wrap = func(t *cudadrv.FunctionTable) *cudadrv.FunctionTable {
+				t, _ = cudasim.Inject(t, cudasim.Failure{Call: call, N: 2, Code: 999})
+				return t
+			}
+		})
+		d := b.open("h264", nil)
+		var err error
+		for i := 0; err == nil; i++ {
+			err = d.Decode(s.Packets[i], int64(i), answers{}.show)
+		}
+		assert.ErrorContains(t, err, call)
+		require.NoError(t, d.Close())
+		assert.Zero(t, b.fake.Open(), call)
+		decode(t, b.open("h264", nil), s.Packets)
+		assert.Equal(t, 2, b.fake.Created())
 	}
 }
 
@@ -341,5 +380,30 @@ func TestEachCallMayFail(t *testing.T) {
 		failed := (*cudadrv.Error)(nil)
 		require.ErrorAs(t, err, &failed)
 		require.Contains(t, in.Hits()[0], failed.Op)
+	}
+}
+
+// The parser finds where pictures are good again. Damage before that, and the session's earlier streams, do not matter.
+func TestDamageBeforeTheRecoveryPoint(t *testing.T) {
+	for name, start := range map[string]int{"h264_intrarefresh": 1, "h264_opengop": 12} {
+		s := golden(t, name)
+		run := func(damaged int) []int {
+			b := newBench(t, func(l *nvdectest.Library) {
+				if damaged > 0 {
+					l.Status = map[uint64]int{nvdectest.Hash(s.Packets[start+damaged]): nvdectest.Damaged}
+				}
+			})
+			d := b.open("h264", nil)
+			for i := range d.wrong {
+				d.wrong[i] = true
+			}
+			packets := slices.Clone(s.Packets[start:])
+			packets[0] = seek(s, start)
+			return decode(t, d, packets).numbers(video.ErrUndecodable)
+		}
+		lost := run(0)
+		require.NotEmpty(t, lost)
+		require.Less(t, len(lost), len(s.Packets)-start)
+		assert.Equal(t, lost, run(lost[0]+1), name)
 	}
 }

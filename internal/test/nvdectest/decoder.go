@@ -110,6 +110,9 @@ func (l *Library) reconfigure(a []uintptr) int {
 	if d == nil {
 		return invalidHandle
 	}
+	for _, surface := range d.surfaces {
+		assert.NotEqual(l.t, inProgress, surface.state, "a picture is still decoded")
+	}
 	if len(d.mapped) > 0 || s.i32(16) > d.most || !d.resize(width, height, s.i32(16)) {
 		return invalidValue
 	}
@@ -161,8 +164,12 @@ func (l *Library) mapFrame(a []uintptr) int {
 	}
 	from := &d.surfaces[a[1]]
 	l.ahead = append(l.ahead, d.decoded-from.number)
-	if from.state = Success; l.Status[from.hash] > 0 {
-		from.state = l.Status[from.hash]
+	for i := range d.surfaces {
+		if s := &d.surfaces[i]; s.state == inProgress && s.number <= from.number { // the engine decodes in order
+			if s.state = Success; l.Status[s.hash] > 0 {
+				s.state = l.Status[s.hash]
+			}
+		}
 	}
 	m := mapping{d.free[0], int(a[1]), frame(from.hash, d.width, d.height, d.bits, d.free[0].pitch)}
 	bytes := uintptr(len(m.pixels))
