@@ -107,6 +107,7 @@ var rules = map[string][]string{
 	"internal/tuned":         {"internal/fault"},
 	"internal/video":         {"tensor", "dataset", "internal/fault"},
 	"internal/video/hevc":    {"internal/video/bitstream", "internal/video/picture"},
+	"internal/video/h264":    {"internal/video/bitstream", "internal/video/picture"},
 
 	"cudasim/internal/driver":    {"cudadrv", "cudasim/internal/exec", "cudasim/internal/memory", "cudasim/internal/program", "cudasim/report"},
 	"cudasim/internal/exec":      {"cudasim/internal/memory", "cudasim/report", "internal/tensorcore"},
@@ -421,6 +422,7 @@ var layers = map[string][]string{
 	},
 	"align/planfile":      {"doc decoder write", "plan", "read"},
 	"align/suggest":       {"doc draft numbers", "column_names plan_text", "apart choice columns look rate", "write", "suggest"},
+	"internal/video/h264": {"doc fields recovery scaling", "sps pps", "sets", "slice", "order", "references", "buffer", "unit params", "parser"},
 	"internal/video/hevc": {"doc reader unit", "references scaling vui", "sps", "pps", "sets", "slice", "store", "parameters", "parser"},
 	"ops": {
 		"doc errors words clock", "check", "channel resample fuse backward voxelize voxelize_job draw draw_job", "used", "queue device mark", "staging",

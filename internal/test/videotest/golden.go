@@ -36,8 +36,9 @@ type Picture struct {
 	Hash   uint64   // FNV-1a of the data
 }
 
-// Shown is a call that shows a picture.
-type Shown struct{ Surface, Packet int }
+// Shown is a call that shows a picture. The driver gives the packets' numbers in increasing order, so that Packet is another one's if
+// pictures are reordered. After is the index of the last picture that was decoded before.
+type Shown struct{ Surface, Packet, After int }
 
 var streams = sync.OnceValues(func() (map[string]*Stream, error) {
 	z, err := zstd.NewReader(bytes.NewReader(archive))
@@ -113,7 +114,7 @@ func (s *Stream) calls(b []byte) {
 			p.Hash = binary.LittleEndian.Uint64(next(8))
 			s.Pictures = append(s.Pictures, p)
 		default:
-			s.Shown = append(s.Shown, Shown{number(), number()})
+			s.Shown = append(s.Shown, Shown{number(), number(), len(s.Pictures) - 1})
 			next(4)
 		}
 	}
