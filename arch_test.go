@@ -428,8 +428,8 @@ var layers = map[string][]string{
 	},
 	"align/planfile":      {"doc decoder write", "plan", "read"},
 	"align/suggest":       {"doc draft numbers", "column_names plan_text", "apart choice columns look rate", "write", "suggest"},
-	"internal/video/hevc": {"doc reader unit", "references scaling vui", "sps", "pps", "sets", "slice", "store", "parameters", "parser"},
 	"internal/video/h264": {"doc fields recovery scaling", "sps pps", "sets", "slice", "order", "references", "buffer", "unit params", "parser"},
+	"internal/video/hevc": {"doc reader unit", "references scaling vui", "sps", "pps", "sets", "slice", "store", "parameters", "parser"},
 	"cudadrv/nvdec":       {"doc library", "decoder"},
 	"video/nvdec":         {"doc refusal", "session", "pool", "decoder", "driver"},
 	"ops": {

@@ -76,7 +76,8 @@ func (b *bench) compare(t *testing.T, f *Frame, c Config, text string) {
 	hash, wrong := nvdectest.Hash([]byte(text)), 0
 	for y := range c.Height {
 		for x := range c.Width {
-			if sample(x, y) != nvdectest.Sample(hash, 0, x, y, c.Bits) || sample(x, f.Height+y/2) != nvdectest.Sample(hash, 1+x%2, x/2, y/2, c.Bits) {
+			luma, chroma := nvdectest.Sample(hash, 0, x, y, c.Bits), nvdectest.Sample(hash, 1+x%2, x/2, y/2, c.Bits)
+			if sample(x, y) != luma || sample(x, f.Height+y/2) != chroma {
 				wrong++
 			}
 		}

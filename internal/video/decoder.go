@@ -107,21 +107,10 @@ func Register(d Driver) {
 	drivers.list = slices.Insert(drivers.list, at, d)
 }
 
-// Open returns a decoder for a stream from the first driver that decodes it. If none does, the error joins their refusals.
-func Open(s Stream) (Decoder, error) {
+func registered() []Driver {
 	drivers.Lock()
-	list := slices.Clone(drivers.list)
-	drivers.Unlock()
-	var refusals []error
-	for _, driver := range list {
-		d, err := driver.Open(s)
-		var refused *Refusal
-		if err == nil || !errors.As(err, &refused) {
-			return d, err
-		}
-		refusals = append(refusals, err)
-	}
-	return nil, errors.Join(refusals...)
+	defer drivers.Unlock()
+	return slices.Clone(drivers.list)
 }
 
 // Size returns the width and height of a plane: 0 is luma, 1 and 2 are chroma.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"os"
 	"os/exec"
 	"strings"
@@ -42,36 +41,33 @@ type Packet struct {
 
 var errLeftOut = errors.New("the next frame's picture comes instead")
 
-// Decode decodes the frames with the given ascending ranks, each as u8 [H,W,3]. It stops at the first error and when ctx ends. If
-// ffmpeg is missing, the error is dataset.ErrUnsupported.
-func (j *Job) Decode(ctx context.Context, ranks []int32) iter.Seq2[*tensor.Tensor, error] {
-	return func(yield func(*tensor.Tensor, error) bool) {
-		p, err := j.start(ctx)
-		if err != nil {
-			yield(nil, err)
-			return
+// run decodes the ranks after the first done ones with ffmpeg.
+func (j *Job) run(ctx context.Context, ranks []int32, done int, refusals []error, yield func(*tensor.Tensor, error) bool) {
+	p, err := j.start(ctx, refusals)
+	if err != nil {
+		yield(nil, err)
+		return
+	}
+	defer p.stop()
+	for i, want := range ranks[done:] {
+		var frame *tensor.Tensor
+		rank, err := int32(-1), error(nil)
+		for rank < want && err == nil {
+			rank, frame, err = p.next()
 		}
-		defer p.stop()
-		for i, want := range ranks {
-			var frame *tensor.Tensor
-			rank, err := int32(-1), error(nil)
-			for rank < want && err == nil {
-				rank, frame, err = p.next()
-			}
-			switch {
-			case ctx.Err() != nil:
-				err = ctx.Err()
-			case err != nil:
-				err = p.explain(j.Fail(i), err)
-			case rank != want:
-				err = p.explain(j.Fail(i), errLeftOut)
-			}
-			if err != nil {
-				frame = nil
-			}
-			if !yield(frame, err) || err != nil {
-				return
-			}
+		switch {
+		case ctx.Err() != nil:
+			err = ctx.Err()
+		case err != nil:
+			err = p.explain(j.Fail(done+i), err)
+		case rank != want:
+			err = p.explain(j.Fail(done+i), errLeftOut)
+		}
+		if err != nil {
+			frame = nil
+		}
+		if !yield(frame, err) || err != nil {
+			return
 		}
 	}
 }
@@ -135,7 +131,7 @@ type process struct {
 
 // start starts ffmpeg to decode packets. ffmpeg reads them from standard input as an mp4 file. It writes Matroska, because every
 // version can write a timestamp for each picture in it.
-func (j *Job) start(ctx context.Context) (*process, error) {
+func (j *Job) start(ctx context.Context, refusals []error) (*process, error) {
 	path, err := j.program()
 	if err != nil {
 		return nil, err

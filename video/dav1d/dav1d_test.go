@@ -150,10 +150,10 @@ func TestDamageIsAnError(t *testing.T) {
 
 func TestTheDriverTakesAV1(t *testing.T) {
 	real(t)
-	d, err := video.Open(video.Stream{Codec: "av1"})
+	d, err := openStream(video.Stream{Codec: "av1"})
 	require.NoError(t, err)
 	require.NoError(t, d.Close())
-	_, err = video.Open(video.Stream{Codec: "h264"})
+	_, err = openStream(video.Stream{Codec: "h264"})
 	var r *video.Refusal
 	require.ErrorAs(t, err, &r)
 	assert.Equal(t, video.OtherCodec, r.Reason)

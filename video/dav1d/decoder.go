@@ -17,16 +17,18 @@ const driver = "dav1d"
 var loaded = sync.OnceValues(load)
 
 func init() {
-	video.Register(video.Driver{Name: driver, Open: func(s video.Stream) (video.Decoder, error) {
-		if s.Codec != "av1" {
-			return nil, &video.Refusal{Driver: driver, Reason: video.OtherCodec}
-		}
-		lib, err := loaded()
-		if err != nil {
-			return nil, err
-		}
-		return newDecoder(lib, s.Config)
-	}})
+	video.Register(video.Driver{Name: driver, Open: openStream})
+}
+
+func openStream(s video.Stream) (video.Decoder, error) {
+	if s.Codec != "av1" {
+		return nil, &video.Refusal{Driver: driver, Reason: video.OtherCodec}
+	}
+	lib, err := loaded()
+	if err != nil {
+		return nil, err
+	}
+	return newDecoder(lib, s.Config)
 }
 
 // decoder is an open dav1d context with one thread.

@@ -175,5 +175,6 @@ func (d *decoder) Close() error {
 	if d.session != nil && !d.session.failed {
 		err = d.drain(func(int64, *video.Planes, error) error { return nil })
 	}
+	d.queue = nil
 	return errors.Join(err, d.release())
 }

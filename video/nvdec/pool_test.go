@@ -82,7 +82,7 @@ func TestTheDeviceIsOpenedByTheDriver(t *testing.T) {
 	if _, err := cudadrv.Open(); err == nil {
 		t.Skip("only without a GPU's driver")
 	}
-	_, err := video.Open(video.Stream{Codec: "h264"})
+	_, err := open(video.Stream{Codec: "h264"}, openDevice)
 	reason, cause := refusedFor(t, err)
 	assert.Equal(t, video.NoDevice, reason)
 	load := (*cudadrv.LoadError)(nil)

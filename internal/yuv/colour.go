@@ -1,0 +1,63 @@
+package yuv
+
+import "math"
+
+// Matrix is a colour matrix.
+type Matrix uint8
+
+const (
+	BT601 Matrix = iota
+	BT709
+	BT2020
+)
+
+// weights are the shares of red and blue in luma.
+var weights = [...][2]float64{BT601: {0.299, 0.114}, BT709: {0.2126, 0.0722}, BT2020: {0.2627, 0.0593}}
+
+// MatrixOf returns the matrix for a number in ITU-T H.273. Other numbers, and 2 for an unspecified one, mean BT.601.
+func MatrixOf(h273 uint8) Matrix {
+	switch h273 {
+	case 1:
+		return BT709
+	case 9, 10:
+		return BT2020
+	}
+	return BT601
+}
+
+// Bits is the number of fractional bits in the factors of Colour.
+const Bits = 20
+
+// Colour has the integers that turn samples into RGB: with y = Y - Y0, u = U - C0 and v = V - C0,
+//
+//	R = clip((CY*y + RV*v + half) >> Bits)
+//	G = clip((CY*y - GU*u - GV*v + half) >> Bits)
+//	B = clip((CY*y + BU*u + half) >> Bits)
+//
+// half is 1 << (Bits-1), and clip limits to 0 and 255. No step overflows int32.
+type Colour struct{ Y0, C0, CY, RV, GU, GV, BU int32 }
+
+// New returns the integers for samples with 8, 10, 12 or 16 bits in their full or limited range.
+func New(m Matrix, full bool, bits int) Colour {
+	top := 1<<bits - 1
+	c := Colour{C0: 1 << (bits - 1)}
+	luma, chroma := 255/float64(top), 255/float64(top)
+	if !full {
+		c.Y0 = 16 << (bits - 8)
+		luma, chroma = 255/float64(int(219)<<(bits-8)), 255/float64(int(224)<<(bits-8))
+	}
+	fixed := func(x float64) int32 { return int32(math.Round(x * (1 << Bits))) }
+	r, b := weights[m][0], weights[m][1]
+	c.CY, c.RV, c.BU = fixed(luma), fixed(2*(1-r)*chroma), fixed(2*(1-b)*chroma)
+	c.GU, c.GV = fixed(2*(1-b)*b/(1-r-b)*chroma), fixed(2*(1-r)*r/(1-r-b)*chroma)
+	return c
+}
+
+// Pixel converts one pixel.
+func (c *Colour) Pixel(y, u, v int32) (r, g, b uint8) {
+	y = c.CY*(y-c.Y0) + 1<<(Bits-1)
+	u, v = u-c.C0, v-c.C0
+	return clip(y + c.RV*v), clip(y - c.GU*u - c.GV*v), clip(y + c.BU*u)
+}
+
+func clip(sum int32) uint8 { return uint8(min(max(sum>>Bits, 0), math.MaxUint8)) }
