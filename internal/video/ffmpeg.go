@@ -72,7 +72,7 @@ func (j *Job) run(ctx context.Context, ranks []int32, done int, refusals []error
 	}
 }
 
-// ProgramError means that ffmpeg is missing or could not run here. It is not caused by the frames.
+// ProgramError means that ffmpeg is missing, or that it or a GPU could not run here. It is not caused by the frames.
 type ProgramError struct{ Err error }
 
 func (e *ProgramError) Error() string { return e.Err.Error() }
