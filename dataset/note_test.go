@@ -51,7 +51,7 @@ func TestARowIsNoneUntilItIsSet(t *testing.T) {
 // Fifty thousand streams take less than a second. If the time grew with their square, it would be many.
 func TestNotesAreFoundInTimeThatGrowsWithTheStreams(t *testing.T) {
 	thorough.SkipRace(t, thorough.Measures)
-	thorough.InProportion(t, 50_000, func(n int) {
+	thorough.InProportion(t, 50_000, func(n int) func() {
 		var l Notes
 		var names []string
 		for i := range n {
@@ -59,9 +59,11 @@ func TestNotesAreFoundInTimeThatGrowsWithTheStreams(t *testing.T) {
 			l = append(l, Note{Code: "odd", Subject: topic})
 			names = append(names, topic+[]string{"", ".a", " (pkg/Type)", "0-"}[i%4])
 		}
-		got := l.About(names)
-		assert.Len(t, got, n/4*3, "the last of four is of another topic")
-		assert.Equal(t, "/topic/of/a/robot/4", got[3].Subject)
+		return func() {
+			got := l.About(names)
+			assert.Len(t, got, n/4*3, "the last of four is of another topic")
+			assert.Equal(t, "/topic/of/a/robot/4", got[3].Subject)
+		}
 	})
 }
 

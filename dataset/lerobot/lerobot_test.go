@@ -306,11 +306,13 @@ func TestManyImagesInAPageAreReadInOrderInTimeThatGrowsWithThem(t *testing.T) {
 	}}, map[string]any{"dtype": "image", "shape": []int{3, 4, 3}, "names": nil})
 	m.options = []parquet.WriterOption{parquet.PageBufferSize(1 << 28), parquet.Compression(&parquet.Uncompressed)}
 	e := episode(t, open(t, m.write(), lerobot.Options{}), 0)
-	thorough.InProportion(t, n, func(n int) {
-		for i := range n {
-			b, err := e.Media[0].Frame(context.Background(), i)
-			require.NoError(t, err)
-			require.Equal(t, []byte{byte(i >> 8), byte(i)}, b[len(b)-2:])
+	thorough.InProportion(t, n, func(n int) func() {
+		return func() {
+			for i := range n {
+				b, err := e.Media[0].Frame(context.Background(), i)
+				require.NoError(t, err)
+				require.Equal(t, []byte{byte(i >> 8), byte(i)}, b[len(b)-2:])
+			}
 		}
 	})
 }

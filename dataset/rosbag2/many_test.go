@@ -15,7 +15,7 @@ import (
 // Fifty thousand topics take less than a second. If the time grew with their square, it would be many.
 func TestTimeGrowsAsTheNumberOfTopics(t *testing.T) {
 	thorough.SkipRace(t, thorough.Measures)
-	thorough.InProportion(t, 50_000, func(n int) {
+	thorough.InProportion(t, 50_000, func(n int) func() {
 		b := &bag{define: func(name string) string { return "" }}
 		m := &metadata{Distro: "humble"}
 		left := make(dataset.Notes, n)
@@ -27,15 +27,17 @@ func TestTimeGrowsAsTheNumberOfTopics(t *testing.T) {
 			m.Topics[i].Topic.Name, m.Topics[i].Topic.Type = topic, kind
 		}
 		left[n-1].Code = dataset.CodeNoMessages
-		b.describe(m)
-		b.lacks(left)
-		sum := 0
-		for i := range n {
-			sum += b.Count(i)
+		return func() {
+			b.describe(m)
+			b.lacks(left)
+			sum := 0
+			for i := range n {
+				sum += b.Count(i)
+			}
+			assert.Equal(t, n*(n-1)/2, sum)
+			assert.Equal(t, "humble", b.distro)
+			assert.Equal(t, dataset.CodeNoMessages, left[n-1].Code)
+			assert.Equal(t, []any{dataset.CodeUndefinedType, fmt.Sprintf("own_msgs/msg/Kind%d", n-1)}, []any{left[0].Code, left[0].Got})
 		}
-		assert.Equal(t, n*(n-1)/2, sum)
-		assert.Equal(t, "humble", b.distro)
-		assert.Equal(t, dataset.CodeNoMessages, left[n-1].Code)
-		assert.Equal(t, []any{dataset.CodeUndefinedType, fmt.Sprintf("own_msgs/msg/Kind%d", n-1)}, []any{left[0].Code, left[0].Got})
 	})
 }

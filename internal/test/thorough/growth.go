@@ -5,14 +5,15 @@ import (
 	"time"
 )
 
-// InProportion fails a test if work takes time that grows with the square of its input. work gets the size of the input: n/4, then n. The
-// whole may take ten times as long as the quarter and a second more, by the time of the processor, because 4 is proportional and 16 is the
-// square. Therefore the limit holds on a slow or busy machine.
-func InProportion(t testing.TB, n int, work func(n int)) {
+// InProportion fails a test if work takes time that grows with the square of its input. prepare makes an input of the size n/4, then n, and
+// returns the work, which is measured. The whole may take ten times as long as the quarter and a second more, by the time of the processor,
+// because 4 is proportional and 16 is the square. Therefore the limit holds on a slow or busy machine.
+func InProportion(t testing.TB, n int, prepare func(n int) (work func())) {
 	t.Helper()
 	spent := func(n int) time.Duration {
+		work := prepare(n)
 		begin := UserTime()
-		work(n)
+		work()
 		return UserTime() - begin
 	}
 	quarter := spent(n / 4)
