@@ -216,6 +216,9 @@ func TestABadFrameIsCountedInEachFormat(t *testing.T) {
 	thorough.SkipRace(t, thorough.OneRoutine)
 	for _, frames := range []int{12, 300} {
 		for name, to := range map[string]Target{"lerobot": leRobot(t, LeRobotOptions{Cameras: "image"}), "webdataset": WebDataset()} {
+			if name == "webdataset" && frames == 300 && !thorough.Long { // it has no statistics
+				continue
+			}
 			for at := frames / 2; at < frames/2+2; at++ {
 				_, r := made(t, to, Options{Plan: &align.Plan{Rate: 10}}, oneBadFrame(t, frames, at))
 				require.Len(t, r.Streams, 1, name)
