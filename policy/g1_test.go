@@ -7,11 +7,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/policy"
 )
 
 // Of an episode of the G1 that was held out the small policy foretells more than half of a second's motion, and more than a ridge does.
 func TestTheSmallPolicyIsBetterThanARidge(t *testing.T) {
+	if !thorough.Long {
+		t.Skip("ROBOCACHE_LONG is not 1: the test of docs/train.md trains such a policy, and compares its skill")
+	}
 	store := recorded(t, "shared/data/lerobot_v21_g1")
 	tr := trainer(t, "cpu", store, policy.Options{HoldOut: []int{3}})
 	assert.LessOrEqual(t, tr.Config().Recipe.FLOP(len(tr.Config().Inputs), len(tr.Config().Targets)), 60e6)
