@@ -13,9 +13,7 @@ import (
 
 // Of an episode of the G1 that was held out the small policy foretells more than half of a second's motion, and more than a ridge does.
 func TestTheSmallPolicyIsBetterThanARidge(t *testing.T) {
-	if !thorough.Long {
-		t.Skip("ROBOCACHE_LONG is not 1: the test of docs/train.md trains such a policy, and compares its skill")
-	}
+	thorough.SkipShort(t, "the test of docs/train.md trains such a policy, and compares its skill")
 	store := recorded(t, "shared/data/lerobot_v21_g1")
 	tr := trainer(t, "cpu", store, policy.Options{HoldOut: []int{3}})
 	assert.LessOrEqual(t, tr.Config().Recipe.FLOP(len(tr.Config().Inputs), len(tr.Config().Targets)), 60e6)

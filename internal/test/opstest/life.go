@@ -70,7 +70,11 @@ func (s *suite) reuse(t *testing.T, subject func() *subject) {
 	g, twice := capture(t, st, r.on(st)), capture(t, st, func() error { return errors.Join(r.plan.Run(st), r.plan.Run(st)) })
 	require.NoError(t, st.Synchronize(background))
 	assert.Equal(t, before, r.bits(t), "capturing ran the work")
-	for round := range 3 {
+	rounds := 3
+	if s.simulated && !s.long {
+		rounds = 2
+	}
+	for round := range rounds {
 		r.vary(t, round+1)
 		r.runs(t, st, 1, "run", r.on(st))
 		r.runs(t, st, 1, "in a graph", func() error { return g.Launch(st) })
@@ -170,7 +174,11 @@ func (s *suite) calls(t *testing.T, fresh func() *subject) {
 	}
 	some(1)
 	hostBefore, deviceBefore := heap(), s.memoryInUse()
-	some(max(s.times(25), 5))
+	if s.isCPU() && !s.long {
+		some(10)
+	} else {
+		some(max(s.times(25), 5))
+	}
 	assert.LessOrEqual(t, s.memoryInUse(), deviceBefore, "bytes of device memory in use")
 	assert.Less(t, heap()-hostBefore, int64(400<<10), "bytes of host memory grown")
 }
