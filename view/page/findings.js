@@ -1,6 +1,6 @@
 // The side: the episode's findings, facts, metadata and notes.
 
-import { $, state, on, tell, make, count, length, clock } from './common.js';
+import { $, state, on, tell, make, count, length } from './common.js';
 
 let chosen = -1, nth = 0; // the selected finding, and the index of its shown place
 

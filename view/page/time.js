@@ -5,9 +5,7 @@ import { $, state, on, tell, dayTime, isUTC } from './common.js';
 // loop repeats a range while the page plays: the given one, or else the shown time. A second call without a range ends it.
 export function loop(from, to) {
   state.loop = from == null && (state.loop || from === null) ? null : [from ?? state.from, to ?? state.to];
-  const button = $('loop');
-  button.classList.toggle('on', !!state.loop);
-  button.setAttribute('aria-pressed', !!state.loop);
+  show();
   tell('loops');
   if (state.loop && !(state.cursor >= state.loop[0] && state.cursor < state.loop[1])) tell('seek', state.loop[0]);
 }
@@ -43,8 +41,10 @@ function go() {
 const kept = 'robocache utc';
 function show() {
   $('utc').hidden = !state.episode?.utc;
-  $('utc').classList.toggle('on', state.utc);
-  $('utc').setAttribute('aria-pressed', state.utc);
+  for (const k of ['utc', 'loop']) {
+    $(k).classList.toggle('on', !!state[k]);
+    $(k).ariaPressed = !!state[k];
+  }
 }
 
 // utc switches between seconds from the start and UTC.
@@ -61,6 +61,6 @@ $('loop').addEventListener('click', () => loop());
 $('utc').addEventListener('click', utc);
 addEventListener('theme', () => tell('theme'));
 on('loop', loop);
-on('episode', () => { show(); $('loop').classList.toggle('on', !!state.loop); });
+on('episode', show);
 on('utc', show);
 on('closed', show);
