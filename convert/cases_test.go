@@ -106,7 +106,7 @@ func TestOneBadJpegLosesEpisode(t *testing.T) {
 		for file, want := range map[string][]int{ // rows, valid, undecoded
 			"nodht.mcap": {60, 60, 0}, "noeoi.mcap": {60, 60, 0}, "cut.mcap": {60, 59, 1}, "empty.mcap": {58, 58, 0}, "size.mcap": {60, 60, 0},
 		} {
-			if cameras == "auto" && want[1] == 60 && !thorough.Long {
+			if (cameras == "auto" || file == "size.mcap") && want[1] == 60 && !thorough.Long {
 				continue
 			}
 			out, r := made(t, leRobot(t, LeRobotOptions{Cameras: cameras}), Options{Plan: &align.Plan{Rate: 30}}, caseOf(t, "one-bad-jpeg-loses-episode/"+file))
