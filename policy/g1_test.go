@@ -29,3 +29,8 @@ func TestTheSmallPolicyIsBetterThanARidge(t *testing.T) {
 	assert.Greater(t, e.At(30), 0.57)
 	assert.Greater(t, e.At(30), ridge.At(30))
 }
+
+func TestAHorizonThatWasNotEvaluatedHasNoSkill(t *testing.T) {
+	e := &policy.Evaluation{Skills: []policy.Skill{{Ticks: 30, Skill: .5}}}
+	assert.Equal(t, []float64{.5, 0}, []float64{e.At(30), e.At(31)})
+}
