@@ -79,7 +79,7 @@ const (
 	ResizeAntialias = backend.ResizeAntialias
 	// ResizeBilinear interpolates between the nearest pixels, also if the picture shrinks.
 	ResizeBilinear = backend.ResizeBilinear
-	// ResizeNearest takes the pixel at the centre, as Pillow's NEAREST and torch's nearest-exact.
+	// ResizeNearest takes the pixel at the centre, the later one if the centre is between two: torch's nearest-exact.
 	ResizeNearest = backend.ResizeNearest
 )
 
