@@ -22,6 +22,8 @@ import "embed"
 //go:embed embed.sm_90.cubin.gz
 //go:embed embed.sm_90.ptx.gz
 //go:embed embed.sm_80.ptx.gz
+//go:embed frames.sm_90.ptx.gz
+//go:embed frames.sm_80.ptx.gz
 //go:embed fuse.sm_90.cubin
 //go:embed fuse.sm_90.ptx.gz
 //go:embed fuse.sm_80.ptx.gz
@@ -357,6 +359,37 @@ var manifest = []family{
 				Hash:    "a4ea891a3e8113dac56893a141f7ac651992251c237cbb81a7abb020cdcc12fb",
 				PTXHash: "a4ea891a3e8113dac56893a141f7ac651992251c237cbb81a7abb020cdcc12fb",
 				stored:  source{"embed.sm_80.ptx.gz", "f2c2de0c1d70fd8aa39eb28345a5b3a200f50f59c695cb64c210b886124ef77a"},
+			},
+		},
+	},
+	{
+		name: "frames",
+		sources: []source{
+			{"frames.cu", "fa490904761468b2f834cf9367d112a2504ed2ce62450a62ddcea6b4d404702a"},
+			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
+			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "frames", MaxThreads: 256, Params: []Param{
+				{"b8", 184, 8},
+			}},
+			{Name: "frames_resize", MaxThreads: 256, Params: []Param{
+				{"b8", 184, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "frames.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "9ad8b2fda0e5008e970d91281e95d431dd030f7f4f0e3c171948e4bfebf4c00b",
+				PTXHash: "9ad8b2fda0e5008e970d91281e95d431dd030f7f4f0e3c171948e4bfebf4c00b",
+				stored:  source{"frames.sm_90.ptx.gz", "1eee3c83b53bf8cba1c7ffe288fb50f078e209c2ef2bea13bf2d5f28fc3208ff"},
+			},
+			{
+				File: "frames.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "c60641c09f24fe51d80e183dfbe93e101947134f112c2e7816ee8d1ea080bdf0",
+				PTXHash: "c60641c09f24fe51d80e183dfbe93e101947134f112c2e7816ee8d1ea080bdf0",
+				stored:  source{"frames.sm_80.ptx.gz", "12bf0fd90f69a1abc75ce572d384f4ab96159002038fb1689634dc955aa0bf08"},
 			},
 		},
 	},

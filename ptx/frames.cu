@@ -1,0 +1,586 @@
+// frames.cu turns decoded pictures into a batch of images: ops/backend/frames.go has the rules. All steps before the normalisation are of
+// integers, or of floats in a written order.
+//
+// frames serves pictures that keep their size. A thread makes 8 pixels of a row at a time. It reads those of RGB and gray in chunks of 16 and
+// 8 aligned bytes, which it shifts into place, and writes whole chunks where the output allows. A sample becomes an output by a table in shared
+// memory. Several blocks share a frame.
+//
+// frames_resize serves all others. A block makes frames_tile x frames_tile pixels. Its threads first resize the source rows that these need
+// horizontally, frames_lines at a time, from pixels that they convert as they read them, into shared memory. Then each adds these rows to four pixels of
+// its column. So the shared memory does not depend on the sizes.
+//
+// With contrast, either kernel runs twice: the first launch sums the shades of each block's pixels, and the second begins with their mean.
+// Bytes moved: the samples that are used once (more often by frames_resize, from the caches), and the output once.
+#include "kernel.cuh"
+#include "warp.cuh"
+
+using namespace rc;
+
+namespace {
+
+RC_HOST constexpr u32 frames_threads = 256;
+RC_HOST constexpr u32 frames_group = 8; // pixels that a thread of frames makes at once
+RC_HOST constexpr u32 frames_tile = 32; // rows and columns in a block of frames_resize
+RC_HOST constexpr u32 frames_choices = 7;
+constexpr u32 frames_lines = 80;
+constexpr u32 warps = frames_threads / warp_size;
+constexpr u32 rows_each = frames_tile / warps; // pixels in a thread of frames_resize
+constexpr u32 weight_bits = 22, colour_bits = 20;
+static_assert(frames_tile == warp_size, "a lane for each column");
+
+RC_HOST enum frames_format : u32 { frames_format_rgb, frames_format_gray, frames_format_gray16, frames_format_nv12, frames_format_i420, frames_format_p016, frames_format_i010 };
+RC_HOST enum frames_out : u32 { frames_out_u8, frames_out_f16, frames_out_bf16, frames_out_f32 };
+RC_HOST enum frames_crop : u32 { frames_crop_none, frames_crop_centre, frames_crop_random };
+
+// frames_source is a frame's picture, or with a selection the first picture of the stack. Addresses are in bytes. An axis is a place in the list
+// of the tables: n first pixels, n counts, and the weights of all n pixels at a time.
+RC_HOST struct frames_source {
+    u64 plane[3];   // of the picture
+    u64 picture[3]; // bytes from a picture of the stack to the next
+    u64 begin, end; // of the first plane's tensor
+    u32 pitch[3];   // bytes from a row to the next
+    u32 count;      // pictures in the stack
+    frames_format format;
+    u32 x, y;          // the rectangle's first pixel
+    u32 height, width; // of the rectangle after resizing
+    u32 down, across;  // axes
+    u32 shift, mask;   // a sample of 16 bits is (word >> shift) & mask
+    i32 y0, c0, cy, rv, gu, gv, bu;
+};
+
+RC_HOST struct frames_params {
+    u64 dst, frame; // the address, and the bytes from a frame to the next
+    const i64 *select; // [n], or null
+    const i64 *keys;   // [n / per_key, 2], or null
+    const frames_source *sources;
+    const u32 *levels; // [3, 256]: the output for each sample
+    const u32 *axes;
+    u64 *sums;         // [n, blocks]: of shades
+    u64 *fault;
+    u32 *fault_flag;
+    u64 flip_x, flip_y; // a choice below is a flip
+    u32 n, h, w;
+    u32 per_key; // frames in a row of keys
+    u32 blocks;  // per frame
+    u32 share;   // items per block of frames, tiles beside each other in frames_resize
+    u32 key;     // of the seed
+    float low[3], span[3]; // of the factors of brightness, contrast and saturation
+    float white, mean[3], deviation[3];
+    u32 flags;
+
+    RC_FLAG(flags, frames_out, out, 0, 2)
+    RC_FLAG(flags, bool, gray, 2, 1)
+    RC_FLAG(flags, bool, last, 3, 1) // channels last
+    RC_FLAG(flags, bool, whole, 4, 1) // groups of pixels begin at whole chunks of the output
+    RC_FLAG(flags, frames_crop, crop, 5, 2)
+    RC_FLAG(flags, bool, per_frame, 7, 1)
+    RC_FLAG(flags, bool, brightness, 8, 1)
+    RC_FLAG(flags, bool, contrast, 9, 1)
+    RC_FLAG(flags, bool, saturation, 10, 1)
+    RC_FLAG(flags, bool, summing, 11, 1) // the launch that sums shades
+    RC_FLAG(flags, bool, deep, 12, 1)    // samples of 16 bits
+    RC_FLAG(flags, bool, floats, 13, 1)  // sums of resizing are not rounded
+    RC_FLAG(flags, bool, early, 31, 1)   // see begin
+    RC_FN_MEMBER u64 stream_bits() const { return 0; }
+};
+
+// waiting is the launch's place behind earlier work. What a kernel reads, it reads behind a barrier.
+struct waiting {
+    bool early;
+    RC_FN_MEMBER bool ready() const { return early; }
+    RC_FN_MEMBER void fence_after_wait() {}
+};
+
+// shared_frame is a frame in its block.
+struct shared_frame {
+    frames_source s;
+    u32 choice[frames_choices];
+    u32 y, x; // the window's first pixel in the resized picture
+    bool flip_x, flip_y, known;
+    float factor[3], mean;
+};
+
+RC_FN u32 ld_u8(u64 at) {
+    u16 v;
+    asm("ld.global.nc.u8 %0, [%1];" : "=h"(v) : "l"(global((const void *)at)));
+    return v;
+}
+RC_FN u32 ld_word(u64 at) { return ld_u8(at) | ld_u8(at + 1) << 8; }
+
+// bytes_from returns four of eight bytes, from byte `skip` on, which is at most 3.
+RC_FN u32 bytes_from(u32 low, u32 high, u32 skip) {
+    u32 r;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(low), "r"(high), "r"(0x3210 + skip * 0x1111));
+    return r;
+}
+
+// ---- The frame ----
+
+RC_FN u32 mix(u32 x) {
+    x ^= x >> 16;
+    x *= 0x85ebca6bu;
+    x ^= x >> 13;
+    x *= 0xc2b2ae35u;
+    return x ^ x >> 16;
+}
+RC_FN u32 mix_in(u32 k, u64 x) { return mix(mix(k ^ (u32)x) ^ (u32)(x >> 32)); }
+
+// choose returns a random choice of frame n.
+RC_FN u32 choose(const frames_params &p, u32 n, u32 choice) {
+    if (p.keys == nullptr) return 0;
+    const u32 row = n / p.per_key, t = p.per_frame() ? n - row * p.per_key : 0;
+    const u32 k = mix_in(mix_in(p.key, ld_nc_u64(p.keys + 2 * (u64)row)), 2ull << 32 | choice);
+    return mix(mix_in(k, ld_nc_u64(p.keys + 2 * (u64)row + 1)) ^ t);
+}
+
+// offset_of returns where a window of n pixels begins.
+RC_FN u32 offset_of(const frames_params &p, u32 choice, u32 n, u32 window) {
+    const u32 left = n - window, half = left / 2;
+    if (p.crop() == frames_crop_none) return 0;
+    return p.crop() == frames_crop_random ? mul_hi(choice, left + 1) : half + (left & half & 1);
+}
+
+// open_frame fills in the block's frame. It returns false if its picture does not exist.
+RC_FN bool open_frame(const frames_params &p, shared_frame &f, u32 n) {
+    const u32 *from = (const u32 *)(p.sources + (p.select == nullptr ? n : 0));
+    for (u32 i = thread_x(); i < sizeof(frames_source) / 4; i += frames_threads) ((u32 *)&f.s)[i] = ld_nc_u32(from + i);
+    if (thread_x() >= frames_threads - frames_choices) {
+        const u32 i = thread_x() - (frames_threads - frames_choices);
+        f.choice[i] = choose(p, n, i);
+    }
+    u64 sum = 0;
+    if (p.contrast() && !p.summing() && thread_x() < warp_size) {
+        for (u32 i = thread_x(); i < p.blocks; i += warp_size) sum += ld_nc_u64(p.sums + (u64)n * p.blocks + i);
+        RC_UNROLL for (u32 d = warp_size / 2; d > 0; d /= 2) sum += shuffle_down(sum, d);
+    }
+    barrier();
+    if (thread_x() == 0) {
+        u64 picture = 0;
+        f.known = true;
+        if (p.select != nullptr) {
+            picture = ld_nc_u64(p.select + n);
+            if (picture >= f.s.count) {
+                report(p, 0, n, 0);
+                f.known = false;
+                picture = 0;
+            }
+        }
+        RC_UNROLL for (u32 i = 0; i < 3; i++) {
+            f.s.plane[i] += picture * f.s.picture[i];
+            f.factor[i] = p.low[i] + p.span[i] * ((float)(f.choice[4 + i] >> 8) * 0x1p-24f);
+        }
+        f.y = offset_of(p, f.choice[0], f.s.height, p.h), f.x = offset_of(p, f.choice[1], f.s.width, p.w);
+        f.flip_x = f.choice[2] < p.flip_x, f.flip_y = f.choice[3] < p.flip_y;
+        f.mean = f64_to_f32(div_rn((double)sum, (double)((u64)p.h * p.w)));
+    }
+    barrier();
+    return f.known;
+}
+
+// ---- Pixels: red, green and blue from the lowest byte on, or the sample of a gray picture ----
+
+// line is a row of a picture: where its samples are, and the bytes from a chroma sample to the next.
+struct line {
+    u64 first, second, third;
+    u32 step;
+};
+
+RC_FN line line_of(const frames_source &s, u32 y) {
+    line l = {s.plane[0] + (u64)y * s.pitch[0], 0, 0, 0};
+    if (s.format >= frames_format_nv12) {
+        const bool pairs = s.format == frames_format_nv12 || s.format == frames_format_p016;
+        const u32 bytes = s.format >= frames_format_p016 ? 2 : 1;
+        l.second = s.plane[1] + (u64)(y / 2) * s.pitch[1];
+        l.third = pairs ? l.second + bytes : s.plane[2] + (u64)(y / 2) * s.pitch[2];
+        l.step = pairs ? 2 * bytes : bytes;
+    }
+    return l;
+}
+
+RC_FN u32 clip(i32 sum) {
+    const i32 v = sum >> colour_bits;
+    return v < 0 ? 0 : v > 255 ? 255 : (u32)v;
+}
+
+RC_FN u32 pixel(const frames_source &s, const line &l, u32 x) {
+    if (s.format == frames_format_rgb) {
+        const u64 at = l.first + 3ull * x;
+        return ld_u8(at) | ld_u8(at + 1) << 8 | ld_u8(at + 2) << 16;
+    }
+    if (s.format == frames_format_gray) return ld_u8(l.first + x);
+    if (s.format == frames_format_gray16) return ld_word(l.first + 2ull * x);
+    const u64 chroma = (u64)(x / 2) * l.step;
+    i32 y, u, v;
+    if (s.format >= frames_format_p016) {
+        y = (i32)(ld_word(l.first + 2ull * x) >> s.shift & s.mask);
+        u = (i32)(ld_word(l.second + chroma) >> s.shift & s.mask);
+        v = (i32)(ld_word(l.third + chroma) >> s.shift & s.mask);
+    } else {
+        y = (i32)ld_u8(l.first + x), u = (i32)ld_u8(l.second + chroma), v = (i32)ld_u8(l.third + chroma);
+    }
+    y = s.cy * (y - s.y0) + (1 << (colour_bits - 1)), u -= s.c0, v -= s.c0;
+    return clip(y + s.rv * v) | clip(y - s.gu * u - s.gv * v) << 8 | clip(y + s.bu * u) << 16;
+}
+
+// pixels reads frames_group pixels of a row.
+RC_FN void pixels(const frames_source &s, const line &l, u32 x, u32 (&out)[frames_group]) {
+    if (s.format == frames_format_rgb) {
+        const u64 at = l.first + 3ull * x, chunk = at & ~15ull;
+        if (RC_LIKELY(chunk >= s.begin && chunk + 48 <= s.end)) {
+            u32 w[12];
+            RC_UNROLL for (u32 i = 0; i < 3; i++) {
+                const v16 v = ld_nc_16((const v16 *)chunk + i);
+                w[4 * i] = v.x, w[4 * i + 1] = v.y, w[4 * i + 2] = v.z, w[4 * i + 3] = v.w;
+            }
+            const u32 skip = (u32)at & 15;
+            RC_UNROLL for (u32 i = 0; i < 8; i++) w[i] = skip & 8 ? w[i + 2] : w[i];
+            RC_UNROLL for (u32 i = 0; i < 7; i++) w[i] = skip & 4 ? w[i + 1] : w[i];
+            RC_UNROLL for (u32 i = 0; i < 6; i++) w[i] = bytes_from(w[i], w[i + 1], skip & 3);
+            RC_UNROLL for (u32 k = 0; k < frames_group; k++) out[k] = bytes_from(w[3 * k / 4], w[3 * k / 4 + 1], 3 * k % 4) & 0xffffff;
+            return;
+        }
+    }
+    if (s.format == frames_format_gray) {
+        const u64 at = l.first + x, chunk = at & ~7ull;
+        if (RC_LIKELY(chunk >= s.begin && chunk + 16 <= s.end)) {
+            const v8 a = ld_nc_8((const v8 *)chunk), b = ld_nc_8((const v8 *)chunk + 1);
+            const bool high = at & 4;
+            const u32 w[3] = {high ? a.y : a.x, high ? b.x : a.y, high ? b.y : b.x}, skip = (u32)at & 3;
+            const u32 low = bytes_from(w[0], w[1], skip), up = bytes_from(w[1], w[2], skip);
+            RC_UNROLL for (u32 k = 0; k < frames_group; k++) out[k] = (k < 4 ? low : up) >> 8 * (k % 4) & 0xff;
+            return;
+        }
+    }
+    RC_UNROLL for (u32 k = 0; k < frames_group; k++) out[k] = pixel(s, l, x + k);
+}
+
+// ---- Jitter ----
+
+// blend returns factor*v + (1-factor)*other, limited to a sample and rounded down.
+RC_FN u32 blend(float factor, u32 v, float other) {
+    const float x = factor * (float)v + (1.0f - factor) * other;
+    return (u32)(x < 0 ? 0 : x > 255 ? 255.0f : x);
+}
+RC_FN u32 blend_all(float factor, u32 v, float other) {
+    return blend(factor, v & 255, other) | blend(factor, v >> 8 & 255, other) << 8 | blend(factor, v >> 16, other) << 16;
+}
+RC_FN u32 shade(bool gray, u32 v) {
+    if (gray) return v;
+    return (u32)(0.2989f * (float)(v & 255) + 0.587f * (float)(v >> 8 & 255) + 0.114f * (float)(v >> 16));
+}
+RC_FN u32 brightened(const frames_params &p, const shared_frame &f, u32 v) {
+    if (!p.brightness()) return v;
+    return p.gray() ? blend(f.factor[0], v, 0) : blend_all(f.factor[0], v, 0);
+}
+RC_FN u32 jittered(const frames_params &p, const shared_frame &f, u32 v) {
+    v = brightened(p, f, v);
+    if (p.contrast()) v = p.gray() ? blend(f.factor[1], v, f.mean) : blend_all(f.factor[1], v, f.mean);
+    if (p.saturation() && !p.gray()) v = blend_all(f.factor[2], v, (float)shade(false, v));
+    return v;
+}
+
+// put_sum writes the sum of the block's shades.
+RC_FN void put_sum(const frames_params &p, u32 n, u32 block, u32 sum) {
+    __shared__ u32 sums[warps];
+    RC_UNROLL for (u32 d = warp_size / 2; d > 0; d /= 2) sum += shuffle_xor(sum, d);
+    if (lane() == 0) sums[thread_x() / warp_size] = sum;
+    barrier();
+    if (thread_x() > 0) return;
+    u64 total = 0;
+    RC_UNROLL for (u32 i = 0; i < warps; i++) total += sums[i];
+    st_u64(p.sums + (u64)n * p.blocks + block, total);
+}
+
+// ---- Outputs ----
+
+// place_of returns the address of a pixel's channel.
+RC_FN u64 place_of(const frames_params &p, u32 n, u32 channels, u32 channel, u32 y, u32 x) {
+    const u64 at = p.last() ? ((u64)y * p.w + x) * channels + channel : ((u64)channel * p.h + y) * p.w + x;
+    const u32 size = p.out() == frames_out_u8 ? 0 : p.out() == frames_out_f32 ? 2 : 1;
+    return p.dst + n * p.frame + (at << size);
+}
+
+RC_FN void put(const frames_params &p, u64 at, u32 b) {
+    if (p.out() == frames_out_u8) return st_u8((void *)at, (u8)b);
+    if (p.out() == frames_out_f32) return st_u32((void *)at, b);
+    st_u16((void *)at, (u16)b);
+}
+
+// level_bits returns an output that is not in the table.
+RC_FN u32 level_bits(const frames_params &p, u32 channel, float v) {
+    v = div_rn(div_rn(v, p.white) - p.mean[channel], p.deviation[channel]);
+    if (p.out() == frames_out_f32) return bits(v);
+    return p.out() == frames_out_f16 ? f32_to_f16(v) : f32_to_bf16(v);
+}
+
+// put_chunks writes N outputs of Size bytes beside each other, which begin at a whole chunk.
+template <u32 Size, u32 N> RC_FN void put_chunks(u64 at, const u32 (&e)[N]) {
+    constexpr u32 words = N * Size / 4;
+    u32 w[words];
+    RC_UNROLL for (u32 i = 0; i < words; i++) {
+        if constexpr (Size == 4) w[i] = e[i];
+        if constexpr (Size == 2) w[i] = e[2 * i] | e[2 * i + 1] << 16;
+        if constexpr (Size == 1) w[i] = e[4 * i] | e[4 * i + 1] << 8 | e[4 * i + 2] << 16 | e[4 * i + 3] << 24;
+    }
+    if constexpr (Size == 1) {
+        RC_UNROLL for (u32 i = 0; i < words; i += 2) st_8((u32 *)at + i, {w[i], w[i + 1]});
+    } else {
+        RC_UNROLL for (u32 i = 0; i < words; i += 4) st_16((u32 *)at + i, {w[i], w[i + 1], w[i + 2], w[i + 3]});
+    }
+}
+
+template <u32 Size, u32 N> RC_FN void put_run(const frames_params &p, u64 at, const u32 (&e)[N]) {
+    if (RC_LIKELY(p.whole())) return put_chunks<Size>(at, e);
+    RC_UNROLL for (u32 i = 0; i < N; i++) put(p, at + i * Size, e[i]);
+}
+
+// put_group writes a group of pixels.
+template <u32 Size, u32 Channels> RC_FN void put_group(const frames_params &p, const u32 *levels, u32 n, u32 y, u32 x, const u32 (&v)[frames_group]) {
+    u32 e[Channels][frames_group];
+    RC_UNROLL for (u32 k = 0; k < frames_group; k++) {
+        RC_UNROLL for (u32 c = 0; c < Channels; c++) {
+            const u32 sample = v[k] >> 8 * c & 255;
+            e[c][k] = Size == 1 ? sample : levels[256 * c + sample];
+        }
+    }
+    if (Channels > 1 && p.last()) {
+        u32 flat[Channels * frames_group];
+        RC_UNROLL for (u32 i = 0; i < Channels * frames_group; i++) flat[i] = e[i % Channels][i / Channels];
+        return put_run<Size>(p, place_of(p, n, Channels, 0, y, x), flat);
+    }
+    RC_UNROLL for (u32 c = 0; c < Channels; c++) put_run<Size>(p, place_of(p, n, Channels, c, y, x), e[c]);
+}
+
+// put_pixel writes one pixel of whole samples.
+RC_FN void put_pixel(const frames_params &p, const u32 *levels, u32 n, u32 y, u32 x, u32 v) {
+    if (p.deep()) return put(p, place_of(p, n, 1, 0, y, x), level_bits(p, 0, (float)v));
+    const u32 channels = p.gray() ? 1 : 3;
+    for (u32 c = 0; c < channels; c++) {
+        const u32 sample = v >> 8 * c & 255;
+        put(p, place_of(p, n, channels, c, y, x), p.out() == frames_out_u8 ? sample : levels[256 * c + sample]);
+    }
+}
+
+RC_FN void load_levels(const frames_params &p, u32 *levels) {
+    if (p.out() == frames_out_u8 || p.deep() || p.summing()) return;
+    for (u32 i = thread_x(); i < 768; i += frames_threads) levels[i] = ld_nc_u32(p.levels + i);
+}
+
+template <u32 Size> RC_FN void put_sized(const frames_params &p, const u32 *levels, u32 n, u32 y, u32 x, const u32 (&v)[frames_group]) {
+    if (RC_UNLIKELY(p.gray()))
+        put_group<Size, 1>(p, levels, n, y, x, v);
+    else
+        put_group<Size, 3>(p, levels, n, y, x, v);
+}
+
+// make_group makes the pixels from column x of row y on, and returns the sum of their shades in the launch that sums them.
+RC_FN u32 make_group(const frames_params &p, const shared_frame &f, const u32 *levels, u32 n, u32 y, u32 x) {
+    const frames_source &s = f.s;
+    const line l = line_of(s, s.y + f.y + (f.flip_y ? p.h - 1 - y : y));
+    const u32 first = s.x + f.x;
+    u32 sum = 0;
+    if (RC_UNLIKELY(p.w - x < frames_group || p.deep())) {
+        const u32 end = p.w - x < frames_group ? p.w : x + frames_group;
+        for (; x < end; x++) {
+            const u32 v = pixel(s, l, first + (f.flip_x ? p.w - 1 - x : x));
+            if (p.summing())
+                sum += shade(p.gray(), brightened(p, f, v));
+            else
+                put_pixel(p, levels, n, y, x, jittered(p, f, v));
+        }
+        return sum;
+    }
+    u32 v[frames_group];
+    pixels(s, l, first + (f.flip_x ? p.w - frames_group - x : x), v);
+    if (p.summing()) {
+        RC_UNROLL for (u32 k = 0; k < frames_group; k++) sum += shade(p.gray(), brightened(p, f, v[k]));
+        return sum;
+    }
+    if (f.flip_x) {
+        RC_UNROLL for (u32 k = 0; k < frames_group / 2; k++) {
+            const u32 other = v[k];
+            v[k] = v[frames_group - 1 - k], v[frames_group - 1 - k] = other;
+        }
+    }
+    if (p.brightness() || p.contrast() || p.saturation()) {
+        RC_UNROLL for (u32 k = 0; k < frames_group; k++) v[k] = jittered(p, f, v[k]);
+    }
+    if (p.out() == frames_out_u8)
+        put_sized<1>(p, levels, n, y, x, v);
+    else if (p.out() == frames_out_f32)
+        put_sized<4>(p, levels, n, y, x, v);
+    else
+        put_sized<2>(p, levels, n, y, x, v);
+    return 0;
+}
+
+// ---- Resizing ----
+
+// whole sums samples of 8 bits, deep ones of 16 bits; fractions sums floats. Whole samples of a pixel share a word of shared memory.
+template <u32 C> struct whole {
+    using sum = i32;
+    static constexpr u32 channels = C;
+    static constexpr bool rounds = true;
+    static constexpr i32 top = 255;
+};
+struct deep {
+    using sum = i64;
+    static constexpr u32 channels = 1;
+    static constexpr bool rounds = true;
+    static constexpr i32 top = 65535;
+};
+template <u32 C> struct fractions {
+    using sum = float;
+    static constexpr u32 channels = C;
+    static constexpr bool rounds = false;
+    static constexpr i32 top = 0;
+};
+
+template <class K> RC_FN typename K::sum weight_of(u32 b) {
+    if constexpr (K::rounds)
+        return (typename K::sum)(i32)b;
+    else
+        return as_f32(b);
+}
+
+// channel_of returns a channel of a pixel; a pixel of one channel has up to 16 bits.
+template <class K> RC_FN u32 channel_of(u32 v, u32 c) { return K::channels == 1 ? v : v >> 8 * c & 255; }
+
+template <class K> RC_FN u32 rounded_sum(typename K::sum sum) {
+    const auto v = (sum + (1 << (weight_bits - 1))) >> weight_bits;
+    return (u32)(v > K::top ? K::top : v);
+}
+
+// packed_sums returns a pixel of whole samples.
+template <class K> RC_FN u32 packed_sums(const typename K::sum (&sums)[K::channels]) {
+    u32 v = 0;
+    RC_UNROLL for (u32 c = 0; c < K::channels; c++) v |= rounded_sum<K>(sums[c]) << 8 * c;
+    return v;
+}
+
+// taps are what one pixel reads along an axis.
+struct taps {
+    u32 first, end;
+    const u32 *weights;
+    u32 step;
+};
+
+RC_FN taps taps_of(const u32 *axis, u32 n, u32 i) {
+    const u32 first = ld_nc_u32(axis + i);
+    return {first, first + ld_nc_u32(axis + n + i), axis + 2 * n + i, n};
+}
+
+// make_tile makes a tile of pixels, and returns the sum of a thread's shades in the launch that sums them.
+template <class K> RC_FN u32 make_tile(const frames_params &p, const shared_frame &f, u32 (&lines)[3][frames_lines][frames_tile], const u32 *levels, u32 n, u32 top, u32 left) {
+    const frames_source &s = f.s;
+    const u32 warp = thread_x() / warp_size, x = left + lane(), column = x < p.w ? x : p.w - 1;
+    const u32 *across = p.axes + s.across, *down = p.axes + s.down;
+    const taps tx = taps_of(across, s.width, f.x + (f.flip_x ? p.w - 1 - column : column));
+    const auto row_of = [&](u32 y) RC_INLINE_LAMBDA { return f.y + (f.flip_y ? p.h - 1 - y : y); };
+    const u32 bottom = top + frames_tile < p.h ? top + frames_tile - 1 : p.h - 1;
+    const taps a = taps_of(down, s.height, row_of(top)), b = taps_of(down, s.height, row_of(bottom));
+    const u32 lo = a.first < b.first ? a.first : b.first, hi = a.end > b.end ? a.end : b.end;
+    taps ty[rows_each];
+    typename K::sum sums[rows_each][K::channels];
+    RC_UNROLL for (u32 j = 0; j < rows_each; j++) {
+        const u32 y = top + warp + j * warps;
+        ty[j] = taps_of(down, s.height, row_of(y < p.h ? y : p.h - 1));
+        RC_UNROLL for (u32 c = 0; c < K::channels; c++) sums[j][c] = 0;
+    }
+    for (u32 begin = lo; begin < hi; begin += frames_lines) {
+        const u32 end = begin + frames_lines < hi ? begin + frames_lines : hi;
+        if (begin > lo) barrier();
+        for (u32 row = begin + warp; row < end; row += warps) {
+            const line l = line_of(s, s.y + row);
+            typename K::sum sum[K::channels] = {};
+            for (u32 i = tx.first, k = 0; i < tx.end; i++, k++) {
+                const u32 v = pixel(s, l, s.x + i);
+                const typename K::sum w = weight_of<K>(ld_nc_u32(tx.weights + (u64)k * tx.step));
+                RC_UNROLL for (u32 c = 0; c < K::channels; c++) sum[c] += w * (typename K::sum)channel_of<K>(v, c);
+            }
+            if constexpr (K::rounds) {
+                lines[0][row - begin][lane()] = packed_sums<K>(sum);
+            } else {
+                RC_UNROLL for (u32 c = 0; c < K::channels; c++) lines[c][row - begin][lane()] = bits(sum[c]);
+            }
+        }
+        barrier();
+        RC_UNROLL for (u32 j = 0; j < rows_each; j++) {
+            const u32 from = ty[j].first > begin ? ty[j].first : begin, to = ty[j].end < end ? ty[j].end : end;
+            for (u32 row = from; row < to; row++) {
+                const typename K::sum w = weight_of<K>(ld_nc_u32(ty[j].weights + (u64)(row - ty[j].first) * ty[j].step));
+                RC_UNROLL for (u32 c = 0; c < K::channels; c++) {
+                    if constexpr (K::rounds)
+                        sums[j][c] += w * (typename K::sum)channel_of<K>(lines[0][row - begin][lane()], c);
+                    else
+                        sums[j][c] += w * as_f32(lines[c][row - begin][lane()]);
+                }
+            }
+        }
+    }
+    u32 shades = 0;
+    RC_UNROLL for (u32 j = 0; j < rows_each; j++) {
+        const u32 y = top + warp + j * warps;
+        if (x >= p.w || y >= p.h) continue;
+        if constexpr (K::rounds) {
+            const u32 v = packed_sums<K>(sums[j]);
+            if (p.summing())
+                shades += shade(p.gray(), brightened(p, f, v));
+            else
+                put_pixel(p, levels, n, y, x, jittered(p, f, v));
+        } else {
+            RC_UNROLL for (u32 c = 0; c < K::channels; c++) put(p, place_of(p, n, K::channels, c, y, x), level_bits(p, c, sums[j][c]));
+        }
+    }
+    return shades;
+}
+
+} // namespace
+
+RC_KERNEL(frames_threads) frames(const frames_params p) {
+    __shared__ shared_frame f;
+    __shared__ u32 levels[768];
+    waiting job = {p.early()};
+    begin(job);
+    const u32 n = block_x() / p.blocks, block = block_x() - n * p.blocks;
+    load_levels(p, levels);
+    if (open_frame(p, f, n)) {
+        const u32 groups = (p.w + frames_group - 1) / frames_group, items = p.h * groups, from = block * p.share;
+        const u32 to = items - from < p.share ? items : from + p.share;
+        u32 sum = 0, y = (from + thread_x()) / groups, g = from + thread_x() - y * groups;
+        const u32 rows = frames_threads / groups, rest = frames_threads - rows * groups;
+        for (u32 i = from + thread_x(); i < to; i += frames_threads) {
+            sum += make_group(p, f, levels, n, y, g * frames_group);
+            y += rows, g += rest;
+            if (g >= groups) g -= groups, y++;
+        }
+        if (p.summing()) put_sum(p, n, block, sum);
+    }
+    end(job);
+}
+
+RC_KERNEL(frames_threads) frames_resize(const frames_params p) {
+    __shared__ shared_frame f;
+    __shared__ u32 levels[768];
+    __shared__ u32 lines[3][frames_lines][frames_tile];
+    waiting job = {p.early()};
+    begin(job);
+    const u32 n = block_x() / p.blocks, block = block_x() - n * p.blocks;
+    load_levels(p, levels);
+    if (open_frame(p, f, n)) {
+        const u32 top = block / p.share * frames_tile, left = block % p.share * frames_tile;
+        u32 sum = 0;
+        if (p.floats() && p.gray())
+            sum = make_tile<fractions<1>>(p, f, lines, levels, n, top, left);
+        else if (p.floats())
+            sum = make_tile<fractions<3>>(p, f, lines, levels, n, top, left);
+        else if (p.deep())
+            sum = make_tile<deep>(p, f, lines, levels, n, top, left);
+        else if (p.gray())
+            sum = make_tile<whole<1>>(p, f, lines, levels, n, top, left);
+        else
+            sum = make_tile<whole<3>>(p, f, lines, levels, n, top, left);
+        if (p.summing()) put_sum(p, n, block, sum);
+    }
+    end(job);
+}
