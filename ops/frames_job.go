@@ -54,7 +54,7 @@ func (j framesCheck) checkDst(c *checker) {
 		return
 	}
 	c.dtype("Dst", j.Dst, tensor.U8, tensor.F16, tensor.BF16, tensor.F32)
-	checkName(c, "Layout", j.Layout)
+	checkName(c, "Options.Layout", j.Layout)
 	if c.err != nil {
 		return
 	}
@@ -172,6 +172,7 @@ func (j framesCheck) checkOptions(c *checker) {
 	o := j.o
 	checkName(c, "Options.Resize", o.Resize)
 	checkName(c, "Options.Crop", o.Crop)
+	checkName(c, "Options.Launch", o.Launch)
 	if c.err != nil {
 		return
 	}
@@ -240,6 +241,18 @@ func (j framesCheck) checkTables(c *checker) {
 	if c.err != nil {
 		return
 	}
+	pictures := 0
+	for i := range j.Surfaces {
+		pictures += j.Surfaces[i].Count()
+	}
+	switch {
+	case j.Select == nil && pictures != j.N:
+		c.set("Dst", ErrShape, tensor.FormatShape(j.Dst.Shape()), fmt.Sprintf("a frame for each of the %d pictures in Surfaces, or Select", pictures))
+	case j.Select != nil && len(j.Surfaces) > 1:
+		c.set("Surfaces", ErrShape, fmt.Sprintf("%d surfaces", len(j.Surfaces)), "one with Select")
+	case j.Select != nil:
+		c.whole("Select", j.Select, j.N)
+	}
 	random := j.Crop == CropRandom || j.Jitters() || j.FlipX > 0 && j.FlipX < 1 || j.FlipY > 0 && j.FlipY < 1
 	switch {
 	case j.Keys == nil && random:
@@ -250,19 +263,6 @@ func (j framesCheck) checkTables(c *checker) {
 			c.set("Keys", ErrShape, tensor.FormatShape(j.Keys.Shape()), fmt.Sprintf("[R,2], R a divisor of the %d frames", j.N))
 		}
 		c.packed("Keys", j.Keys)
-	}
-	pictures := 0
-	for i := range j.Surfaces {
-		pictures += j.Surfaces[i].Count()
-	}
-	switch {
-	case c.err != nil:
-	case j.Select == nil && pictures != j.N:
-		c.set("Dst", ErrShape, tensor.FormatShape(j.Dst.Shape()), fmt.Sprintf("a frame for each of the %d pictures in Surfaces, or Select", pictures))
-	case j.Select != nil && len(j.Surfaces) > 1:
-		c.set("Surfaces", ErrShape, fmt.Sprintf("%d surfaces", len(j.Surfaces)), "one with Select")
-	case j.Select != nil:
-		c.whole("Select", j.Select, j.N)
 	}
 	inputs := []*tensor.Tensor{j.Select, j.Keys}
 	for _, s := range j.Surfaces {

@@ -2,11 +2,11 @@ package taps
 
 import "math"
 
-// Bits is the number of fractional bits in a whole weight.
+// Bits is how many fractional bits a whole weight has.
 const Bits = 22
 
-// Axis has the taps of one axis: result pixel i is the sum of the source pixels First[i] to First[i]+Count[i]-1, multiplied
-// by Exact[i*Most:][:Count[i]]. The weights of a result pixel sum to 1.
+// Axis has the taps for one axis: result pixel i sums the source pixels First[i] to First[i]+Count[i]-1, multiplied by
+// Exact[i*Most:][:Count[i]]. The weights for one pixel sum to 1.
 type Axis struct {
 	First, Count []uint32
 	Exact        []float64
@@ -22,7 +22,7 @@ func (a *Axis) Whole() []int32 {
 	return out
 }
 
-// Triangle returns the taps of a triangle filter that resizes an axis from size pixels to n pixels. The triangle is two source
+// Triangle returns the taps for a triangle filter that resizes an axis from size pixels to n pixels. The triangle is two source
 // pixels wide. If antialias is set and the axis shrinks, it is two result pixels wide, so that every source pixel counts.
 func Triangle(size, n int, antialias bool) *Axis {
 	scale, reach := float64(size)/float64(n), 1.0
@@ -46,7 +46,7 @@ func Triangle(size, n int, antialias bool) *Axis {
 	return a
 }
 
-// Nearest returns the taps that take the source pixel below the centre of each result pixel, without rounding.
+// Nearest returns taps that take, for each result pixel, the source pixel at its centre.
 func Nearest(size, n int) *Axis {
 	a := newAxis(n, 1)
 	for i := range n {

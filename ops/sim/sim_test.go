@@ -126,7 +126,7 @@ func TestOlderImage(t *testing.T) {
 	dev, _ := device(t, cudasim.Config{})
 	assert.Contains(t, dev.Info().Kernels, "sm_80.ptx")
 	opstest.Run(t, dev, opstest.Config{}, "resample/values", "resample/golden", "resample/poses", "resample/cubics", "fuse/golden", "fuse/small", "backward/literal", "backward/edges",
-		"voxel/golden", "voxel/caps", "voxel/written", "doubles/specials", "draw/golden", "draw/values", "tally/generated")
+		"voxel/golden", "voxel/caps", "voxel/written", "doubles/specials", "draw/golden", "draw/values", "tally/generated", "frames/generated")
 }
 
 // The order in which blocks and warps take their turns changes nothing.
@@ -134,7 +134,7 @@ func TestAnyOrderOfBlocksAndWarpsGivesTheSameBits(t *testing.T) {
 	thorough.SkipRace(t, thorough.Simulates)
 	t.Parallel()
 	dev, _ := device(t, cudasim.Config{Seed: 1, Multiprocessors: 24})
-	opstest.Run(t, dev, opstest.Config{}, "backward/generated", "voxel/caps", "voxel/many-rows", "large/sorted", "draw/generated")
+	opstest.Run(t, dev, opstest.Config{}, "backward/generated", "voxel/caps", "voxel/many-rows", "large/sorted", "draw/generated", "frames/generated")
 }
 
 func TestInfoSaysThatItIsSimulated(t *testing.T) {
