@@ -28,7 +28,7 @@ var rules = map[string][]string{
 	"tensor":                 {"internal/errs", "internal/memory"},
 	"ops":                    {"tensor", "ops/backend", "ops/cpu", "internal/taps"},
 	"ops/backend":            {"tensor", "internal/errs", "internal/taps"},
-	"ops/cpu":                {"tensor", "ops/backend", "internal/caught", "internal/fp32", "internal/mapped", "internal/raw", "internal/tensorcore"},
+	"ops/cpu":                {"tensor", "ops/backend", "internal/caught", "internal/fp32", "internal/mapped", "internal/raw", "internal/taps", "internal/tensorcore"},
 	"ops/cuda":               {"cudadrv", "ptx", "ops", "ops/backend", "tensor", "internal/device", "internal/fp32", "internal/kernels", "internal/tuned"},
 	"ops/record":             {"cudadrv", "ptx", "ops", "ops/backend", "ops/cuda", "tensor", "internal/device"},
 	"ops/sim":                {"cudadrv", "cudasim", "ops/backend", "ops/cuda"},

@@ -1,8 +1,10 @@
 package opstest
 
 import (
+	"errors"
 	"fmt"
 	"image"
+	"math"
 	"testing"
 
 	"github.com/robocache/robocache/ops"
@@ -144,4 +146,46 @@ func framesSubject(resized bool) *subject {
 		change: func(round int) {
 			s.Planes[0], c.Select, c.Keys = fresh(), arr([]int64{int64(round) % 3, 1}, 2), keysOf(r, 2)
 		}, bad: arr([]int64{0, 3}, 2), badIn: "Select"}
+}
+
+// FuzzFrames runs pictures with any sizes, rectangles and options on the devices. The first device is the CPU. Wrong arguments must be an
+// *ArgError, and others give the oracle's values.
+func FuzzFrames(f *testing.F, devs ...*ops.Device) {
+	for i := range uint8(28) {
+		f.Add(uint64(i), i, i/7, i*37, 5+i, 9+i, uint8(4), uint8(8), int8(i%3), int8(i%4), int8(20), int8(20), float64(i%3)/2, int64(i))
+	}
+	f.Add(uint64(1), uint8(0), uint8(3), uint8(255), uint8(1), uint8(1), uint8(33), uint8(9), int8(-1), int8(0), int8(1), int8(1), math.NaN(), int64(-1))
+	all := suites(devs)
+	f.Fuzz(func(t *testing.T, seed uint64, format, out, bits, h, w, toH, toW uint8, x0, y0, x1, y1 int8, number float64, pick int64) {
+		c := &framing{Name: "fuzz", Out: frameOutputs[out%4], N: 2, C: 3, H: int(toH % 48), W: int(toW % 48)}
+		form := ops.FrameFormat(format % 7)
+		if form == ops.FrameGray || form == ops.FrameGray16 {
+			c.C = 1
+		}
+		on := func(bit int) bool { return bits>>bit&1 == 1 }
+		s := picture(rng(seed), form, 3, 1+int(h%64), 1+int(w%64), int(bits%7))
+		if on(7) {
+			s.Crop = image.Rectangle{Min: image.Pt(int(x0), int(y0)), Max: image.Pt(int(x1), int(y1))}
+		}
+		s.Matrix, s.Full = ops.FrameMatrix(out/4%5), on(0)
+		c.Surfaces, c.Select, c.Keys = []*surface{s}, arr([]int64{pick, 1}, 2), keysOf(rng(seed+1), 1+int(format/7%3))
+		c.Opts = ops.FramesOptions{Layout: ops.FrameLayout(bits & 1), Resize: ops.FrameResize(bits >> 1 & 3), Crop: ops.FrameCrop(bits >> 3 & 3), Float: on(5), FlipX: number, Seed: seed, PerFrame: on(6)}
+		if on(2) {
+			c.Opts.Brightness, c.Opts.Contrast, c.Opts.Saturation = number, number/2, number*2
+		}
+		if on(4) && c.Opts.Crop != ops.CropNone {
+			c.Opts.Height, c.Opts.Width = c.H+int(format%5), c.W+int(out%5)
+		}
+		if on(3) {
+			c.Opts.Mean, c.Opts.Std = []float64{number}, []float64{1 + number}
+		}
+		var arg *ops.ArgError
+		_, err := c.call(devs[0])
+		if errors.As(err, &arg) {
+			return
+		}
+		for _, s := range all {
+			s.run(t, c, layouts[1])
+		}
+	})
 }
