@@ -18,6 +18,8 @@ func framesParts() parts {
 		"values":    (*suite).framesValues,
 		"golden":    (*suite).framesGolden,
 		"generated": generated("frames"),
+
+		"several groups in a thread": (*suite).framesGroups,
 	}
 }
 
@@ -114,6 +116,18 @@ func (s *suite) framesChoices(t *testing.T) {
 		check("jitter", 2, whole, o)
 		o.Height, o.Width, o.PerFrame = 9, 18, true
 		check(fmt.Sprint("jitter of the resized ", i), 4, whole, o)
+	}
+}
+
+// framesGroups tests pictures with more groups of 8 pixels than a block has threads.
+func (s *suite) framesGroups(t *testing.T) {
+	r := rng(81)
+	for _, out := range frameOutputs {
+		for i, w := range []int{130, 24, 9} {
+			c := &framing{Name: fmt.Sprint("rows of ", w), Out: out, N: 2, C: 3, H: 9000 / w, W: w, Opts: ops.FramesOptions{Crop: ops.CropCentre, FlipX: 1, Contrast: float64(i % 2)}, Keys: keysOf(r, 1)}
+			c.Surfaces = []*surface{picture(r, ops.FrameRGB, 2, c.H+3, w+3, 0)}
+			s.check(t, c, layouts...)
+		}
 	}
 }
 

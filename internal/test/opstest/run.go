@@ -49,7 +49,7 @@ func groups() []group {
 // Few lists the parts that should also run on a device with one multiprocessor, because a backend takes other code paths there.
 var Few = []string{
 	"resample/speculative", "unaligned/lone infinities", "unaligned/lone infinities in a fusion", "backward/edges", "backward/shapes", "backward/dtypes", "backward/tiles",
-	"draw/values", "large/voxels", "large/sorted", "large/grouped", "large/tally",
+	"draw/values", "frames/generated", "frames/several groups in a thread", "large/voxels", "large/sorted", "large/grouped", "large/tally",
 }
 
 // Concurrent lists the parts that use a device from several goroutines.
