@@ -1,9 +1,9 @@
 // frames.cu turns decoded pictures into a batch of images: ops/backend/frames.go has the rules. All steps before the normalisation are of
 // integers, or of floats in a written order.
 //
-// frames serves pictures that keep their size. A thread makes 8 pixels of a row at a time. It reads those of RGB and gray in chunks of 16 and
-// 8 aligned bytes, which it shifts into place, and writes whole chunks where the output allows. A sample becomes an output by a table in shared
-// memory. Several blocks share a frame.
+// frames serves pictures that keep their size. A thread makes 8 pixels of a row at a time. It reads those of RGB and gray in chunks of 8
+// aligned bytes, which it shifts into place, and writes whole chunks where the output allows. A sample becomes an output by a table in shared
+// memory. Several blocks share a frame. make_rows is the loop for most jobs: RGB without jitter, to whole chunks.
 //
 // frames_resize serves all others. A block makes frames_tile x frames_tile pixels. Its threads first resize the source rows that these need
 // horizontally, frames_lines at a time, from pixels that they convert as they read them, into shared memory. Then each adds these rows to four pixels of
@@ -107,12 +107,14 @@ RC_FN u32 ld_u8(u64 at) {
 }
 RC_FN u32 ld_word(u64 at) { return ld_u8(at) | ld_u8(at + 1) << 8; }
 
-// bytes_from returns four of eight bytes, from byte `skip` on, which is at most 3.
-RC_FN u32 bytes_from(u32 low, u32 high, u32 skip) {
+RC_FN u32 pick_bytes(u32 low, u32 high, u32 which) {
     u32 r;
-    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(low), "r"(high), "r"(0x3210 + skip * 0x1111));
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(low), "r"(high), "r"(which));
     return r;
 }
+// bytes_from returns four of eight bytes, from byte `skip` on, which is at most 3.
+RC_FN u32 bytes_from(u32 low, u32 high, u32 skip) { return pick_bytes(low, high, 0x3210 + skip * 0x1111); }
+RC_FN u32 byte_of(u32 v, u32 i) { return pick_bytes(v, 0, 0x4440 + i); }
 
 // ---- The frame ----
 
@@ -171,7 +173,7 @@ RC_FN bool open_frame(const frames_params &p, shared_frame &f, u32 n) {
         }
         f.y = offset_of(p, f.choice[0], f.s.height, p.h), f.x = offset_of(p, f.choice[1], f.s.width, p.w);
         f.flip_x = f.choice[2] < p.flip_x, f.flip_y = f.choice[3] < p.flip_y;
-        f.mean = f64_to_f32(div_rn((double)sum, (double)((u64)p.h * p.w)));
+        if (p.contrast()) f.mean = f64_to_f32(div_rn((double)sum, (double)((u64)p.h * p.w)));
     }
     barrier();
     return f.known;
@@ -222,24 +224,26 @@ RC_FN u32 pixel(const frames_source &s, const line &l, u32 x) {
     return clip(y + s.rv * v) | clip(y - s.gu * u - s.gv * v) << 8 | clip(y + s.bu * u) << 16;
 }
 
+// rgb_pixels reads frames_group pixels, unless their chunks reach beyond the plane. The highest byte of a pixel is any.
+RC_FN bool rgb_pixels(const frames_source &s, u64 at, u32 (&out)[frames_group]) {
+    const u64 chunk = at & ~7ull;
+    if (RC_UNLIKELY(chunk < s.begin || chunk + 32 > s.end)) return false;
+    u32 w[8];
+    RC_UNROLL for (u32 i = 0; i < 4; i++) {
+        const v8 v = ld_nc_8((const v8 *)chunk + i);
+        w[2 * i] = v.x, w[2 * i + 1] = v.y;
+    }
+    const bool high = at & 4;
+    RC_UNROLL for (u32 i = 0; i < 7; i++) w[i] = high ? w[i + 1] : w[i];
+    const u32 which = 0x3210 + ((u32)at & 3) * 0x1111;
+    RC_UNROLL for (u32 i = 0; i < 6; i++) w[i] = pick_bytes(w[i], w[i + 1], which);
+    RC_UNROLL for (u32 k = 0; k < frames_group; k++) out[k] = bytes_from(w[3 * k / 4], w[3 * k / 4 + (3 * k % 4 > 1)], 3 * k % 4);
+    return true;
+}
+
 // pixels reads frames_group pixels of a row.
 RC_FN void pixels(const frames_source &s, const line &l, u32 x, u32 (&out)[frames_group]) {
-    if (s.format == frames_format_rgb) {
-        const u64 at = l.first + 3ull * x, chunk = at & ~15ull;
-        if (RC_LIKELY(chunk >= s.begin && chunk + 48 <= s.end)) {
-            u32 w[12];
-            RC_UNROLL for (u32 i = 0; i < 3; i++) {
-                const v16 v = ld_nc_16((const v16 *)chunk + i);
-                w[4 * i] = v.x, w[4 * i + 1] = v.y, w[4 * i + 2] = v.z, w[4 * i + 3] = v.w;
-            }
-            const u32 skip = (u32)at & 15;
-            RC_UNROLL for (u32 i = 0; i < 8; i++) w[i] = skip & 8 ? w[i + 2] : w[i];
-            RC_UNROLL for (u32 i = 0; i < 7; i++) w[i] = skip & 4 ? w[i + 1] : w[i];
-            RC_UNROLL for (u32 i = 0; i < 6; i++) w[i] = bytes_from(w[i], w[i + 1], skip & 3);
-            RC_UNROLL for (u32 k = 0; k < frames_group; k++) out[k] = bytes_from(w[3 * k / 4], w[3 * k / 4 + 1], 3 * k % 4) & 0xffffff;
-            return;
-        }
-    }
+    if (s.format == frames_format_rgb && rgb_pixels(s, l.first + 3ull * x, out)) return;
     if (s.format == frames_format_gray) {
         const u64 at = l.first + x, chunk = at & ~7ull;
         if (RC_LIKELY(chunk >= s.begin && chunk + 16 <= s.end)) {
@@ -262,11 +266,11 @@ RC_FN u32 blend(float factor, u32 v, float other) {
     return (u32)(x < 0 ? 0 : x > 255 ? 255.0f : x);
 }
 RC_FN u32 blend_all(float factor, u32 v, float other) {
-    return blend(factor, v & 255, other) | blend(factor, v >> 8 & 255, other) << 8 | blend(factor, v >> 16, other) << 16;
+    return blend(factor, v & 255, other) | blend(factor, v >> 8 & 255, other) << 8 | blend(factor, v >> 16 & 255, other) << 16;
 }
 RC_FN u32 shade(bool gray, u32 v) {
     if (gray) return v;
-    return (u32)(0.2989f * (float)(v & 255) + 0.587f * (float)(v >> 8 & 255) + 0.114f * (float)(v >> 16));
+    return (u32)(0.2989f * (float)(v & 255) + 0.587f * (float)(v >> 8 & 255) + 0.114f * (float)(v >> 16 & 255));
 }
 RC_FN u32 brightened(const frames_params &p, const shared_frame &f, u32 v) {
     if (!p.brightness()) return v;
@@ -329,26 +333,21 @@ template <u32 Size, u32 N> RC_FN void put_chunks(u64 at, const u32 (&e)[N]) {
     }
 }
 
-template <u32 Size, u32 N> RC_FN void put_run(const frames_params &p, u64 at, const u32 (&e)[N]) {
-    if (RC_LIKELY(p.whole())) return put_chunks<Size>(at, e);
-    RC_UNROLL for (u32 i = 0; i < N; i++) put(p, at + i * Size, e[i]);
-}
-
-// put_group writes a group of pixels.
+// put_group writes a group of pixels where groups begin at whole chunks.
 template <u32 Size, u32 Channels> RC_FN void put_group(const frames_params &p, const u32 *levels, u32 n, u32 y, u32 x, const u32 (&v)[frames_group]) {
     u32 e[Channels][frames_group];
     RC_UNROLL for (u32 k = 0; k < frames_group; k++) {
         RC_UNROLL for (u32 c = 0; c < Channels; c++) {
-            const u32 sample = v[k] >> 8 * c & 255;
-            e[c][k] = Size == 1 ? sample : levels[256 * c + sample];
+            const u32 sample = byte_of(v[k], c);
+            e[c][k] = Size == 1 ? sample : levels[256 * c + (u64)sample];
         }
     }
     if (Channels > 1 && p.last()) {
         u32 flat[Channels * frames_group];
         RC_UNROLL for (u32 i = 0; i < Channels * frames_group; i++) flat[i] = e[i % Channels][i / Channels];
-        return put_run<Size>(p, place_of(p, n, Channels, 0, y, x), flat);
+        return put_chunks<Size>(place_of(p, n, Channels, 0, y, x), flat);
     }
-    RC_UNROLL for (u32 c = 0; c < Channels; c++) put_run<Size>(p, place_of(p, n, Channels, c, y, x), e[c]);
+    RC_UNROLL for (u32 c = 0; c < Channels; c++) put_chunks<Size>(place_of(p, n, Channels, c, y, x), e[c]);
 }
 
 // put_pixel writes one pixel of whole samples.
@@ -357,7 +356,7 @@ RC_FN void put_pixel(const frames_params &p, const u32 *levels, u32 n, u32 y, u3
     const u32 channels = p.gray() ? 1 : 3;
     for (u32 c = 0; c < channels; c++) {
         const u32 sample = v >> 8 * c & 255;
-        put(p, place_of(p, n, channels, c, y, x), p.out() == frames_out_u8 ? sample : levels[256 * c + sample]);
+        put(p, place_of(p, n, channels, c, y, x), p.out() == frames_out_u8 ? sample : levels[256 * c + (u64)sample]);
     }
 }
 
@@ -379,7 +378,7 @@ RC_FN u32 make_group(const frames_params &p, const shared_frame &f, const u32 *l
     const line l = line_of(s, s.y + f.y + (f.flip_y ? p.h - 1 - y : y));
     const u32 first = s.x + f.x;
     u32 sum = 0;
-    if (RC_UNLIKELY(p.w - x < frames_group || p.deep())) {
+    if (p.w - x < frames_group || !p.whole() || p.deep()) {
         const u32 end = p.w - x < frames_group ? p.w : x + frames_group;
         for (; x < end; x++) {
             const u32 v = pixel(s, l, first + (f.flip_x ? p.w - 1 - x : x));
@@ -412,6 +411,59 @@ RC_FN u32 make_group(const frames_params &p, const shared_frame &f, const u32 *l
     else
         put_sized<2>(p, levels, n, y, x, v);
     return 0;
+}
+
+// make_rows makes the pixels from `from` to `to` - 1 of RGB without jitter, counted in groups, where the output has whole chunks. All is in registers
+// but the table.
+template <u32 Size, bool Last> RC_FN void make_rows(const frames_params &p, const shared_frame &f, const u32 *levels, u32 n, u32 from, u32 to) {
+    const frames_source s = f.s;
+    const u32 groups = p.w / frames_group, rows = frames_threads / groups, rest = frames_threads - rows * groups;
+    const bool flip_x = f.flip_x;
+    const i32 pitch = f.flip_y ? -(i32)s.pitch[0] : (i32)s.pitch[0];
+    const i32 step = flip_x ? -(i32)frames_group * 3 : (i32)frames_group * 3;
+    const u64 begin = s.plane[0] + (u64)(s.y + f.y + (f.flip_y ? p.h - 1 : 0)) * s.pitch[0] + 3ull * (s.x + f.x + (flip_x ? p.w - frames_group : 0));
+    const u64 out = p.dst + n * p.frame, channel = (u64)p.h * p.w * Size;
+    u32 y = (from + thread_x()) / groups, g = from + thread_x() - y * groups;
+    for (u32 i = from + thread_x(); i < to; i += frames_threads) {
+        u32 v[frames_group];
+        const u64 at = begin + (u64)((i64)(i32)y * pitch) + (u64)((i64)(i32)g * step);
+        if (RC_UNLIKELY(!rgb_pixels(s, at, v))) {
+            RC_UNROLL for (u32 k = 0; k < frames_group; k++) v[k] = ld_u8(at + 3 * k) | ld_u8(at + 3 * k + 1) << 8 | ld_u8(at + 3 * k + 2) << 16;
+        }
+        if (flip_x) {
+            RC_UNROLL for (u32 k = 0; k < frames_group / 2; k++) {
+                const u32 other = v[k];
+                v[k] = v[frames_group - 1 - k], v[frames_group - 1 - k] = other;
+            }
+        }
+        const u64 place = out + (u64)i * (frames_group * Size * (Last ? 3 : 1)); // groups of a frame follow each other
+        if constexpr (Last) {
+            u32 e[3 * frames_group];
+            RC_UNROLL for (u32 k = 0; k < 3 * frames_group; k++) {
+                const u32 sample = byte_of(v[k / 3], k % 3);
+                e[k] = Size == 1 ? sample : levels[256 * (k % 3) + (u64)sample];
+            }
+            put_chunks<Size>(place, e);
+        } else {
+            RC_UNROLL for (u32 c = 0; c < 3; c++) {
+                u32 e[frames_group];
+                RC_UNROLL for (u32 k = 0; k < frames_group; k++) {
+                    const u32 sample = byte_of(v[k], c);
+                    e[k] = Size == 1 ? sample : levels[256 * c + (u64)sample];
+                }
+                put_chunks<Size>(place + c * channel, e);
+            }
+        }
+        y += rows, g += rest;
+        if (g >= groups) g -= groups, y++;
+    }
+}
+
+template <u32 Size> RC_FN void make_rows_by(const frames_params &p, const shared_frame &f, const u32 *levels, u32 n, u32 from, u32 to) {
+    if (p.last())
+        make_rows<Size, true>(p, f, levels, n, from, to);
+    else
+        make_rows<Size, false>(p, f, levels, n, from, to);
 }
 
 // ---- Resizing ----
@@ -547,6 +599,16 @@ RC_KERNEL(frames_threads) frames(const frames_params p) {
     if (open_frame(p, f, n)) {
         const u32 groups = (p.w + frames_group - 1) / frames_group, items = p.h * groups, from = block * p.share;
         const u32 to = items - from < p.share ? items : from + p.share;
+        if (p.whole() && p.w % frames_group == 0 && f.s.format == frames_format_rgb && !p.summing() && !p.brightness() && !p.contrast() && !p.saturation()) {
+            if (p.out() == frames_out_u8)
+                make_rows_by<1>(p, f, levels, n, from, to);
+            else if (p.out() == frames_out_f32)
+                make_rows_by<4>(p, f, levels, n, from, to);
+            else
+                make_rows_by<2>(p, f, levels, n, from, to);
+            end(job);
+            return;
+        }
         u32 sum = 0, y = (from + thread_x()) / groups, g = from + thread_x() - y * groups;
         const u32 rows = frames_threads / groups, rest = frames_threads - rows * groups;
         for (u32 i = from + thread_x(); i < to; i += frames_threads) {

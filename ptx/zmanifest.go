@@ -365,7 +365,7 @@ var manifest = []family{
 	{
 		name: "frames",
 		sources: []source{
-			{"frames.cu", "fa490904761468b2f834cf9367d112a2504ed2ce62450a62ddcea6b4d404702a"},
+			{"frames.cu", "8c4c96d942d6a7bebda71ade2a0de3adde9390bb85f96727016be2c66f76d393"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
@@ -381,15 +381,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "frames.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "9ad8b2fda0e5008e970d91281e95d431dd030f7f4f0e3c171948e4bfebf4c00b",
-				PTXHash: "9ad8b2fda0e5008e970d91281e95d431dd030f7f4f0e3c171948e4bfebf4c00b",
-				stored:  source{"frames.sm_90.ptx.gz", "1eee3c83b53bf8cba1c7ffe288fb50f078e209c2ef2bea13bf2d5f28fc3208ff"},
+				Hash:    "4f4674baf7a34671756328959e7383fddc6439e0834efbf000e77c95d7889b87",
+				PTXHash: "4f4674baf7a34671756328959e7383fddc6439e0834efbf000e77c95d7889b87",
+				stored:  source{"frames.sm_90.ptx.gz", "c895095ddeabf422a73f3259d52bc850ff5970efdb89c8b4ac35f741ae81f103"},
 			},
 			{
 				File: "frames.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "c60641c09f24fe51d80e183dfbe93e101947134f112c2e7816ee8d1ea080bdf0",
-				PTXHash: "c60641c09f24fe51d80e183dfbe93e101947134f112c2e7816ee8d1ea080bdf0",
-				stored:  source{"frames.sm_80.ptx.gz", "12bf0fd90f69a1abc75ce572d384f4ab96159002038fb1689634dc955aa0bf08"},
+				Hash:    "f7765d97961fe1037404aaf10592cf414e58b193879430d337f77c21fdee4447",
+				PTXHash: "f7765d97961fe1037404aaf10592cf414e58b193879430d337f77c21fdee4447",
+				stored:  source{"frames.sm_80.ptx.gz", "bba3ca24c4501259e9cfb219063a1f0cabe628683c411a6fd67e43e3b06b06d0"},
 			},
 		},
 	},
