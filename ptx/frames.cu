@@ -173,6 +173,7 @@ RC_FN bool open_frame(const frames_params &p, shared_frame &f, u32 n) {
         }
         f.y = offset_of(p, f.choice[0], f.s.height, p.h), f.x = offset_of(p, f.choice[1], f.s.width, p.w);
         f.flip_x = f.choice[2] < p.flip_x, f.flip_y = f.choice[3] < p.flip_y;
+        f.mean = 0;
         if (p.contrast()) f.mean = f64_to_f32(div_rn((double)sum, (double)((u64)p.h * p.w)));
     }
     barrier();

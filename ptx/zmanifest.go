@@ -365,7 +365,7 @@ var manifest = []family{
 	{
 		name: "frames",
 		sources: []source{
-			{"frames.cu", "8c4c96d942d6a7bebda71ade2a0de3adde9390bb85f96727016be2c66f76d393"},
+			{"frames.cu", "23a96dc65093c2cb2bb9553038a2931eb26c98acb9bbf0c060e1ed4e693cd117"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
@@ -381,15 +381,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "frames.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "4f4674baf7a34671756328959e7383fddc6439e0834efbf000e77c95d7889b87",
-				PTXHash: "4f4674baf7a34671756328959e7383fddc6439e0834efbf000e77c95d7889b87",
-				stored:  source{"frames.sm_90.ptx.gz", "c895095ddeabf422a73f3259d52bc850ff5970efdb89c8b4ac35f741ae81f103"},
+				Hash:    "b463d48c616d174808c03ae4fb91634e80575de289a09d8d4c19be7621609625",
+				PTXHash: "b463d48c616d174808c03ae4fb91634e80575de289a09d8d4c19be7621609625",
+				stored:  source{"frames.sm_90.ptx.gz", "86d3fe50e69a7e1304866c9c43b99840fc72f1e10f5768c0b9373f72a21576eb"},
 			},
 			{
 				File: "frames.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "f7765d97961fe1037404aaf10592cf414e58b193879430d337f77c21fdee4447",
-				PTXHash: "f7765d97961fe1037404aaf10592cf414e58b193879430d337f77c21fdee4447",
-				stored:  source{"frames.sm_80.ptx.gz", "bba3ca24c4501259e9cfb219063a1f0cabe628683c411a6fd67e43e3b06b06d0"},
+				Hash:    "4f5ba32bcffe3144fc46b4cd5ab6ce5604fbf0a3bf53bcd9eb842cbc27ef85a0",
+				PTXHash: "4f5ba32bcffe3144fc46b4cd5ab6ce5604fbf0a3bf53bcd9eb842cbc27ef85a0",
+				stored:  source{"frames.sm_80.ptx.gz", "7716dd6918492fb51c2354543a9fa6133dca0658416919df97fc07af8042f491"},
 			},
 		},
 	},
