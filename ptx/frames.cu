@@ -235,7 +235,10 @@ RC_FN bool rgb_pixels(const frames_source &s, u64 at, u32 (&out)[frames_group]) 
         w[2 * i] = v.x, w[2 * i + 1] = v.y;
     }
     const bool high = at & 4;
-    RC_UNROLL for (u32 i = 0; i < 7; i++) w[i] = high ? w[i + 1] : w[i];
+    RC_UNROLL for (u32 i = 0; i < 7; i++) {
+        const u32 low = w[i], next = w[i + 1]; // a choice between places would lie in local memory
+        w[i] = high ? next : low;
+    }
     const u32 which = 0x3210 + ((u32)at & 3) * 0x1111;
     RC_UNROLL for (u32 i = 0; i < 6; i++) w[i] = pick_bytes(w[i], w[i + 1], which);
     RC_UNROLL for (u32 k = 0; k < frames_group; k++) out[k] = bytes_from(w[3 * k / 4], w[3 * k / 4 + (3 * k % 4 > 1)], 3 * k % 4);

@@ -365,7 +365,7 @@ var manifest = []family{
 	{
 		name: "frames",
 		sources: []source{
-			{"frames.cu", "23a96dc65093c2cb2bb9553038a2931eb26c98acb9bbf0c060e1ed4e693cd117"},
+			{"frames.cu", "670cb01aece57d0a587ba17d15e113b8d15495f779e1cacce6e95f977632bcd1"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
@@ -381,15 +381,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "frames.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "b463d48c616d174808c03ae4fb91634e80575de289a09d8d4c19be7621609625",
-				PTXHash: "b463d48c616d174808c03ae4fb91634e80575de289a09d8d4c19be7621609625",
-				stored:  source{"frames.sm_90.ptx.gz", "86d3fe50e69a7e1304866c9c43b99840fc72f1e10f5768c0b9373f72a21576eb"},
+				Hash:    "123b9bdfd81ca5ae535643c1f9a613a86f2e5bf7893d5b1c6f7f7708d49109d2",
+				PTXHash: "123b9bdfd81ca5ae535643c1f9a613a86f2e5bf7893d5b1c6f7f7708d49109d2",
+				stored:  source{"frames.sm_90.ptx.gz", "2e0488809157fa130b39e082a0c3d201744516b63d3d35d7008e84dd0af16bfb"},
 			},
 			{
 				File: "frames.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "4f5ba32bcffe3144fc46b4cd5ab6ce5604fbf0a3bf53bcd9eb842cbc27ef85a0",
-				PTXHash: "4f5ba32bcffe3144fc46b4cd5ab6ce5604fbf0a3bf53bcd9eb842cbc27ef85a0",
-				stored:  source{"frames.sm_80.ptx.gz", "7716dd6918492fb51c2354543a9fa6133dca0658416919df97fc07af8042f491"},
+				Hash:    "0505cb9201598d5591681746cd230b3c1f519f384c1c6567ba403461dcbcff28",
+				PTXHash: "0505cb9201598d5591681746cd230b3c1f519f384c1c6567ba403461dcbcff28",
+				stored:  source{"frames.sm_80.ptx.gz", "d58055f9f5390838931de449d767e0ae70c3c6655e64ee022216e0d3b89fd497"},
 			},
 		},
 	},
