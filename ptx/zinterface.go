@@ -617,15 +617,15 @@ func (f FastJobFlags) Word() uint32 {
 		numberOf("FastJobFlags.Store", f.Store, 21, 3)
 }
 
-const FramesThreads = 256 // frames_threads in frames.cu
+const FramesThreads = 256 // frames_threads in frames.cuh
 
-const FramesGroup = 8 // frames_group in frames.cu: pixels that a thread of frames makes at once
+const FramesGroup = 8 // frames_group in frames.cuh: pixels that a thread of frames makes at once
 
-const FramesTile = 32 // frames_tile in frames.cu: rows and columns in a block of frames_resize
+const FramesTile = 32 // frames_tile in frames.cuh: rows and columns in a block of frames_resize
 
-const FramesChoices = 7 // frames_choices in frames.cu
+const FramesChoices = 7 // frames_choices in frames.cuh
 
-// The values for frames_format in frames.cu
+// The values for frames_format in frames.cuh
 const (
 	FramesFormatRgb    = 0
 	FramesFormatGray   = 1
@@ -636,7 +636,7 @@ const (
 	FramesFormatI010   = 6
 )
 
-// The values for frames_out in frames.cu
+// The values for frames_out in frames.cuh
 const (
 	FramesOutU8   = 0
 	FramesOutF16  = 1
@@ -644,14 +644,14 @@ const (
 	FramesOutF32  = 3
 )
 
-// The values for frames_crop in frames.cu
+// The values for frames_crop in frames.cuh
 const (
 	FramesCropNone   = 0
 	FramesCropCentre = 1
 	FramesCropRandom = 2
 )
 
-// FramesSource is frames_source in frames.cu: 144 bytes.
+// FramesSource is frames_source in frames.cuh: 144 bytes.
 //
 // frames_source is a frame's picture, or with a selection the first picture of the stack. Addresses are in bytes. An axis is a place in the list of the tables: n first pixels, n counts, and the weights of all n pixels at a time.
 type FramesSource struct {
@@ -714,7 +714,7 @@ func (p *FramesSource) append(b []byte) []byte {
 	return b
 }
 
-// FramesParams is frames_params in frames.cu: 184 bytes.
+// FramesParams is frames_params in frames.cuh: 184 bytes.
 type FramesParams struct {
 	Dst       uint64     // offset 0: the address, and the bytes from a frame to the next
 	Frame     uint64     // offset 8: the address, and the bytes from a frame to the next
@@ -785,7 +785,7 @@ func (p *FramesParams) append(b []byte) []byte {
 	return b
 }
 
-// FramesParamsFlags has the bit fields in flags, for frames_params in frames.cu.
+// FramesParamsFlags has the bit fields in flags, for frames_params in frames.cuh.
 type FramesParamsFlags struct {
 	Out        uint32 // bits 0 to 1
 	Gray       bool   // bit 2

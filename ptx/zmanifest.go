@@ -365,8 +365,9 @@ var manifest = []family{
 	{
 		name: "frames",
 		sources: []source{
-			{"frames.cu", "670cb01aece57d0a587ba17d15e113b8d15495f779e1cacce6e95f977632bcd1"},
+			{"frames.cu", "2fb9c1f33a95e02673bc05da2abcbc5ec1e7c7782b9aa4e03e97c9e1e03256f9"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
+			{"frames.cuh", "cc838d8e894db29a94979c37225eff2a58e4f1a2716b76b61c506a7f70fb818c"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
@@ -381,15 +382,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "frames.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "123b9bdfd81ca5ae535643c1f9a613a86f2e5bf7893d5b1c6f7f7708d49109d2",
-				PTXHash: "123b9bdfd81ca5ae535643c1f9a613a86f2e5bf7893d5b1c6f7f7708d49109d2",
-				stored:  source{"frames.sm_90.ptx.gz", "2e0488809157fa130b39e082a0c3d201744516b63d3d35d7008e84dd0af16bfb"},
+				Hash:    "8593a1786368d387dfa53b09809f40b8a58467416ebbf466ecc1570cd3a37244",
+				PTXHash: "8593a1786368d387dfa53b09809f40b8a58467416ebbf466ecc1570cd3a37244",
+				stored:  source{"frames.sm_90.ptx.gz", "dbb031dc59eaad5af9270f3d5e030d90699e9a2520ca99455eaac190de07d7aa"},
 			},
 			{
 				File: "frames.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "0505cb9201598d5591681746cd230b3c1f519f384c1c6567ba403461dcbcff28",
-				PTXHash: "0505cb9201598d5591681746cd230b3c1f519f384c1c6567ba403461dcbcff28",
-				stored:  source{"frames.sm_80.ptx.gz", "d58055f9f5390838931de449d767e0ae70c3c6655e64ee022216e0d3b89fd497"},
+				Hash:    "ef10fc6f3685a39785f8329939486a8b4dd2ef291c2492a789d326de668635c8",
+				PTXHash: "ef10fc6f3685a39785f8329939486a8b4dd2ef291c2492a789d326de668635c8",
+				stored:  source{"frames.sm_80.ptx.gz", "7601add8172f062179f3e6bbb0f5e64c6b56fc3885f5dabe38cf5bdad86e12f1"},
 			},
 		},
 	},
