@@ -19,6 +19,7 @@ func framesParts() parts {
 		"golden":    (*suite).framesGolden,
 		"generated": generated("frames"),
 
+		"edges":                      (*suite).framesEdges,
 		"several groups in a thread": (*suite).framesGroups,
 	}
 }
