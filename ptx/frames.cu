@@ -95,7 +95,7 @@ template <u32 Size> RC_FN void put_sized(const frames_params &p, const u32 *leve
 }
 
 // make_group makes the pixels from column x of row y on, and returns the sum of their shades in the launch that sums them.
-RC_FN u32 make_group(const frames_params &p, const shared_frame &f, const u32 *levels, u32 n, u32 y, u32 x) {
+RC_FN u32 make_group(const frames_params &p, const shared_frame &f, const u32 *levels, group_memory &kept, u32 n, u32 y, u32 x) {
     const frames_source &s = f.s;
     const line l = line_of(s, s.y + f.y + (f.flip_y ? p.h - 1 - y : y));
     const u32 first = s.x + f.x;
@@ -112,19 +112,24 @@ RC_FN u32 make_group(const frames_params &p, const shared_frame &f, const u32 *l
         return sum;
     }
     u32 v[frames_group];
-    pixels(s, l, first + (f.flip_x ? p.w - frames_group - x : x), v);
-    if (p.summing()) {
-        RC_UNROLL for (u32 k = 0; k < frames_group; k++) sum += shade(p.gray(), brightened(p, f, v[k]));
-        return sum;
+    pixels(s, l, first + (f.flip_x ? p.w - frames_group - x : x), kept, v);
+    if (p.summing() || p.brightness() || p.contrast() || p.saturation()) {
+        RC_UNROLL for (u32 k = 0; k < frames_group; k++) kept[k][thread_x()] = v[k];
+        RC_NO_UNROLL for (u32 k = 0; k < frames_group; k++) {
+            u32 &at = kept[k][thread_x()];
+            if (p.summing())
+                sum += shade(p.gray(), brightened(p, f, at));
+            else
+                at = jittered(p, f, at);
+        }
+        RC_UNROLL for (u32 k = 0; k < frames_group; k++) v[k] = kept[k][thread_x()];
+        if (p.summing()) return sum;
     }
     if (f.flip_x) {
         RC_UNROLL for (u32 k = 0; k < frames_group / 2; k++) {
             const u32 other = v[k];
             v[k] = v[frames_group - 1 - k], v[frames_group - 1 - k] = other;
         }
-    }
-    if (p.brightness() || p.contrast() || p.saturation()) {
-        RC_UNROLL for (u32 k = 0; k < frames_group; k++) v[k] = jittered(p, f, v[k]);
     }
     if (p.out() == frames_out_u8)
         put_sized<1>(p, levels, n, y, x, v);
@@ -292,18 +297,26 @@ template <class K> RC_FN u32 make_tile(const frames_params &p, const shared_fram
             }
         }
     }
+    barrier();
+    RC_UNROLL for (u32 j = 0; j < rows_each; j++) { // each thread reads what it wrote
+        if constexpr (K::rounds) {
+            lines[0][warp + j * warps][lane()] = packed_sums<K>(sums[j]);
+        } else {
+            RC_UNROLL for (u32 c = 0; c < K::channels; c++) lines[c][warp + j * warps][lane()] = bits(sums[j][c]);
+        }
+    }
     u32 shades = 0;
-    RC_UNROLL for (u32 j = 0; j < rows_each; j++) {
-        const u32 y = top + warp + j * warps;
+    RC_NO_UNROLL for (u32 i = warp; i < frames_tile; i += warps) {
+        const u32 y = top + i;
         if (x >= p.w || y >= p.h) continue;
         if constexpr (K::rounds) {
-            const u32 v = packed_sums<K>(sums[j]);
+            const u32 v = lines[0][i][lane()];
             if (p.summing())
                 shades += shade(p.gray(), brightened(p, f, v));
             else
                 put_pixel(p, levels, n, y, x, jittered(p, f, v));
         } else {
-            RC_UNROLL for (u32 c = 0; c < K::channels; c++) put(p, place_of(p, n, K::channels, c, y, x), level_bits(p, c, sums[j][c]));
+            RC_UNROLL for (u32 c = 0; c < K::channels; c++) put(p, place_of(p, n, K::channels, c, y, x), level_bits(p, c, as_f32(lines[c][i][lane()])));
         }
     }
     return shades;
@@ -314,6 +327,7 @@ template <class K> RC_FN u32 make_tile(const frames_params &p, const shared_fram
 RC_KERNEL(frames_threads) frames(const frames_params p) {
     __shared__ shared_frame f;
     __shared__ u32 levels[768];
+    __shared__ group_memory kept;
     waiting job = {p.early()};
     begin(job);
     const u32 n = block_x() / p.blocks, block = block_x() - n * p.blocks;
@@ -334,7 +348,7 @@ RC_KERNEL(frames_threads) frames(const frames_params p) {
         u32 sum = 0, y = (from + thread_x()) / groups, g = from + thread_x() - y * groups;
         const u32 rows = frames_threads / groups, rest = frames_threads - rows * groups;
         for (u32 i = from + thread_x(); i < to; i += frames_threads) {
-            sum += make_group(p, f, levels, n, y, g * frames_group);
+            sum += make_group(p, f, levels, kept, n, y, g * frames_group);
             y += rows, g += rest;
             if (g >= groups) g -= groups, y++;
         }

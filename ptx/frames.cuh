@@ -232,8 +232,11 @@ RC_FN bool rgb_pixels(const frames_source &s, u64 at, u32 (&out)[frames_group]) 
     return true;
 }
 
+// group_memory has a group of pixels for each thread of a block, for steps that take one pixel after the other.
+using group_memory = u32[frames_group][frames_threads];
+
 // pixels reads frames_group pixels of a row.
-RC_FN void pixels(const frames_source &s, const line &l, u32 x, u32 (&out)[frames_group]) {
+RC_FN void pixels(const frames_source &s, const line &l, u32 x, group_memory &kept, u32 (&out)[frames_group]) {
     if (s.format == frames_format_rgb && rgb_pixels(s, l.first + 3ull * x, out)) return;
     if (s.format == frames_format_gray) {
         const u64 at = l.first + x, chunk = at & ~7ull;
@@ -246,15 +249,17 @@ RC_FN void pixels(const frames_source &s, const line &l, u32 x, u32 (&out)[frame
             return;
         }
     }
-    RC_UNROLL for (u32 k = 0; k < frames_group; k++) out[k] = pixel(s, l, x + k);
+    RC_NO_UNROLL for (u32 k = 0; k < frames_group; k++) kept[k][thread_x()] = pixel(s, l, x + k);
+    RC_UNROLL for (u32 k = 0; k < frames_group; k++) out[k] = kept[k][thread_x()];
 }
 
 // ---- Jitter ----
 
 // blend returns factor*v + (1-factor)*other, limited to a sample and rounded down.
 RC_FN u32 blend(float factor, u32 v, float other) {
-    const float x = factor * (float)v + (1.0f - factor) * other;
-    return (u32)(x < 0 ? 0 : x > 255 ? 255.0f : x);
+    u32 r;
+    asm("cvt.rzi.u32.f32 %0, %1;" : "=r"(r) : "f"(factor * (float)v + (1.0f - factor) * other)); // 0 for what is less
+    return r < 255 ? r : 255;
 }
 RC_FN u32 blend_all(float factor, u32 v, float other) {
     return blend(factor, v & 255, other) | blend(factor, v >> 8 & 255, other) << 8 | blend(factor, v >> 16 & 255, other) << 16;

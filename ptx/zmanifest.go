@@ -365,9 +365,9 @@ var manifest = []family{
 	{
 		name: "frames",
 		sources: []source{
-			{"frames.cu", "2fb9c1f33a95e02673bc05da2abcbc5ec1e7c7782b9aa4e03e97c9e1e03256f9"},
+			{"frames.cu", "c47f5fd75f0a3a05fad4e23d6fa8292d37d02d6adca6a340ea095b936024736e"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
-			{"frames.cuh", "cc838d8e894db29a94979c37225eff2a58e4f1a2716b76b61c506a7f70fb818c"},
+			{"frames.cuh", "ca76026d55733eda0acb43d380011a8500b5fadfbff6d49c8cee8522bdb3b25b"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
@@ -382,15 +382,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "frames.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "8593a1786368d387dfa53b09809f40b8a58467416ebbf466ecc1570cd3a37244",
-				PTXHash: "8593a1786368d387dfa53b09809f40b8a58467416ebbf466ecc1570cd3a37244",
-				stored:  source{"frames.sm_90.ptx.gz", "dbb031dc59eaad5af9270f3d5e030d90699e9a2520ca99455eaac190de07d7aa"},
+				Hash:    "a2ed46e7ac9a15176706eac769f6016986d0c10318cc38f698fd07ac3c6c97d3",
+				PTXHash: "a2ed46e7ac9a15176706eac769f6016986d0c10318cc38f698fd07ac3c6c97d3",
+				stored:  source{"frames.sm_90.ptx.gz", "0f31510bd018d3bb92861316d3cb40bca5029326e1bc140598f18ad95ba48676"},
 			},
 			{
 				File: "frames.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "ef10fc6f3685a39785f8329939486a8b4dd2ef291c2492a789d326de668635c8",
-				PTXHash: "ef10fc6f3685a39785f8329939486a8b4dd2ef291c2492a789d326de668635c8",
-				stored:  source{"frames.sm_80.ptx.gz", "7601add8172f062179f3e6bbb0f5e64c6b56fc3885f5dabe38cf5bdad86e12f1"},
+				Hash:    "aeaed2ca5e5ab1554f07c7c928b1355939dfedabc692e8fdbd2db44bf82b4307",
+				PTXHash: "aeaed2ca5e5ab1554f07c7c928b1355939dfedabc692e8fdbd2db44bf82b4307",
+				stored:  source{"frames.sm_80.ptx.gz", "52e81147618a7494b15606be5163d2cad6fdd78971890fb220b10e7cb3b7c6a8"},
 			},
 		},
 	},
