@@ -37,7 +37,7 @@ var partsOf = map[string][]string{
 // fewOf lists the parts that run again on a device with one multiprocessor, where small jobs use the code for large ones.
 var fewOf = map[string][]string{
 	"resample": {"unaligned", "resample/speculative"}, "fuse": {"unaligned"}, "backward": {"backward/edges", "backward/shapes", "backward/tiles", "backward/dtypes"},
-	"voxel": {"large/voxels", "large/counted", "large/sorted", "large/grouped"}, "draw": {"draw/values"}, "tally": {"large/tally"}, "frames": {"frames/generated"},
+	"voxel": {"large/voxels", "large/counted", "large/sorted", "large/grouped"}, "draw": {"draw/values"}, "tally": {"large/tally"}, "frames": {"frames/generated", "frames/several groups in a thread"},
 }
 
 // manyOf lists the parts with blocks that wait for results of many earlier blocks if there are many multiprocessors.

@@ -113,10 +113,10 @@ func (c *framing) traits() traits { return traits{modes: modesOf(c.Opts.Launch),
 
 func (c *framing) describe() string {
 	o := &c.Opts
-	text := fmt.Sprintf("%s/%s/%d/%s flips=%v,%v crop=%s/%d resize=%s/%v jitter=%v,%v,%v keys=%v/%v select=%v width=%d/%s", c.Out, o.Layout, c.C, c.Surfaces[0].Format,
-		o.FlipX > 0, o.FlipY > 0, o.Crop, o.Height, o.Resize, o.Float, o.Brightness > 0, o.Contrast > 0, o.Saturation > 0, c.Keys != nil, o.PerFrame, c.Select != nil, c.W, c.Out)
+	text := fmt.Sprintf("%s/%s/%d/%s flips=%v,%v crop=%s/%d resize=%s/%v jitter=%v,%v,%v keys=%v/%v select=%v width=%d/%s/%s/%d", c.Out, o.Layout, c.C, c.Surfaces[0].Format,
+		o.FlipX > 0, o.FlipY > 0, o.Crop, o.Height, o.Resize, o.Float, o.Brightness > 0, o.Contrast > 0, o.Saturation > 0, c.Keys != nil, o.PerFrame, c.Select != nil, c.W, c.Out, o.Layout, c.C)
 	for _, s := range c.Surfaces {
-		text += fmt.Sprintf(" %s/%s/%v/%d %s/%dx%d->%dx%d/%v", s.Format, s.Matrix, s.Full, s.Bits, s.Format, s.W, s.H, c.W, c.H, s.Crop.Empty())
+		text += fmt.Sprintf(" %s/%s/%v/%d %s/%dx%d->%dx%d/%v %s/%s/%v", s.Format, s.Matrix, s.Full, s.Bits, s.Format, s.W, s.H, c.W, c.H, s.Crop.Empty(), s.Format, o.Resize, o.Float)
 	}
 	return text
 }

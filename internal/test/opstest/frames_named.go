@@ -36,6 +36,9 @@ func (s *suite) framesNamed(t *testing.T) {
 			h, w := []int{9, 4, 9, 23}[resize], []int{11, 5, 11, 37}[resize]
 			c.Surfaces = []*surface{picture(r, format, 0, h, w, resize*5)}
 			s.check(t, c, layouts...)
+			again := *c
+			again.Opts.Float = true
+			s.check(t, &again, layouts[0])
 		}
 	}
 	for _, matrix := range []ops.FrameMatrix{ops.MatrixUnspecified, ops.MatrixBT601, ops.MatrixBT709, ops.MatrixBT2020} {
@@ -130,6 +133,9 @@ func (s *suite) framesGroups(t *testing.T) {
 			s.check(t, c, layouts...)
 		}
 	}
+	large := &framing{Name: "sums of more blocks than a warp has lanes", Out: tensor.U8, N: 1, C: 1, H: 270, W: 256, Opts: ops.FramesOptions{Contrast: 0.5}, Keys: keysOf(r, 1)}
+	large.Surfaces = []*surface{picture(r, ops.FrameGray, 0, 270, 256, 0)}
+	s.check(t, large, layouts[0])
 }
 
 // framesValues tests pictures that do not exist. Several frames have one; the first is reported.
