@@ -62,7 +62,7 @@ type StreamReport struct {
 	NotFinite  int            `json:"not_finite"`         // targets that are NaN
 	Rate       float64        `json:"rate_hz"`            // 1 divided by the median step
 	Jitter     float64        `json:"jitter_s"`           // 95th percentile of the steps' distance from the median
-	Gaps       int            `json:"gaps"`               // steps longer than three times the median
+	Gaps       int            `json:"gaps"`               // see dataset.Stats.Limit
 	LongestGap float64        `json:"longest_gap_s"`      // the longest such step
 	BackSteps  int            `json:"sorted_back_steps"`  // steps back in time, over which the samples were sorted
 	Stray      int            `json:"stray_samples"`      // samples left out, because their timestamp is far from the others

@@ -42,8 +42,9 @@ func New(ctx context.Context, inputs []string, out string, t Target, opt Options
 		return nil, refuse("inputs", "none", "one or more")
 	case out == "":
 		return nil, refuse("output", "no name", "a folder")
-	case len(inputs) > 1 && !opt.Reading.Episodes.IsZero():
-		return nil, refuse("Episodes", fmt.Sprintf("a selection for %d inputs", len(inputs)), "one input: each numbers its own episodes")
+	}
+	if err := opt.Reading.Episodes.CheckInputs(len(inputs)); err != nil {
+		return nil, err
 	}
 	settings, err := json.Marshal(t.Settings())
 	if err != nil {

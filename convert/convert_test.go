@@ -295,23 +295,27 @@ func TestWhatIsWholeIsNotMadeAgain(t *testing.T) {
 func TestAnOutputOfOtherThingsIsRefused(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	in, other := write(t, recorded(t, 1, 40, false)), write(t, recorded(t, 1, 41, false))
-	out := filepath.Join(t.TempDir(), "out")
+	out, two := filepath.Join(t.TempDir(), "out"), write(t, recorded(t, 1, 40, false), recorded(t, 2, 40, false))
 	converts(t, out, NPZ(), Options{}, in)
-	before := tree(t, filepath.Dir(out))
+	before, first := tree(t, filepath.Dir(out)), dataset.Options{Episodes: dataset.Selection{Take: dataset.Ranges{{0, 0}}}}
 	for what, do := range map[string]func() error{
 		"target": func() error { _, err := all(out, Safetensors(), Options{}, in); return err },
 		"plan": func() error {
 			_, err := all(out, NPZ(), Options{Plan: &align.Plan{Rate: 5}, Device: cpu(t)}, in)
 			return err
 		},
-		"shards 1":        func() error { _, err := all(out, NPZ(), Options{Shards: 2}, in); return err },
-		"input files":     func() error { _, err := all(out, NPZ(), Options{}, other); return err },
-		"no conversion's": func() error { _, err := all(in, NPZ(), Options{}, in); return err },
+		"media all, where none": func() error { _, err := all(out, NPZ(), Options{Media: []string{""}}, in); return err },
+		"episodes all, where 0": func() error { _, err := all(out, NPZ(), Options{Reading: first}, two); return err },
+		"shards 1":              func() error { _, err := all(out, NPZ(), Options{Shards: 2}, in); return err },
+		"input files":           func() error { _, err := all(out, NPZ(), Options{}, other); return err },
+		"which is a file":       func() error { _, err := all(filepath.Join(out, "convert.json"), NPZ(), Options{}, in); return err },
+		"no conversion's":       func() error { _, err := all(in, NPZ(), Options{}, in); return err },
 	} {
 		var option *OptionError
 		require.ErrorAs(t, do(), &option, what)
 		assert.Contains(t, option.Got, what)
 		assert.Equal(t, "output", option.Arg)
+		assert.NotRegexp(t, `[{"]|\[\]|null`, option.Got, "%s: settings are words and numbers, not JSON", what)
 	}
 	assert.Equal(t, before, tree(t, filepath.Dir(out)))
 	_, err := all(filepath.Join(t.TempDir(), "x.npz"), NPZ(), Options{}, in, other)

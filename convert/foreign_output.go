@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/fault"
 )
 
@@ -19,17 +21,14 @@ func (p *place) foreign(head Head) error {
 	if p.marker == "" {
 		return nil
 	}
-	there, err := fault.ReadDir(p.at)
+	other, err := atomicfile.Foreign(p.at, func(string) bool { return false })
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
 	case err != nil:
 		if st, failed := fault.Stat(p.at); failed == nil && !st.IsDir() {
 			return refuse("output", p.at+", which is a file", "the name of a folder")
 		}
 		return err
-	}
-	if len(there) == 0 {
+	case other == "":
 		return nil
 	}
 	heads, err := p.heads()
@@ -43,7 +42,7 @@ func (p *place) foreign(head Head) error {
 		}
 	}
 	if len(heads) == 0 {
-		return refuse("output", p.at+", in which there is something that is no conversion's", "a new folder, or an empty one")
+		return refuse("output", p.at+", in which there is "+other+", which is no conversion's", "a new folder, or an empty one")
 	}
 	return nil
 }
@@ -90,15 +89,16 @@ func (p *place) heads() (list []Head, err error) {
 	return list, err
 }
 
-// otherwise returns a text that lists the settings in which two heads differ: options of the target and keys of the plan by name.
+// otherwise returns a text that lists the settings in which two heads differ: options of the target and keys of the plan by name. Example:
+// "plan rate 10, where 20 is asked for; different plan streams".
 func otherwise(is, want Head) string {
 	var list []string
 	differ := func(name string, got, want any) {
-		a, b := strings.ReplaceAll(text(got), "null", "none"), strings.ReplaceAll(text(want), "null", "none")
+		a, b := setting(got), setting(want)
 		switch {
-		case a == b:
-		case len(a)+len(b) > 100:
-			list = append(list, "another "+name)
+		case text(got) == text(want):
+		case a == "" || b == "" || a == b || len(a)+len(b) > 100:
+			list = append(list, "different "+name)
 		default:
 			list = append(list, fmt.Sprintf("%s %s, where %s is asked for", name, a, b))
 		}
@@ -119,15 +119,23 @@ func otherwise(is, want Head) string {
 	if differ("target", is.Target, want.Target); list == nil {
 		keys("", is.Settings, want.Settings)
 	}
-	keys("the plan's ", is.Plan, want.Plan)
+	keys("plan ", is.Plan, want.Plan)
+	const all = "all"
+	media := func(h Head) string {
+		if len(h.Media) == 0 {
+			return all
+		}
+		return strings.Join(h.Media, ", ")
+	}
 	for _, c := range []struct {
 		name      string
 		got, want any
 	}{
-		{"shards", is.Shards, want.Shards}, {"episodes", is.Episodes, want.Episodes}, {"listing of the input files", is.Listing, want.Listing}, {"media", is.Media, want.Media},
-		{"definitions", is.Definitions, want.Definitions},
-		{"rate", is.Rate, want.Rate}, {"clock", is.Clock, want.Clock}, {"stretch", is.Stretch, want.Stretch}, {"task_from", is.TaskFrom, want.TaskFrom}, {"strictness", is.Strict, want.Strict},
-		{"rows that are not valid", is.KeepInvalid, want.KeepInvalid}, {"episodes", is.Selected, want.Selected},
+		{"shards", is.Shards, want.Shards}, {"episodes", cmp.Or(is.Selected, all), cmp.Or(want.Selected, all)}, {"number of episodes", is.Episodes, want.Episodes},
+		{"listing of the input files", is.Listing, want.Listing}, {"media", media(is), media(want)},
+		{"definitions", strings.Join(is.Definitions, ", "), strings.Join(want.Definitions, ", ")},
+		{"rate", is.Rate, want.Rate}, {"clock", is.Clock, want.Clock}, {"stretch", is.Stretch, want.Stretch}, {"task_from", is.TaskFrom, want.TaskFrom},
+		{"strict", is.Strict, want.Strict}, {"rows that are not valid", is.KeepInvalid, want.KeepInvalid},
 	} {
 		differ(c.name, c.got, c.want)
 	}
@@ -135,4 +143,28 @@ func otherwise(is, want Head) string {
 		return "another version"
 	}
 	return strings.Join(list, "; ")
+}
+
+// setting returns a setting's value for people, or "" if it has keys of its own.
+func setting(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "none"
+	case string:
+		return cmp.Or(v, "none")
+	case bool:
+		return map[bool]string{true: "on", false: "off"}[v]
+	case map[string]any:
+		return ""
+	case []any:
+		var list []string
+		for _, e := range v {
+			list = append(list, setting(e))
+		}
+		if slices.Contains(list, "") {
+			return ""
+		}
+		return cmp.Or(strings.Join(list, ", "), "none")
+	}
+	return text(v)
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"syscall"
 
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/fault"
@@ -34,7 +35,7 @@ func (p *place) before() (*doneBefore, error) {
 		if json.Unmarshal(b, r) == nil && r.Version == version {
 			return &doneBefore{head: text(r.Head), inputs: hashes(r.Inputs), finished: r}, nil
 		}
-	} else if !errors.Is(err, fs.ErrNotExist) {
+	} else if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) { // foreign refuses a file in place of the folder
 		return nil, err
 	}
 	b, err := fault.ReadFile(p.journal)

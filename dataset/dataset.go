@@ -162,8 +162,8 @@ func Formats() []Format {
 // for a file that has the format's extension and is unreadable, empty or has a wrong beginning. In text formats a wrong beginning
 // is no error.
 //
-// If no registered format fits, the error is a *FormatError that is ErrUnsupported and lists the registered formats. If Options
-// selects a clock or an episode that the dataset lacks, it is an *OptionError.
+// If no registered format fits, the error is a *FormatError that is ErrUnsupported and lists the registered formats, or only those
+// with the file's extension. If Options selects a clock or an episode that the dataset lacks, it is an *OptionError.
 func Open(ctx context.Context, path string, opt Options) (Dataset, error) {
 	d, err := openChecked(ctx, path, opt)
 	if err != nil {
@@ -262,7 +262,7 @@ func recognise(ctx context.Context, path string, head []byte) (Format, error) {
 		err = &FormatError{Format: "dataset", Path: path, Offset: -1, Kind: ErrTruncated, Msg: "file", Got: "0 bytes", Want: "a recording"}
 	case err == nil:
 		err = &FormatError{Format: "dataset", Path: path, Offset: -1, Kind: ErrUnsupported, Msg: "format",
-			Got: "a file in no known format", Want: known()}
+			Got: "a file in no known format", Want: known(path)}
 	}
 	return f, StandIn(ctx, err, path)
 }
@@ -295,10 +295,14 @@ func match(ctx context.Context, path string, head []byte, named bool) (Format, b
 	return rest, rest.Open != nil, broken
 }
 
-// known lists the registered formats.
-func known() string {
+// known lists the registered formats with a path's extension, or all if there are none.
+func known(path string) string {
+	all := Formats()
+	if near := slices.DeleteFunc(Formats(), func(f Format) bool { return !f.named(path) }); len(near) > 0 {
+		all = near
+	}
 	var list []string
-	for _, f := range Formats() {
+	for _, f := range all {
 		what := "a folder"
 		if len(f.Extensions) > 0 {
 			what = strings.Join(f.Extensions, ", ")

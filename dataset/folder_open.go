@@ -296,7 +296,7 @@ func (s *sorting) chosen() (Format, []string, error) {
 
 // refused returns the error for a folder with recordings in several formats, or with none.
 func (s *sorting) refused(all map[string][]string) error {
-	got, want := "a folder without a recording in any known format", "files or folders of one: "+known()
+	got, want := "a folder without a recording in any known format", "files or folders of one: "+known("")
 	switch {
 	case len(all) > 1:
 		var list []string

@@ -142,6 +142,24 @@ func (e *NoteError) Unwrap() error { return e.Kind }
 // ErrorNotes returns the note.
 func (e *NoteError) ErrorNotes() Notes { return Notes{e.Note} }
 
+// NotesIn returns the notes of an error and of every error that it wraps, from their methods ErrorNotes.
+func NotesIn(err error) (list Notes) {
+	if with, ok := err.(interface{ ErrorNotes() Notes }); ok {
+		list = with.ErrorNotes()
+	}
+	var below []error
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		below = []error{e.Unwrap()}
+	case interface{ Unwrap() []error }:
+		below = e.Unwrap()
+	}
+	for _, err := range below {
+		list = slices.Concat(list, NotesIn(err))
+	}
+	return list
+}
+
 // noteJSON is the JSON form of a note.
 type noteJSON struct {
 	Code    string   `json:"code"` // with the class
@@ -155,21 +173,33 @@ type noteJSON struct {
 	Names   []string `json:"names,omitempty"`
 	Unit    string   `json:"unit,omitempty"`
 	Cause   string   `json:"cause,omitempty"`
+	// CauseNotes has the notes of each code in Cause.
+	CauseNotes Notes `json:"cause_notes,omitempty"`
 }
 
-// MarshalJSON writes "code", "subject", "count", "row" and the Detail fields that are not zero. Cause becomes its text.
+// storedCause is a note's cause from JSON, if its text has codes.
+type storedCause struct {
+	error
+	notes Notes
+}
+
+// ErrorNotes returns the notes with these codes.
+func (e *storedCause) ErrorNotes() Notes { return e.notes }
+
+// MarshalJSON writes "code", "subject", "count", "row" and the Detail fields that are not zero. Cause becomes its text, and
+// "cause_notes" the notes in it.
 func (n Note) MarshalJSON() ([]byte, error) {
 	j := noteJSON{Code: string(n.Code), Subject: n.Subject, Count: n.Count, Of: n.Of, Bytes: n.Bytes, Got: n.Got, Want: n.Want, Names: n.Names, Unit: n.Unit}
 	if i, ok := n.Row.Index(); ok {
 		j.Row = &i
 	}
 	if n.Cause != nil {
-		j.Cause = n.Cause.Error()
+		j.Cause, j.CauseNotes = n.Cause.Error(), NotesIn(n.Cause)
 	}
 	return json.Marshal(j)
 }
 
-// UnmarshalJSON reads the output of MarshalJSON. Cause becomes an error with the text alone.
+// UnmarshalJSON reads the output of MarshalJSON. Cause becomes an error with the text and its notes.
 func (n *Note) UnmarshalJSON(b []byte) error {
 	var j noteJSON
 	if err := json.Unmarshal(b, &j); err != nil {
@@ -181,6 +211,9 @@ func (n *Note) UnmarshalJSON(b []byte) error {
 	}
 	if j.Cause != "" {
 		n.Cause = errors.New(j.Cause)
+	}
+	if j.CauseNotes != nil {
+		n.Cause = &storedCause{n.Cause, j.CauseNotes}
 	}
 	return nil
 }

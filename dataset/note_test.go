@@ -34,6 +34,21 @@ func TestANoteSurvivesJSON(t *testing.T) {
 	require.NoError(t, json.Unmarshal(b, &back))
 	assert.Equal(t, n, back[0])
 	assert.Equal(t, Note{Code: "bare"}, back[1])
+
+	// A cause keeps the notes of the codes in its text.
+	inner := Notes{{Code: damage + "cut", Count: 2, Detail: Detail{Cause: &NoteError{Note: Note{Code: "lost", Count: 1}}}}}
+	n.Cause = fmt.Errorf("read: %w", errors.Join(errors.New("other"), &NoteError{Note: inner[0]}))
+	b, err = json.Marshal(n)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(b, &back[0]))
+	assert.EqualError(t, back[0].Cause, "read: other\ncut: 2, lost: 1")
+	again, err := json.Marshal(back[0])
+	require.NoError(t, err)
+	assert.Equal(t, b, again)
+	notes := NotesIn(back[0].Cause)
+	require.Len(t, notes, 1)
+	assert.Equal(t, inner.String(), notes.String())
+	assert.Equal(t, "lost: 1", NotesIn(notes[0].Cause).String())
 }
 
 func TestNotesAboutStreams(t *testing.T) {

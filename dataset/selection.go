@@ -3,6 +3,7 @@ package dataset
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,27 +22,62 @@ type Ranges [][2]int
 // IsZero reports whether the Selection selects all.
 func (s Selection) IsZero() bool { return s.Take == nil && s.Leave == nil }
 
-// Of returns the selected ones of a dataset's numbers, which ascend. If an end of a range is none of them, or a number is named
-// twice, the error is an *OptionError of the argument Episodes or LeaveOut.
+// CheckInputs returns an *OptionError if episodes of several datasets are selected, because each dataset has its own numbers.
+func (s Selection) CheckInputs(n int) error {
+	arg := "Episodes"
+	if s.Take == nil {
+		arg = "LeaveOut"
+	}
+	if n < 2 || s.IsZero() {
+		return nil
+	}
+	return &OptionError{arg, fmt.Sprintf("a selection for %d datasets", n), "one dataset: each numbers its own episodes"}
+}
+
+// Of returns the selected ones of a dataset's numbers, which ascend. If an end of a range is none of them, a number is named
+// twice, or all are left out, the error is an *OptionError of the argument Episodes or LeaveOut.
 func (s *Selection) Of(all []int) ([]int, error) {
-	for _, of := range []struct {
-		arg  string
-		list Ranges
-	}{{"Episodes", s.Take}, {"LeaveOut", s.Leave}} {
-		last := -1
-		for _, r := range slices.SortedFunc(slices.Values(of.list), func(a, b [2]int) int { return a[0] - b[0] }) {
-			if r[0] <= last {
-				return nil, &OptionError{of.arg, fmt.Sprintf("%d twice", r[0]), "each episode once"}
-			}
-			last = r[1]
-			for _, n := range r {
-				if _, there := slices.BinarySearch(all, n); !there {
-					return nil, &OptionError{of.arg, strconv.Itoa(n), numbersWanted(all)}
-				}
-			}
+	take, err := s.Take.in(all, "Episodes")
+	if err != nil {
+		return nil, err
+	}
+	leave, err := s.Leave.in(all, "LeaveOut")
+	if err != nil {
+		return nil, err
+	}
+	list, left := []int{}, 0 // nil would be all in a loader's options
+	for i, n := range all {
+		switch {
+		case s.Take != nil && !take[i]:
+		case leave[i]:
+			left++
+		default:
+			list = append(list, n)
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(n int) bool { return s.Take != nil && !s.Take.Has(n) || s.Leave.Has(n) }), nil
+	if len(list) == 0 && left > 0 {
+		return nil, &OptionError{"LeaveOut", fmt.Sprintf("all %d episodes", left), "at least one that stays"}
+	}
+	return list, nil
+}
+
+// in reports for each of a dataset's numbers whether a range has it.
+func (r Ranges) in(all []int, arg string) ([]bool, error) {
+	has, last := make([]bool, len(all)), math.MinInt
+	for _, one := range slices.SortedFunc(slices.Values(r), func(a, b [2]int) int { return a[0] - b[0] }) {
+		if one[0] <= last {
+			return nil, &OptionError{arg, fmt.Sprintf("%d twice", one[0]), "each episode once"}
+		}
+		for _, last = range one {
+			if _, there := slices.BinarySearch(all, last); !there {
+				return nil, &OptionError{arg, strconv.Itoa(last), numbersWanted(all)}
+			}
+		}
+		for i, _ := slices.BinarySearch(all, one[0]); i < len(all) && all[i] <= last; i++ {
+			has[i] = true
+		}
+	}
+	return has, nil
 }
 
 func numbersWanted(all []int) string {
@@ -56,28 +92,27 @@ func (r Ranges) Has(n int) bool {
 	return slices.ContainsFunc(r, func(one [2]int) bool { return one[0] <= n && n <= one[1] })
 }
 
-// RangesOf returns the ranges of numbers; nil for nil.
+// RangesOf returns a range for each number, so that a Selection requires all of them; nil for nil.
 func RangesOf(numbers []int) (r Ranges) {
 	if numbers != nil {
 		r = Ranges{}
 	}
 	for _, n := range numbers {
-		if last := len(r) - 1; last >= 0 && r[last][1] == n-1 {
-			r[last][1] = n
-		} else {
-			r = append(r, [2]int{n, n})
-		}
+		r = append(r, [2]int{n, n})
 	}
 	return r
 }
 
-// String returns the ranges as [ParseRanges] reads them.
+// String returns the ranges as [ParseRanges] reads them. Ranges that continue each other are one.
 func (r Ranges) String() string {
 	var list []string
-	for _, one := range r {
-		text := strconv.Itoa(one[0])
-		if one[1] > one[0] {
-			text += "-" + strconv.Itoa(one[1])
+	for i := 0; i < len(r); i++ {
+		first, text := r[i][0], strconv.Itoa(r[i][0])
+		for i+1 < len(r) && r[i+1][0] == r[i][1]+1 {
+			i++
+		}
+		if r[i][1] > first {
+			text += "-" + strconv.Itoa(r[i][1])
 		}
 		list = append(list, text)
 	}

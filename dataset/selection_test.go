@@ -43,11 +43,15 @@ func TestEpisodesAreSelectedByTheirOwnNumbers(t *testing.T) {
 	assert.Equal(t, "c", e.Name)
 	assert.Equal(t, "1,4", dataset.Selected(d).String())
 	assert.Equal(t, gapped{}, dataset.Whole(d))
+	assert.Equal(t, gapped{}, dataset.Whole(dataset.Subset{Dataset: d, Places: []int{1}}), "of a subset's subset")
 
 	all, err := dataset.Select(gapped{}, dataset.Selection{})
 	require.NoError(t, err)
 	assert.Equal(t, gapped{}, all)
 	assert.Empty(t, dataset.Selected(all).String())
+	all, err = dataset.Select(gapped{}, dataset.Selection{Take: ranges("1-6")})
+	require.NoError(t, err)
+	assert.Equal(t, gapped{}, all)
 
 	for want, s := range map[string]dataset.Selection{
 		"Episodes: got 3, want numbers for the dataset's 4 episodes, 1 to 6": {Take: ranges("1,3")},
@@ -55,11 +59,29 @@ func TestEpisodesAreSelectedByTheirOwnNumbers(t *testing.T) {
 		"LeaveOut: got 0, ":                     {Leave: ranges("0")},
 		"LeaveOut: got 2 twice":                 {Leave: ranges("1-2,2-4")},
 		"LeaveOut: got all 4 episodes, want at": {Leave: ranges("1-6")},
+		"LeaveOut: got all 1 episodes, want at": {Take: ranges("2"), Leave: ranges("1-2")},
 	} {
 		_, err := dataset.Select(gapped{}, s)
 		require.ErrorIs(t, err, dataset.ErrOption)
 		assert.ErrorContains(t, err, want)
 	}
+}
+
+// A list requires each of its numbers, also those inside a run.
+func TestEachNumberOfAListMustBeThere(t *testing.T) {
+	list := []int{1, 2, 3, 4}
+	_, err := dataset.Select(gapped{}, dataset.Selection{Take: dataset.RangesOf(list)})
+	require.ErrorContains(t, err, "Episodes: got 3, want numbers for")
+	_, err = dataset.Select(gapped{}, dataset.Selection{Leave: dataset.RangesOf(list)})
+	require.ErrorContains(t, err, "LeaveOut: got 3, ")
+	_, err = dataset.Select(gapped{}, dataset.Selection{Take: dataset.RangesOf([]int{-1})})
+	require.ErrorContains(t, err, "Episodes: got -1, ")
+	none, err := dataset.Select(gapped{}, dataset.Selection{Take: dataset.RangesOf([]int{})})
+	require.NoError(t, err)
+	assert.Zero(t, none.Len())
+	some, err := dataset.Select(gapped{}, dataset.Selection{Take: dataset.RangesOf([]int{4, 1})})
+	require.NoError(t, err)
+	assert.Equal(t, []int{0, 2}, some.(dataset.Subset).Places)
 }
 
 func TestRangesAreWrittenAsTheyAreRead(t *testing.T) {

@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"context"
-	"fmt"
 	"slices"
 )
 
@@ -18,9 +17,6 @@ func (s Subset) Len() int { return len(s.Places) }
 // Info returns the description of the whole dataset, with the numbers and the splits of these episodes.
 func (s Subset) Info() Info {
 	info := s.Dataset.Info()
-	if len(s.Places) == s.Dataset.Len() {
-		return info
-	}
 	whole := info
 	info.SetNumbers(len(s.Places), func(i int) int { return whole.Number(s.Places[i]) })
 	info.Frames, info.Splits = 0, slices.Clone(info.Splits)
@@ -79,49 +75,29 @@ func (i *Info) numbers(n int) []int {
 	return list
 }
 
-// Select returns the selected episodes of a dataset. The zero Selection selects the dataset itself. If the dataset lacks a selected
+// Select returns the selected episodes of a dataset, or the dataset itself if all are selected. If the dataset lacks a selected
 // episode, or all are left out, the error is an *OptionError.
 func Select(d Dataset, s Selection) (Dataset, error) {
-	if s.IsZero() {
-		return d, nil
-	}
 	info := d.Info()
 	all := info.numbers(d.Len())
+	if whole, ok := d.(interface{ Numbers() []int }); ok { // a store, which may have skipped some
+		all = whole.Numbers()
+	}
 	numbers, err := s.Of(all)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case len(numbers) == 0 && s.Leave != nil:
-		return nil, &OptionError{"LeaveOut", fmt.Sprintf("all %d episodes", len(all)), "at least one that stays"}
 	}
-	return subsetOf(d, numbers), nil
-}
-
-// NewSubset returns a dataset with the episodes that have the given numbers, in ascending order. nil selects all episodes.
-func NewSubset(d Dataset, numbers []int) (Subset, error) {
-	info := d.Info()
-	all := info.numbers(d.Len())
-	if numbers == nil {
-		numbers = all
-	}
-	return subsetOf(d, numbers), CheckNumbers(numbers, all)
-}
-
-func subsetOf(d Dataset, numbers []int) Subset {
-	info, places := d.Info(), make([]int, len(numbers))
-	for i, n := range numbers {
-		places[i] = info.Place(n, d.Len())
-	}
-	return Subset{d, places}
-}
-
-// CheckNumbers returns an *OptionError unless the numbers ascend and are among all of a dataset, which ascend too.
-func CheckNumbers(numbers, all []int) error {
-	for i, n := range numbers {
-		if i > 0 && n <= numbers[i-1] {
-			return &OptionError{"Episodes", fmt.Sprintf("%d after %d", n, numbers[i-1]), "numbers that ascend"}
+	some := Subset{Dataset: d}
+	for _, n := range numbers {
+		if place := info.Place(n, d.Len()); place >= 0 {
+			some.Places = append(some.Places, place)
 		}
 	}
-	_, err := (&Selection{Take: RangesOf(numbers)}).Of(all)
-	return err
+	switch {
+	case some.Len() == 0 && len(numbers) > 0:
+		return nil, &OptionError{"Episodes", RangesOf(numbers).String(), "an episode that could be read"}
+	case some.Len() == d.Len():
+		return d, nil
+	}
+	return some, nil
 }

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -20,8 +21,8 @@ type cause struct {
 }
 
 // causeOf returns the key for the finding at index place in a list. Streams with a fault at the same time have one cause, because a
-// recorder, a network or a power supply failed. Without times, the sentences must be equal, and an error is always alone, because each file
-// needs its own repair. Information is for the whole recording.
+// recorder, a network or a power supply failed. Without times, or with faults throughout, the sentences must be equal. An error without
+// times is always alone, because each file needs its own repair. Information is for the whole recording.
 func causeOf(f *Finding, place int) cause {
 	c := cause{kind: f.Kind, severity: f.Severity, path: f.Path, episode: f.Episode, remedy: f.WhatToDo}
 	timeless := len(f.Places()) == 0
@@ -32,43 +33,95 @@ func causeOf(f *Finding, place int) cause {
 		c.alone = place + 1
 	case f.Note != nil:
 		c.fact = f.Note.Reason()
-	case timeless && f.Severity != Information:
+	case (timeless || f.throughout) && f.Severity != Information:
 		c.fact = f.Why
 	}
 	return c
 }
 
-// grouped joins findings with one cause, in the order in which causes come first.
+// grouped joins findings with one cause, in the order in which causes come first. The order of the list does not change the groups.
 func grouped(list []Finding) (out []Finding) {
 	place := -1
 	for _, alike := range dataset.Grouped(list, func(f *Finding) cause { place++; return causeOf(f, place) }) {
-		var events [][]Finding
-		for _, f := range alike {
-			at := slices.IndexFunc(events, func(e []Finding) bool { return e[0].atOnce(&f) && !slices.ContainsFunc(e, f.sharesStream) })
-			if at < 0 {
-				at, events = len(events), append(events, nil)
-			}
-			events[at] = append(events[at], f)
+		groups := events(alike, (*Finding).atOnce)
+		for _, e := range groups {
+			slices.Sort(e.members)
 		}
-		for _, e := range events {
-			out = append(out, union(e))
+		slices.SortFunc(groups, func(a, b event) int { return a.members[0] - b.members[0] })
+		for _, e := range groups {
+			group := make([]Finding, len(e.members))
+			for k, i := range e.members {
+				group[k] = alike[i]
+			}
+			out = append(out, union(group))
 		}
 	}
 	return out
 }
 
-// atOnce reports whether two findings are about the same time ranges: each pair overlaps by half the longer one or more. It is
-// true if neither has a time, and for information.
-func (f *Finding) atOnce(o *Finding) bool {
-	return f.Severity == Information || slices.EqualFunc(f.Places(), o.Places(), func(a, b dataset.Span) bool {
-		common := min(a.To, b.To) - max(a.From, b.From)
-		return common >= max(a.To-a.From, b.To-b.From)/2
-	})
+// event is a group of findings about different streams at the same time, by index.
+type event struct {
+	members []int
+	times   []int // the members to compare with a finding: for each other member, one has the same time
+	streams map[string]bool
 }
 
-// sharesStream reports whether two findings have a stream in common. Such findings are two faults, and are not joined.
-func (f *Finding) sharesStream(o Finding) bool {
-	return slices.ContainsFunc(f.Streams, func(s string) bool { return slices.Contains(o.Streams, s) })
+// events groups findings with equal keys. Earlier findings choose theirs first, and each must agree with all others in its group. A finding
+// with a stream of a group is another fault, and is not joined.
+func events(alike []Finding, agree func(f, o *Finding) bool) (list []event) {
+	order := make([]int, len(alike))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return compareTimes(&alike[i], &alike[j]) })
+	over := 0 // events before this one ended before the finding begins
+	for _, i := range order {
+		f := &alike[i]
+		for over < len(list) && alike[list[over].members[0]].endsBefore(f) {
+			over++
+		}
+		at := over + slices.IndexFunc(list[over:], func(e event) bool {
+			return !slices.ContainsFunc(f.Streams, func(s string) bool { return e.streams[s] }) &&
+				!slices.ContainsFunc(e.times, func(k int) bool { return !agree(&alike[k], f) })
+		})
+		if at < over {
+			at, list = len(list), append(list, event{streams: map[string]bool{}})
+		}
+		e := &list[at]
+		e.members = append(e.members, i)
+		for _, s := range f.Streams {
+			e.streams[s] = true
+		}
+		if k := len(e.times); k == 0 || f.gap != nil || !slices.Equal(alike[e.times[k-1]].Places(), f.Places()) {
+			e.times = append(e.times, i)
+		}
+	}
+	return list
+}
+
+// compareTimes orders findings by their places. The sentence and the count decide between two findings about one stream.
+func compareTimes(a, b *Finding) int {
+	return cmp.Or(slices.CompareFunc(a.Places(), b.Places(), compareSpans), cmp.Compare(a.Why, b.Why), a.Count-b.Count)
+}
+
+// endsBefore reports whether the first place of a finding ends before that of the other begins; false for information.
+func (f *Finding) endsBefore(o *Finding) bool {
+	a, b := f.Places(), o.Places()
+	return f.Severity != Information && len(a) > 0 && len(b) > 0 && a[0].To < b[0].From
+}
+
+// atOnce reports whether two findings are about the same time ranges. Each pair overlaps by half the longer one or more, and begins and
+// ends within a tenth of it, or for gaps within the greater limit, because a slow stream notices a pause late. It is true if neither
+// has a time, and for information.
+func (f *Finding) atOnce(o *Finding) bool {
+	limit := int64(0)
+	if f.gap != nil && o.gap != nil {
+		limit = max(f.gap.limit.To, o.gap.limit.To)
+	}
+	return f.Severity == Information || slices.EqualFunc(f.Places(), o.Places(), func(a, b dataset.Span) bool {
+		longer, common := max(a.To-a.From, b.To-b.From), min(a.To, b.To)-max(a.From, b.From)
+		return common >= longer/2 && max(a.From-b.From, b.From-a.From, a.To-b.To, b.To-a.To) <= max(longer/10, limit)
+	})
 }
 
 // union returns one finding for all streams in an event.
@@ -110,11 +163,13 @@ func union(event []Finding) Finding {
 	case slices.ContainsFunc(event, func(o Finding) bool { return o.Why != f.Why }):
 		f.Why = text.Join(event, mostNames, "; ", func(o *Finding) string { return o.Subject() + ": " + o.Why })
 	}
-	if f.draw != nil {
-		f.draw = func() *Plot { // the first finding's picture, with lines from the others if their axes are the same
-			p := event[0].draw()
-			for i := 1; i < len(event) && len(p.Lines) < mostLines; i++ {
-				if q := event[i].draw(); q.X == p.X && q.Y == p.Y {
+	f.draw = nil
+	drawn := slices.DeleteFunc(slices.Clone(event), func(o Finding) bool { return o.draw == nil })
+	if len(drawn) > 0 {
+		f.draw = func() *Plot { // the first picture, with lines from the others if their axes are the same
+			p := drawn[0].draw()
+			for i := 1; i < len(drawn) && len(p.Lines) < mostLines; i++ {
+				if q := drawn[i].draw(); q.X == p.X && q.Y == p.Y {
 					p.Lines = append(p.Lines, q.Lines...)
 				}
 			}
@@ -146,6 +201,10 @@ func (f *Finding) describeGap() {
 
 // describeUnfilled sets Why of a finding about columns without any finite value.
 func (f *Finding) describeUnfilled(columns string) {
-	f.Why = fmt.Sprintf("%s NaN or infinite in each of %s: %s", text.Count(len(f.Columns), "column is", "columns are"),
+	each := ""
+	if len(f.Streams) > 1 {
+		each = "their streams' "
+	}
+	f.Why = fmt.Sprintf("%s NaN or infinite in each of %s%s: %s", text.Count(len(f.Columns), "column is", "columns are"), each,
 		text.Count(f.Count, "sample", "samples"), columns)
 }

@@ -1,7 +1,10 @@
 package doctor
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -58,6 +61,15 @@ func finding(kind Kind, stream string, severity Severity, from, to int64) Findin
 	return f
 }
 
+// pauseOf returns a finding about one gap in a clock with a limit in nanoseconds.
+func pauseOf(stream string, limit, from, to int64) Finding {
+	f := finding(Gap, stream, Warning, from, to)
+	f.gap = &pause{limit: only(limit), longest: only(to - from), median: only(limit / 3)}
+	return f
+}
+
+func throughout(f Finding) Finding { f.whole([]int64{100, 200}); return f }
+
 func TestFindingsWithOneCauseAreOneFinding(t *testing.T) {
 	other := func(f Finding, change func(*Finding)) Finding { change(&f); return f }
 	stuck := finding(Stuck, "a", Warning, 100, 200)
@@ -77,6 +89,12 @@ func TestFindingsWithOneCauseAreOneFinding(t *testing.T) {
 		{"little time in common", stuck, finding(Stuck, "b", Warning, 160, 300), false},
 		{"a short one in a long one", stuck, finding(Stuck, "b", Warning, 120, 140), false},
 		{"one more range", stuck, other(finding(Stuck, "b", Warning, 100, 200), func(f *Finding) { f.cover(dataset.Span{From: 100, To: 200}, dataset.Span{From: 300, To: 301}) }), false},
+		{"long and half in common", finding(Stuck, "a", Warning, 0, 10e9), finding(Stuck, "b", Warning, 4.9e9, 14.9e9), false},
+		{"a pause that a slow stream notices late", pauseOf("a", 20e6, 0, 160e6), pauseOf("b", 150e6, 10e6, 300e6), true},
+		{"two long gaps, half in common", pauseOf("a", 20e6, 0, 10e9), pauseOf("b", 20e6, 4.9e9, 14.9e9), false},
+		{"short gaps one after the other", pauseOf("a", 20e6, 0, 21e6), pauseOf("b", 20e6, 20e6, 41e6), false},
+		{"throughout, other sentences", throughout(finding(TimeUnit, "a", Error, 100, 200)), throughout(finding(TimeUnit, "b", Error, 100, 200)), false},
+		{"throughout, one sentence", throughout(empty), throughout(other(empty, func(f *Finding) { f.Streams = []string{"b"} })), true},
 		{"another kind", stuck, finding(Spike, "b", Warning, 100, 200), false},
 		{"another severity", stuck, finding(Stuck, "b", Error, 100, 200), false},
 		{"another remedy", stuck, other(finding(Stuck, "b", Warning, 100, 200), func(f *Finding) { f.WhatToDo = "nothing" }), false},
@@ -107,4 +125,130 @@ func TestFindingsWithOneCauseAreOneFinding(t *testing.T) {
 	assert.Equal(t, "a: it is so in a; b: it is so in b", f.Why)
 	assert.Equal(t, []int64{100, 110}, f.At)
 	assert.Equal(t, []dataset.Span{{From: 100, To: 205}}, f.Places())
+}
+
+func TestAGroupNeedsEachTwoToAgree(t *testing.T) {
+	for _, from := range []int64{0, 1} { // before and after a, which agrees with both
+		a, b, c := pauseOf("a", 60, 0, 100), pauseOf("b", 60, from, from+50), pauseOf("c", 60, 50, 110)
+		for _, list := range [][]Finding{{a, b, c}, {c, b, a}, {b, a, c}, {c, a, b}} {
+			groups := grouped(slices.Clone(list))
+			require.Len(t, groups, 2)
+			assert.False(t, slices.ContainsFunc(groups, func(f Finding) bool { return slices.Contains(f.Streams, "b") && slices.Contains(f.Streams, "c") }))
+		}
+	}
+	wide, narrow, late := pauseOf("a", 60, 0, 100), pauseOf("b", 10, 0, 100), pauseOf("c", 10, 50, 110)
+	assert.Len(t, grouped([]Finding{wide, late}), 1)
+	assert.Len(t, grouped([]Finding{wide, narrow, late}), 2, "two pauses at one time with different limits")
+}
+
+func TestGroupsHaveTheOrderOfTheListAndOneChoiceBetweenFaultsOfAStream(t *testing.T) {
+	early, late := finding(Stuck, "a", Warning, 100, 200), finding(Stuck, "a", Warning, 300, 400)
+	assert.Equal(t, []Finding{late, early}, grouped([]Finding{late, early}))
+	other := early
+	other.Why = "another sentence"
+	beside := finding(Stuck, "b", Warning, 100, 200)
+	for _, list := range [][]Finding{{early, other, beside}, {other, early, beside}, {beside, early, other}} {
+		groups := grouped(list)
+		require.Len(t, groups, 2)
+		alone := groups[slices.IndexFunc(groups, func(f Finding) bool { return len(f.Streams) == 1 })]
+		assert.Equal(t, early.Why, alone.Why, "the first in the alphabet is with b")
+	}
+}
+
+// described returns the groups as text, in an order of their own.
+func described(groups []Finding) (list []string) {
+	for _, f := range groups {
+		list = append(list, fmt.Sprint(f.Kind, f.Severity, slices.Sorted(slices.Values(f.Streams)), f.Count, f.At, f.Places()))
+	}
+	slices.Sort(list)
+	return list
+}
+
+func TestGroupsDoNotDependOnTheOrderAndKeepEveryFinding(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	joined := 0
+	for range 300 {
+		var list []Finding
+		kept := map[string]int{}
+		for range 2 + random.IntN(40) {
+			stream, from := string(rune('a'+random.IntN(8))), int64(random.IntN(20))*10+1
+			to := from + int64(random.IntN(100))
+			f := finding([]Kind{Stuck, Spike}[random.IntN(2)], stream, Severities()[random.IntN(3)], from, to*int64(random.IntN(4)&1))
+			switch {
+			case random.IntN(3) == 0:
+				f = pauseOf(stream, int64(20+random.IntN(100)), from, to)
+			case random.IntN(4) == 0:
+				f.throughout = true
+			case random.IntN(4) == 0:
+				f.Why, f.draw = "it is so", func() *Plot { return &Plot{Lines: []Line{{Name: stream}}} }
+			}
+			f.Count = 1 + random.IntN(5)
+			list = append(list, f)
+			kept[string(f.Kind)+stream]++
+			kept[fmt.Sprint(f.Kind, f.Severity)] += f.Count
+		}
+		groups := grouped(slices.Clone(list))
+		for _, f := range groups {
+			for _, s := range f.Streams {
+				kept[string(f.Kind)+s]--
+			}
+			kept[fmt.Sprint(f.Kind, f.Severity)] -= f.Count
+			require.Len(t, slices.Compact(slices.Sorted(slices.Values(f.Streams))), len(f.Streams), "a stream has one fault in a group")
+			require.True(t, slices.IsSorted(f.At))
+			if f.draw != nil {
+				require.NotEmpty(t, f.draw().Lines)
+			}
+		}
+		for what, n := range kept {
+			require.Zero(t, n, what)
+		}
+		joined += len(list) - len(groups)
+		random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+		require.Equal(t, described(groups), described(grouped(list)))
+	}
+	assert.Greater(t, joined, 500)
+}
+
+func TestRangesDoNotDependOnTheOrder(t *testing.T) {
+	a, b, c := dataset.Span{From: 5, To: 5}, dataset.Span{From: 5, To: 9}, dataset.Span{From: 5, To: 7}
+	assert.Equal(t, disjoint([]dataset.Span{a, c, b}), disjoint([]dataset.Span{b, a, c}))
+}
+
+func TestManyFindingsNeedFewComparisons(t *testing.T) {
+	const many = 10000
+	for name, c := range map[string]struct {
+		of     func(i int64) Finding
+		groups int
+	}{
+		"each at its own time": {func(i int64) Finding { return finding(Spike, fmt.Sprint(i), Warning, 10*i+1, 10*i+2) }, many},
+		"all at one time":      {func(i int64) Finding { return finding(Spike, fmt.Sprint(i), Warning, 1, 2) }, 1},
+		"all without a time":   {func(i int64) Finding { return finding(Spike, fmt.Sprint(i), Warning, 0, 0) }, 1},
+		"a hundred at a time":  {func(i int64) Finding { return finding(Spike, fmt.Sprint(i), Warning, i/100*10+1, i/100*10+2) }, many / 100},
+	} {
+		var list []Finding
+		for i := range int64(many) {
+			list = append(list, c.of(i))
+		}
+		compared := 0
+		groups := events(list, func(a, b *Finding) bool { compared++; return a.atOnce(b) })
+		assert.Len(t, groups, c.groups, name)
+		assert.LessOrEqual(t, compared, 2*many, name)
+	}
+}
+
+func TestAGroupHasThePictureThatOneOfItsFindingsHas(t *testing.T) {
+	drawn := finding(NaN, "b", Error, 100, 200)
+	drawn.draw = func() *Plot { return &Plot{Lines: []Line{{Name: "b"}}} }
+	for _, list := range [][]Finding{{drawn, finding(NaN, "a", Error, 100, 200)}, {finding(NaN, "a", Error, 100, 200), drawn}} {
+		groups := grouped(list)
+		require.Len(t, groups, 1)
+		assert.Equal(t, "b", groups[0].draw().Lines[0].Name)
+	}
+}
+
+func TestSamplesOfSeveralStreamsWithoutValuesAreCountedTogether(t *testing.T) {
+	a, b := finding(NaN, "a", Information, 100, 200), finding(NaN, "b", Information, 300, 400)
+	a.Columns, a.Count, b.Columns, b.Count = []string{"x"}, 3, []string{"y", "z"}, 4
+	f := grouped([]Finding{a, b})[0]
+	assert.True(t, strings.HasPrefix(f.Why, "3 columns are NaN or infinite in each of their streams' 7 samples: a.x, b (2)"), f.Why)
 }

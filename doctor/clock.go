@@ -9,7 +9,6 @@ import (
 
 // The rules for clocks.
 const (
-	evenShare   = 0.9  // least share of the steps of a steady clock from half to twice the median
 	leastEqual  = 10   // least number of equal timestamps that are a fault, unless they are 0
 	leastSteps  = 8    // least number of steps from which a clock is judged
 	rateDiffers = 0.01 // relative difference from the declared rate that is a fault
@@ -29,7 +28,7 @@ type clock struct {
 	raw    *tensor.Tensor // timestamps as recorded; nil for media
 	values *values        // the first stream's values; nil for media
 	stats  dataset.Stats
-	steady bool // evenShare of the steps are near the median
+	steady bool // it has a rate, and enough steps to show it
 	lo, hi int  // samples lo to hi-1 are the ones without outliers at both ends
 	wrong  bool // its timestamps are unusable: NaN, in another unit, or float32
 
@@ -39,20 +38,9 @@ type clock struct {
 // sharers returns text for the end of a sentence that names the other streams with this clock; empty if there is none.
 func (c *clock) sharers() string { return sharers(c.others) }
 
-// steady reports whether a clock has a rate, because most of its steps are near the median. A clock without a rate has no gaps.
-func steady(times []int64, median int64) bool {
-	steps, even := 0, 0
-	for i := 1; i < len(times); i++ {
-		d := times[i] - times[i-1]
-		if d <= 0 {
-			continue
-		}
-		steps++
-		if d >= median/2 && d <= 2*median {
-			even++
-		}
-	}
-	return steps >= leastSteps && float64(even) >= evenShare*float64(steps)
+// steady reports whether a clock has a rate and enough steps to show it. Other clocks have no gaps.
+func steady(st *dataset.Stats) bool {
+	return st.Steady && st.Samples-st.Duplicates-st.BackSteps > leastSteps
 }
 
 // Limits for the distance of timestamps from an even clock, as a root mean square in steps: mostOff, and mostDrift times the square root of
@@ -87,7 +75,7 @@ func (c *clock) keepsTime() bool {
 // nanoseconds that is not a gap. times ascend, and st are their statistics. If the clock has no steady rate, there are no gaps and
 // longest is 0.
 func Gaps(stream string, times []int64, st dataset.Stats) (gaps []dataset.Span, longest int64) {
-	return gapsOf(times, st, steady(times, st.Median), roleOf(stream).command)
+	return gapsOf(times, st, steady(&st), roleOf(stream).command)
 }
 
 // gapsOf is Gaps for a clock that is judged already. Commands with many gaps are sent on demand, so these are no gaps.

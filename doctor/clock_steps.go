@@ -69,7 +69,8 @@ func (x *examiner) gaps(c *clock) {
 		for i := 1; i < len(times); i++ {
 			times[i] = max(times[i], times[i-1])
 		}
-		even = steady(times, c.stats.Median)
+		st := dataset.StatsOf(times)
+		even = steady(&st)
 	}
 	gaps, limit := gapsOf(times, c.stats, even, x.work.role(c.stream).command)
 	if x.opt.MaxStep > 0 {

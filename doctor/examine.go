@@ -39,7 +39,7 @@ func (x *examiner) clock(c *clock) {
 	if x.strays(c) {
 		c.stats = dataset.StatsOf(c.times[c.lo:c.hi])
 	}
-	c.steady = steady(c.times[c.lo:c.hi], c.stats.Median)
+	c.steady = steady(&c.stats)
 	if c.wrong = x.float32Clock(c) || x.timeUnit(c); c.wrong {
 		return // because other faults would follow from this one
 	}

@@ -47,6 +47,8 @@ type Finding struct {
 	ranges []dataset.Span // all places; nil if they are At
 	gap    *pause         // the measurements of the kind Gap
 
+	throughout bool // the fault is in all samples of the clock, so that its time is no evidence of a cause
+
 	draw drawing // makes Plot; nil if the finding has no picture, or when Plot is made
 }
 
@@ -121,15 +123,20 @@ func (f *Finding) cover(list ...dataset.Span) {
 
 // whole sets a finding's range to the whole clock; At is the first timestamp.
 func (f *Finding) whole(times []int64) {
-	if len(times) > 0 {
+	if f.throughout = true; len(times) > 0 {
 		f.cover(dataset.Span{From: times[0], To: slices.Max(times)})
 	}
+}
+
+// compareSpans orders spans by their starts, then by their ends.
+func compareSpans(a, b dataset.Span) int {
+	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
 }
 
 // disjoint sorts ranges in place and returns a new list, where overlapping ranges are merged. If there are more than mostRanges, near
 // ones are merged too.
 func disjoint(list []dataset.Span) (out []dataset.Span) {
-	slices.SortFunc(list, func(a, b dataset.Span) int { return cmp.Compare(a.From, b.From) })
+	slices.SortFunc(list, compareSpans)
 	near := int64(0)
 	if n := len(list); n > mostRanges {
 		near = (list[n-1].From - list[0].From) / mostRanges

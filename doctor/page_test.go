@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/doctor"
 	"github.com/robocache/robocache/doctor/page"
 	"github.com/robocache/robocache/internal/test/browsertest"
@@ -83,6 +86,24 @@ func TestTheTimesInWordsAreThoseOfThePictures(t *testing.T) {
 	_, text := written(t, r)
 	assert.Contains(t, text, "episode 0 (late.bag), joints")
 	assert.Contains(t, text, "at "+strings.TrimRight(fmt.Sprintf("%.6f", float64(gap.At[0]-gap.Start)/1e9), "0")+" s; 0 s is 2023-11-14 22:13:")
+}
+
+// The recorder takes the time of lost data from a topic with another clock, 19 minutes after the recording.
+func TestThePageOfTheFlightLogHasNoTimeOutsideTheRecording(t *testing.T) {
+	d, err := dataset.Open(t.Context(), "../examples/data/flight.ulg", dataset.Options{})
+	require.NoError(t, err)
+	defer d.Close()
+	r, err := doctor.Examine(t.Context(), d, doctor.Options{})
+	require.NoError(t, err)
+	_, text := written(t, r)
+	assert.Contains(t, text, "not drawn: sensor_combined, vehicle_air_data, vehicle_angular_velocity, vehicle_magnetometer, vehicle_rates_setpoint<")
+	times := regexp.MustCompile(`class="when">at (?:([-0-9.]+) s[,;] )+0 s is ([0-9.]+) s`).FindAllStringSubmatch(text, -1)
+	require.Len(t, times, 5, "gap, gap, jitter, angle-wrap and nan, but not dropout")
+	for _, m := range times {
+		last, err := strconv.ParseFloat(m[1], 64)
+		require.NoError(t, err)
+		assert.True(t, last >= 0 && last < 8 && m[2] == "19.443729", m[0])
+	}
 }
 
 func TestThePageEscapesNames(t *testing.T) {

@@ -74,6 +74,7 @@ func (x *examiner) constant(s *dataset.Stream, v *values, t *tally) Finding {
 	f := newFinding(Stuck, s.Name, 1, fmt.Sprintf("all %s hold the same values throughout, %s, though they change in other episodes",
 		text.Count(v.width, "column", "columns"), text.Count(v.rows, "sample", "samples")))
 	f.whole(x.times[s.Name])
+	f.throughout = false // it changes in other episodes
 	f.draw = x.series(s, v, v.moving(t), nil)
 	return x.placed(f)
 }

@@ -156,10 +156,18 @@ func TestEpisodesAreNumberedAsTheDatasetDoes(t *testing.T) {
 		name, number := l.Known(0)
 		assert.Equal(t, []any{"e1", 5}, []any{name, number})
 	}
-	var bad *loader.OptionError
-	_, err = loader.NewStreaming(ctx, open(t, "cpu"), d, p, loader.Options{Batch: 2, Episodes: [][]int{{1}}})
-	require.ErrorAs(t, err, &bad)
-	assert.Equal(t, "Episodes", bad.Arg)
+	for got, list := range map[string][]int{"1": {1}, "3": {2, 3, 4, 5}, "6": {5, 6, 7, 8, 9}} { // also inside a run with valid ends
+		opt, want := loader.Options{Batch: 2, Episodes: [][]int{list}}, &loader.OptionError{Arg: "Episodes", Got: got, Want: "numbers for the dataset's 4 episodes, 2 to 12"}
+		var bad *loader.OptionError
+		for _, from := range []dataset.Dataset{d, packed} {
+			_, err = loader.NewStreaming(ctx, open(t, "cpu"), from, p, opt)
+			require.ErrorAs(t, err, &bad)
+			assert.Equal(t, want, bad)
+		}
+		_, err = loader.New(ctx, open(t, "cpu"), packed, p, opt)
+		require.ErrorAs(t, err, &bad)
+		assert.Equal(t, want, bad)
+	}
 	var failed *dataset.EpisodeError
 	_, err = store.Build(ctx, d, store.BuildOptions{Strict: true})
 	require.ErrorAs(t, err, &failed)

@@ -49,8 +49,8 @@ func NewMixture(ctx context.Context, device *ops.Device, list []Weighted, plan a
 			return nil, err
 		}
 	}
-	if len(opt.Episodes) > len(list) {
-		return nil, refuse("Episodes", fmt.Sprintf("those of %d datasets", len(opt.Episodes)), fmt.Sprintf("of %d", len(list)))
+	if err := opt.checkEpisodes(len(list)); err != nil {
+		return nil, err
 	}
 	for i, numbers := range opt.Episodes {
 		if err := list[i].Store.CheckEpisodes(numbers); err != nil {

@@ -1,6 +1,9 @@
 package loader
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -53,3 +56,16 @@ const (
 	shardWindows = 4096
 	mixShards    = 16
 )
+
+// checkEpisodes returns an *OptionError if Episodes has lists for more than n datasets, or numbers that do not ascend.
+func (o *Options) checkEpisodes(n int) error {
+	if len(o.Episodes) > n {
+		return refuse("Episodes", fmt.Sprintf("those of %d datasets", len(o.Episodes)), fmt.Sprintf("of %d", n))
+	}
+	for _, numbers := range o.Episodes {
+		if !slices.IsSorted(numbers) {
+			return refuse("Episodes", "numbers in another order", "numbers that ascend")
+		}
+	}
+	return nil
+}

@@ -14,7 +14,7 @@ import (
 // recordings packs a dataset's episodes one by one. Its episodes have the dtype, streams and columns of the store that
 // Build makes. Streams that the plan does not name stay as recorded, because only their timestamps are read.
 type recordings struct {
-	dataset.Subset
+	dataset.Dataset
 	numbered dataset.Info          // has the episodes' numbers
 	streams  []dataset.EmptyStream // of all episodes: name, columns, dtype
 	splits   [][]string
@@ -24,16 +24,16 @@ type recordings struct {
 // unpack returns the source for a dataset of recordings. It finds the columns of the streams that the plan names, or of all streams if it
 // names none, and reads episodes until all are found.
 func unpack(ctx context.Context, d dataset.Dataset, names []string, packing store.BuildOptions, opt *Options) (*recordings, error) {
-	info := d.Info()
 	var episodes []int
 	if len(opt.Episodes) > 0 {
 		episodes = opt.Episodes[0]
 	}
-	of, err := dataset.NewSubset(d, episodes)
+	of, err := dataset.Select(d, dataset.Selection{Take: dataset.RangesOf(episodes)})
 	if err != nil {
 		return nil, err
 	}
-	u := &recordings{Subset: of, numbered: of.Info(), packing: packing, splits: info.SplitsOf(d.Len())}
+	u := &recordings{Dataset: of, numbered: of.Info(), packing: packing}
+	u.splits = u.numbered.SplitsOf(u.Len())
 	type found struct {
 		packed *store.Store
 		err    error
@@ -104,7 +104,7 @@ func (u *recordings) pack(ctx context.Context, e *dataset.Episode, names []strin
 }
 
 func (u *recordings) Read(ctx context.Context, i int) (*dataset.Episode, *store.Episode, error) {
-	n, splits := u.numbered.Number(i), u.splits[u.Places[i]]
+	n, splits := u.numbered.Number(i), u.splits[i]
 	about := &store.Episode{Name: fmt.Sprint(n), Number: n, Splits: splits}
 	recorded, err := u.Episode(ctx, i)
 	if err != nil {

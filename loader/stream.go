@@ -35,8 +35,8 @@ func NewStreaming(ctx context.Context, device *ops.Device, d dataset.Dataset, pl
 	if d == nil {
 		return nil, refuse("dataset", "none", "one that is open")
 	}
-	if len(opt.Episodes) > 1 {
-		return nil, refuse("Episodes", fmt.Sprintf("those of %d datasets", len(opt.Episodes)), "of one")
+	if err := opt.checkEpisodes(1); err != nil {
+		return nil, err
 	}
 	if opt.EpochWindows != 0 {
 		return nil, refuse("EpochWindows", fmt.Sprint(opt.EpochWindows), "0 of one dataset")

@@ -51,8 +51,7 @@ func TestSomeEpisodesAreDrawnFromAsIfTheyWereAll(t *testing.T) {
 	}
 	opt.Episodes = [][]int{numbers}
 	whole := inMemory(t, m)
-	built, err := store.Build(ctx, m, store.BuildOptions{Episodes: numbers})
-	require.NoError(t, err)
+	built := inMemory(t, selected(t, m, dataset.Selection{Take: dataset.RangesOf(numbers)}))
 	assert.Len(t, built.Episodes, 3)
 	assert.Equal(t, dataset.At(4), built.Skipped[0].Row)
 	cpu := open(t, "cpu")
@@ -73,24 +72,30 @@ func TestSomeEpisodesAreDrawnFromAsIfTheyWereAll(t *testing.T) {
 
 	var option *loader.OptionError
 	for _, bad := range [][]int{{0, 7}, {-1}, {2, 1}, {1, 1}} {
-		_, err := store.Build(ctx, m, store.BuildOptions{Episodes: bad})
+		o := loader.Options{Batch: 1, Episodes: [][]int{bad}}
+		for _, from := range []dataset.Dataset{m, whole} {
+			_, err := loader.NewStreaming(ctx, cpu, from, p, o)
+			require.ErrorAs(t, err, &option)
+			assert.Equal(t, "Episodes", option.Arg)
+		}
+		_, err := loader.New(ctx, cpu, whole, p, o)
 		require.ErrorAs(t, err, &option)
 		assert.Equal(t, "Episodes", option.Arg)
-		o := loader.Options{Batch: 1, Episodes: [][]int{bad}}
-		_, err = loader.New(ctx, cpu, whole, p, o)
-		assert.ErrorAs(t, err, &option)
-		_, err = loader.NewStreaming(ctx, cpu, m, p, o)
-		assert.ErrorAs(t, err, &option)
 	}
 	for _, one := range [][][]int{{nil, nil}} {
-		_, err = loader.New(ctx, cpu, whole, p, loader.Options{Batch: 1, Episodes: one})
+		_, err := loader.New(ctx, cpu, whole, p, loader.Options{Batch: 1, Episodes: one})
 		assert.ErrorAs(t, err, &option)
 		_, err = loader.NewStreaming(ctx, cpu, m, p, loader.Options{Batch: 1, Episodes: one})
 		assert.ErrorAs(t, err, &option)
 	}
 	var empty *loader.EmptyError
-	_, err = loader.New(ctx, cpu, whole, p, loader.Options{Batch: 1, Episodes: [][]int{{}}})
-	assert.ErrorAs(t, err, &empty)
+	_, err := loader.New(ctx, cpu, whole, p, loader.Options{Batch: 1, Episodes: [][]int{{}}})
+	require.ErrorAs(t, err, &empty)
+	assert.Zero(t, empty.Episodes)
+	p.Filter.Task = "none"
+	_, err = loader.New(ctx, cpu, whole, p, opt)
+	require.ErrorAs(t, err, &empty)
+	assert.Equal(t, []int{3, 3}, []int{empty.Episodes, empty.Filtered}, "of those that are selected")
 }
 
 // Statistics that are given normalise in place of a stream's own, and must be its rule's and its columns'.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/atomicfile"
@@ -70,7 +71,7 @@ func (c *Config) write(dir string) error {
 // readConfig reads config.json.
 func readConfig(dir string) (*Config, error) {
 	text, err := fault.ReadFile(in(dir, configFile))
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, &CheckpointError{Dir: dir, Got: "no " + configFile, Want: "a folder that robocache train has written"}
 	}
 	if err != nil {

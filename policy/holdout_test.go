@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"math"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -132,6 +133,66 @@ func TestAnEpisodeIsLeftOutByItsNumber(t *testing.T) {
 	assert.ErrorContains(t, refused(policy.Options{Episodes: leave(1, 1)}), "LeaveOut: got 1 twice")
 	assert.ErrorContains(t, refused(policy.Options{HoldOut: []int{1}, Episodes: leave(1)}), "LeaveOut: got 1, which is held out")
 	assert.ErrorContains(t, refused(policy.Options{HoldOut: []int{0}, Episodes: leave(1, 2)}), "HoldOut: got all 3 episodes, or left out")
+	taken := dataset.Selection{Take: dataset.RangesOf([]int{1, 2})}
+	assert.ErrorContains(t, refused(policy.Options{HoldOut: []int{0}, Episodes: taken}), "HoldOut: got 0, which is not selected, want one of 1-2")
+	assert.ErrorContains(t, refused(policy.Options{Episodes: leave(0, 1, 2)}), "LeaveOut: got all 3 episodes, want at least one that stays")
+}
+
+// Training on selected episodes writes the weights that a dataset with these alone gives, and goes on from its checkpoint however they
+// are selected.
+func TestTrainingOnSelectedEpisodesIsTrainingOnTheseAlone(t *testing.T) {
+	ctx, d := context.Background(), robots(t, 80, 60, 70, 75, 65, 90)
+	weights := func(tr *policy.Trainer, steps int) []byte {
+		dir := t.TempDir()
+		train(t, tr, steps)
+		require.NoError(t, tr.Save(ctx, dir))
+		return filetest.Read(t, filepath.Join(dir, "model.safetensors"))
+	}
+	for _, numbers := range [][]int{{0}, {5}, {0, 2, 4}, {1, 3, 5}, {0, 1, 3, 4, 5}} {
+		o := policy.Options{Steps: 3, Batch: 4}
+		var some made
+		for _, n := range numbers {
+			some = append(some, d[n])
+		}
+		if len(numbers) > 2 {
+			o.HoldOut = []int{1}
+		}
+		real := trainer(t, "cpu", build(t, some), o)
+		want := weights(real, 3)
+		if len(numbers) > 2 {
+			o.HoldOut = numbers[1:2]
+		}
+		o.Episodes = dataset.Selection{Take: dataset.RangesOf(numbers)}
+		tr := trainer(t, "cpu", build(t, d), o)
+		assert.Equal(t, want, weights(tr, 3), numbers)
+		if len(numbers) < 3 {
+			continue
+		}
+		e, err := real.Evaluate(ctx, nil)
+		require.NoError(t, err)
+		chosen, err := tr.Evaluate(ctx, nil)
+		require.NoError(t, err)
+		assert.Equal(t, e.Loss, chosen.Loss)
+
+		part, err := dataset.Select(d, o.Episodes)
+		require.NoError(t, err)
+		dir, begun := t.TempDir(), trainer(t, "cpu", build(t, part), o)
+		train(t, begun, 1)
+		require.NoError(t, begun.Save(ctx, dir))
+		o.Episodes = dataset.Selection{}
+		for n := range len(d) {
+			if !slices.Contains(numbers, n) {
+				o.Episodes.Leave = append(o.Episodes.Leave, [2]int{n, n})
+			}
+		}
+		resumed := trainer(t, "cpu", build(t, d), o)
+		require.NoError(t, resumed.Resume(ctx, dir))
+		assert.Equal(t, want, weights(resumed, 2), numbers)
+
+		o.Episodes = leave(numbers[0])
+		var refused *policy.CheckpointError
+		assert.ErrorAs(t, trainer(t, "cpu", build(t, d), o).Resume(ctx, dir), &refused, "other episodes")
+	}
 }
 
 // The loss on the held-out episodes is that of the definition, and a checkpoint has it for each step at which it was measured.

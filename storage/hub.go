@@ -26,7 +26,7 @@ type HubError struct {
 }
 
 func (e *HubError) Error() string {
-	return fmt.Sprintf("no such file or folder, and no copy of a dataset of this name in %s; hf download %s --repo-type dataset downloads it from the Hub",
+	return fmt.Sprintf("no such file or folder, and no copy of this dataset's main revision in %s; hf download %s --repo-type dataset downloads it from the Hub",
 		strings.Join(e.Folders, " or "), e.ID)
 }
 
@@ -67,19 +67,20 @@ func Find(name string) (string, error) {
 		if IsSystem(err) {
 			return name, err
 		}
-		if folder != snapshots && err == nil && st.IsDir() {
+		if (folder == own || filepath.Dir(folder) == snapshots) && err == nil && st.IsDir() {
 			return folder, nil
 		}
 	}
 	return name, &HubError{ID: name, Folders: []string{hub, own}}
 }
 
-// hubName returns the dataset's name, org/name, if a path is a revision in the Hub's cache; else "".
+// hubName returns the last part of a dataset's id if a path is a revision in the Hub's cache; else "".
 func hubName(path string) string {
 	snapshots := filepath.Dir(path)
 	id, cached := strings.CutPrefix(filepath.Base(filepath.Dir(snapshots)), hubPrefix)
 	if !cached || filepath.Base(snapshots) != "snapshots" {
 		return ""
 	}
-	return id[strings.LastIndex(id, "--")+len("--"):]
+	_, name, _ := strings.Cut(id, "--")
+	return cmp.Or(name, id)
 }

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -43,7 +44,14 @@ func TestADatasetOfTheHubIsFoundByItsID(t *testing.T) {
 	assert.Equal(t, own, find("me/walk"), "neither of two revisions is known to be the main one")
 	require.NoError(t, os.WriteFile(filepath.Join(folder(cached, "refs"), "main"), []byte("bbb\n"), 0o600))
 	assert.Equal(t, main, find("me/walk"))
-	assert.Equal(t, "walk", storage.Base(main))
+	for folder, name := range map[string]string{"datasets--me--walk": "walk", "datasets--squad": "squad", "datasets--": "aaa"} {
+		assert.Equal(t, name, storage.Base(filepath.Join(home, "hub", folder, "snapshots", "aaa")))
+	}
+	for _, outside := range []string{"", ".", "..", "../..", "../../../robots", home, "bbb/deeper", "none", "a\x00b", strings.Repeat("a", 300)} {
+		folder(main, "deeper")
+		require.NoError(t, os.WriteFile(filepath.Join(cached, "refs", "main"), []byte(outside), 0o600))
+		assert.Equal(t, own, find("me/walk"), "refs/main with %q is no revision", outside)
+	}
 
 	t.Setenv("HF_LEROBOT_HOME", filepath.Join(home, "robots"))
 	t.Setenv("HF_HUB_CACHE", filepath.Join(home, "cache"))

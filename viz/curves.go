@@ -27,7 +27,7 @@ var strokes = []draw.LineStyle{
 // WriteCurvesPNG draws columns of up to 4 streams with the same columns, and writes a PNG image. Each column in show has a panel,
 // with a curve for each stream on one axis: seconds since the first timestamp of all streams. The first stream is drawn as the
 // reference for the others, and the legend has the streams' names. A curve is interrupted at values that are not finite and at
-// steps longer than three times the median.
+// steps longer than [dataset.GapLimit].
 func WriteCurvesPNG(w io.Writer, streams []dataset.Stream, show []int, opt Options) error {
 	fail := func(kind error, arg, got, want string) error {
 		return &Error{Panel: -1, Arg: arg, Got: got, Want: want, Err: kind}
@@ -63,7 +63,7 @@ func WriteCurvesPNG(w io.Writer, streams []dataset.Stream, show []int, opt Optio
 			c.lo, c.hi = min(c.lo, lo), max(c.hi, hi)
 		}
 		c.names, c.series = append(c.names, s.Name), append(c.series, one)
-		c.limits = append(c.limits, gapFactor*float64(dataset.StatsOf(s.Nanoseconds()).Median)/1e9)
+		c.limits = append(c.limits, dataset.GapLimit(dataset.StatsOf(s.Nanoseconds()).Median).Seconds())
 	}
 	if c.lo == c.hi {
 		c.lo, c.hi = c.lo-0.5, c.hi+0.5

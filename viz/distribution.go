@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	words "github.com/robocache/robocache/internal/text"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -23,47 +24,68 @@ type Distribution struct {
 
 // Distributions is a stream in the picture by [WriteDistributionsPNG].
 type Distributions struct {
-	Title string
-	Rows  []Distribution
+	Stream  string
+	Samples int
+	Rows    []Distribution
 }
 
 const (
 	distributionRow  = 19 // points
 	distributionEnds = 52 // for the least and the greatest value
+
+	mostOfStream      = 48  // rows for one stream
+	mostDistributions = 100 // rows in a readable picture
+	mostNotDrawn      = 160 // characters in a line with names
 )
 
 // WriteDistributionsPNG draws statistics, a row for each column, and writes a PNG image. A row has the range from the least to the
 // greatest value, boxes between each two quantiles from outside to inside, the median, and the mean with one standard deviation on
-// both sides. Each row has its own scale, and its numbers beside it. quantiles are the names of the quantiles for the legend. Of more
-// than 250 columns the first 250 are drawn, and the title has the total number.
+// both sides. Each row has its own scale, and its numbers beside it. quantiles are the names of the quantiles for the legend. At most
+// 48 columns of a stream and 100 columns are drawn. The title has the total number, and the others are named below.
 func WriteDistributionsPNG(w io.Writer, streams []Distributions, quantiles []string, opt Options) error {
 	all, rows := 0, 0
-	for i, s := range streams {
-		all += len(s.Rows)
-		streams[i].Rows = s.Rows[:min(len(s.Rows), maxTimelines-rows)]
-		rows += len(streams[i].Rows)
+	var drawn []Distributions
+	var others []string
+	for _, s := range streams {
+		n, of := min(len(s.Rows), mostOfStream, mostDistributions-rows), len(s.Rows)
+		switch {
+		case n == 0 && of > 0:
+			others = append(others, fmt.Sprintf("%s (%s)", s.Stream, words.Count(of, "column")))
+		case n < of:
+			others = append(others, fmt.Sprintf("%s: %s to %s", s.Stream, s.Rows[n].Name, s.Rows[of-1].Name))
+			s.Stream += fmt.Sprintf(" (%d of %d columns)", n, of)
+		}
+		if s.Rows = s.Rows[:n]; n > 0 {
+			drawn = append(drawn, s)
+		}
+		all, rows = all+of, rows+n
 	}
 	if rows == 0 {
 		return &Error{Panel: -1, Arg: "streams", Got: "no columns", Want: "at least one", Err: ErrMissing}
 	}
-	title := opt.Title
+	title, below := opt.Title, []string(nil)
 	if all > rows {
-		title = fmt.Sprintf("%s (the first %d of %d columns)", title, rows, all)
+		title = fmt.Sprintf("%s (%d of %d columns)", title, rows, all)
+		below = strings.Split(words.Wrap("not drawn: "+strings.Join(others, ", "), mostNotDrawn, 0), "\n")
 	}
-	height := headHeight + vg.Length(rows+len(streams))*distributionRow + 8
+	height := headHeight + vg.Length(rows+len(drawn)+len(below))*distributionRow + 8
 	img := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(cmp.Or(opt.DPI, 120)))
 	d := distributions{page: draw.New(img), left: timelineName + distributionEnds, right: width - timelineNote - distributionEnds}
 	write(d.page, 12, height-17, style(13, true), title)
 	d.legend(height-34, quantiles)
 	y := height - headHeight
-	for _, s := range streams {
+	for _, s := range drawn {
 		y -= distributionRow
-		write(d.page, 12, y+4, style(9.5, true), s.Title)
+		write(d.page, 12, y+4, style(9.5, true), s.Stream+": "+words.Count(s.Samples, "row"))
 		write(d.page, d.right+distributionEnds, y+4, style(8.5, true), "mean ± std")
 		for i := range s.Rows {
 			y -= distributionRow
 			d.row(&s.Rows[i], y)
 		}
+	}
+	for _, line := range below {
+		y -= distributionRow
+		write(d.page, 12, y+4, style(8.5, false), line)
 	}
 	return writePNG(w, indexed(img.Image()))
 }

@@ -5,11 +5,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/tensor"
 )
-
-// gapFactor is the shortest gap, in median steps: see dataset.GapFactor.
-const gapFactor = 3
 
 // series is a Series with times in seconds and values as float64, one slice for each feature.
 type series struct {
@@ -153,20 +151,17 @@ func pick(cols [][]float64, held []bool) []int {
 }
 
 // gapsOf returns the intervals between neighbouring times that are longer than limit, in seconds, and the limit. If limit is 0, it is
-// three times the median step.
+// dataset.GapLimit, and a clock without a rate has no gaps.
 func gapsOf(x []float64, limit float64) ([][2]float64, float64) {
-	steps := make([]float64, 0, len(x))
-	for i := 1; i < len(x); i++ {
-		if d := x[i] - x[i-1]; d > 0 {
-			steps = append(steps, d)
-		}
-	}
-	if len(steps) == 0 {
-		return nil, max(limit, 0)
-	}
 	if limit <= 0 {
-		slices.Sort(steps)
-		limit = gapFactor * steps[(len(steps)-1)/2]
+		times := make([]int64, len(x))
+		for i, sec := range x {
+			times[i] = int64(math.Round(sec * 1e9))
+		}
+		st := dataset.StatsOf(times)
+		if limit = dataset.GapLimit(st.Median).Seconds(); !st.Steady {
+			return nil, limit
+		}
 	}
 	var out [][2]float64
 	for i := 1; i < len(x); i++ {

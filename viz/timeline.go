@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 
 	"github.com/robocache/robocache/dataset"
+	words "github.com/robocache/robocache/internal/text"
 )
 
 // Timeline is a row in the picture by [WriteTimelinePNG]: the clock of one stream.
@@ -46,7 +47,7 @@ const (
 )
 
 // WriteTimelinePNG draws streams on one time axis, a row for each, and writes a PNG image. A row shows the times with samples,
-// and gaps, which are steps longer than three times the median. The rate and the number of samples stand beside it. The axis is
+// and gaps, see [dataset.Stats]. The rate and the number of samples stand beside it. The axis is
 // in seconds since its first timestamp.
 //
 // If a few samples are so far from all others that the others would become too small, they are not on the axis but are counted.
@@ -94,7 +95,7 @@ func (t *timeline) axis(bottom, top vg.Length) {
 		write(t.page, at, bottom-11, small, tick.Label)
 	}
 	write(t.page, t.right+8, bottom-11, style(8.5, false), "s since the first timestamp")
-	write(t.page, 12, top+9, style(9, false), "shaded: gaps, steps above three times the median")
+	write(t.page, 12, top+9, style(9, false), "shaded: gaps, steps above 20 ms and three times the median, in streams with a rate")
 }
 
 func (t *timeline) row(r *Timeline, y vg.Length) {
@@ -109,7 +110,7 @@ func (t *timeline) row(r *Timeline, y vg.Length) {
 		note = strconv.FormatFloat(st.Rate, 'f', 1, 64) + " Hz, " + note
 	}
 	if st.Gaps > 0 {
-		note += fmt.Sprintf(", %s", gapCount(st.Gaps))
+		note += ", " + words.Count(st.Gaps, "gap")
 	}
 	if out := t.outside(r.Times); out > 0 {
 		note += fmt.Sprintf(", %d off the axis", out)
@@ -125,19 +126,12 @@ func (t *timeline) row(r *Timeline, y vg.Length) {
 		if run.to < t.from || run.from > t.to {
 			continue
 		}
-		if last > math.MinInt64 && t.at(run.from)-t.at(last) > 0.4 {
+		if st.Steady && last > math.MinInt64 && t.at(run.from)-t.at(last) > 0.4 {
 			box(t.page, gapColour, t.at(last), low, t.at(run.from), high)
 		}
 		box(t.page, col, t.at(max(run.from, t.from)), low, t.at(min(run.to, t.to)), high)
 		last = run.to
 	}
-}
-
-func gapCount(n int) string {
-	if n == 1 {
-		return "1 gap"
-	}
-	return fmt.Sprintf("%d gaps", n)
 }
 
 // outside returns the number of timestamps beyond the ends of the axis.
@@ -156,14 +150,14 @@ type run struct {
 	samples  int
 }
 
-// runsOf divides a clock at its gaps. The clock may be unsorted.
+// runsOf divides a clock at steps above the gap limit, also if it has no rate. The clock may be unsorted.
 func runsOf(times []int64, median int64) []run {
 	if !slices.IsSorted(times) {
 		times = slices.Sorted(slices.Values(times))
 	}
 	var list []run
 	for i, at := range times {
-		if i == 0 || float64(at)-float64(times[i-1]) > gapFactor*float64(max(median, 1)) {
+		if i == 0 || float64(at)-float64(times[i-1]) > float64(dataset.GapLimit(median)) {
 			list = append(list, run{from: at})
 		}
 		last := &list[len(list)-1]

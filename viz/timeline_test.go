@@ -41,6 +41,27 @@ func TestATimelineShowsGapsAndWhatHasSamples(t *testing.T) {
 	assert.InDelta(t, 9.9/16, float64(green)/float64(blue), 0.05)
 }
 
+// The picture shades the gaps that dataset.Stats counts.
+func TestGapsOfPicturesAreThoseOfTables(t *testing.T) {
+	for name, c := range map[string]struct {
+		times []int64
+		gap   bool
+	}{
+		"a second":          {append(every(100, 1e6, 0), every(100, 1e6, 1e9)...), true},
+		"15 ms of 1 kHz":    {append(every(100, 1e6, 0), every(100, 1e6, 114e6)...), false},
+		"of no steady rate": {[]int64{0, 1e9, 1.1e9, 9e9, 9.1e9, 9.2e9, 15e9, 15.1e9}, false},
+	} {
+		assert.Equal(t, c.gap, dataset.StatsOf(c.times).Gaps > 0, name)
+		assert.Equal(t, c.gap, count(timelineOf(t, Timeline{Name: "s", Times: c.times}), gapColour) > 0, name)
+		sec := make([]float64, len(c.times))
+		for i, ns := range c.times {
+			sec[i] = float64(ns) / 1e9
+		}
+		gaps, _ := gapsOf(sec, 0)
+		assert.Equal(t, c.gap, len(gaps) > 0, name)
+	}
+}
+
 // A stamp of boot time or of another epoch does not squeeze the rest together.
 func TestAStraySampleIsOffTheAxis(t *testing.T) {
 	times := every(1000, 1e7, 0)

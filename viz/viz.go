@@ -61,7 +61,7 @@ type Panel struct {
 	Held      []bool
 	Recorded  Series // at least one sample
 	Resampled Series // with the same features
-	// Gap is the longest step between samples that is not shaded. 0 is three times the median step.
+	// Gap is the longest step between samples that is not shaded. 0 is dataset.GapLimit, if the stream has a rate.
 	Gap time.Duration
 }
 

@@ -175,7 +175,7 @@ func TestBadPanelsAreErrors(t *testing.T) {
 func TestEndsOfADistributionStandAtItsValues(t *testing.T) {
 	var b bytes.Buffer
 	row := Distribution{Name: "x", Max: 1, Mean: 0.5, Std: 1}
-	require.NoError(t, WriteDistributionsPNG(&b, []Distributions{{Title: "s", Rows: []Distribution{row}}}, nil, Options{DPI: 72}))
+	require.NoError(t, WriteDistributionsPNG(&b, []Distributions{{Stream: "s", Rows: []Distribution{row}}}, nil, Options{DPI: 72}))
 	img, err := png.Decode(&b)
 	require.NoError(t, err)
 	px := func(l vg.Length) int { return int(l) }

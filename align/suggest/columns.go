@@ -39,7 +39,7 @@ func (g *draft) columns(s *candidate) {
 		switch {
 		case c.Integer:
 			kinds[i] = previous
-		case s.rate() >= lowered*g.rate && recognise.IsSensor(s.from, s.typ, c.Name):
+		case s.rate >= lowered*g.rate && recognise.IsSensor(s.from, s.typ, c.Name):
 			kinds[i] = mean
 		case plain == linear && recognise.IsCommand(c.Name):
 			kinds[i], causes[i] = previous, "a command, which holds until the next"

@@ -2,7 +2,6 @@ package suggest
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/robocache/robocache/align"
@@ -62,10 +61,11 @@ type candidate struct {
 	see       recognise.Recogniser
 	episodes  int // number of episodes with samples of it
 	samples   int
-	steps     int       // number of steps that are no gaps
-	rates     []float64 // for each episode: samples a second, without gaps
-	usual     int64     // the longest of the episodes' median steps, ns
-	even      bool      // its steps are nearly equal in every episode
+	steps     int     // number of steps that are no gaps
+	stepped   float64 // their sum, in median steps of their episodes
+	rate      float64 // see dataset.StreamSummary.Rate
+	usual     int64   // the longest of the episodes' median steps, ns
+	even      bool    // its steps are nearly equal in every episode
 	gaps      int
 	longest   int64
 	backs     int // steps back in time
@@ -99,12 +99,13 @@ func (s *candidate) note(format string, args ...any) {
 	s.notes = append(s.notes, fmt.Sprintf(format, args...))
 }
 
-// rate returns the median over the episodes of the stream's rate without gaps, in samples a second.
-func (s *candidate) rate() float64 {
-	if len(s.rates) == 0 {
-		return 0
+// clock returns the rate of a clock with a row for each sample, Hz. It differs from the rate if the timestamps are rounded: 30 Hz for
+// steps of 33, 33 and 34 ms.
+func (s *candidate) clock() float64 {
+	if s.even && s.steps > 0 {
+		return s.rate * float64(s.steps) / s.stepped
 	}
-	return slices.Sorted(slices.Values(s.rates))[(len(s.rates)-1)/2]
+	return s.rate
 }
 
 // constant reports whether no column of a stream ever changes.

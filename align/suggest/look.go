@@ -86,7 +86,7 @@ func (g *draft) stream(in *dataset.Stream, recording time.Duration) error {
 		g.out.Notes.Join(cover.Strays(in.Name, all, core, dataset.CodeStrayUnset, 0))
 		times = times[lo:hi]
 	}
-	steps, stepped := 0, 0.
+	steps, stepped := 0, 0. // without gaps: their number, and their sum in median steps
 	for i := 1; i < len(times); i++ {
 		switch step := times[i] - times[i-1]; {
 		case step > int64(limit):
@@ -94,13 +94,13 @@ func (g *draft) stream(in *dataset.Stream, recording time.Duration) error {
 			s.longest = max(s.longest, step)
 		case step > 0:
 			steps++
-			stepped += float64(step)
+			stepped += float64(step) / float64(st.Median)
 		}
 	}
-	if s.steps += steps; steps > 0 {
-		usual := stepped / float64(steps)
-		s.rates = append(s.rates, 1e9/usual)
-		s.even = s.even && float64(st.Jitter) < even*usual && math.Abs(usual-float64(st.Median)) < .02*usual
+	if steps > 0 {
+		s.even = s.even && float64(st.Jitter) < even*float64(st.Median) && math.Abs(stepped/float64(steps)-1) < .02
 	}
+	s.steps += steps
+	s.stepped += stepped
 	return s.see.Add(in)
 }

@@ -31,7 +31,7 @@ func niceRate(rate, within float64, own bool) float64 {
 
 const (
 	nearRate   = .005 // the share by which a stream's rate may differ from one of niceRates and count as that
-	nearCamera = .01  // the same for a camera, because 29.97 Hz counts as 30
+	nearCamera = .011 // the same for a camera, because 29.97 Hz and steps of 33 ms count as 30 Hz
 )
 
 // chooseRate returns the clock's rate and the reason: the declared rate, or the rate of the fastest camera, or of the action, or
@@ -52,35 +52,28 @@ func (g *draft) chooseRate(chosen []*candidate) (float64, string) {
 	if camera > 0 {
 		return niceRate(camera, nearCamera, true), "that of camera " + name + ": a row for each frame"
 	}
-	var rates []float64
-	for _, s := range chosen {
-		if s.role == action {
-			return niceRate(s.rate(), nearRate, s.even), fmt.Sprintf("that of %s, %s Hz", s.from, hertz(s.rate()))
-		}
-		if !s.whole && !s.constant() {
-			rates = append(rates, s.rate())
-		}
+	changing := slices.DeleteFunc(slices.Clone(chosen), func(s *candidate) bool { return s.whole || s.constant() })
+	if len(changing) == 0 {
+		changing = slices.Clone(chosen)
 	}
-	if len(rates) == 0 {
-		for _, s := range chosen {
-			rates = append(rates, s.rate())
-		}
-	}
-	slices.Sort(rates)
-	middle := rates[(len(rates)-1)/2]
+	slices.SortStableFunc(changing, func(a, b *candidate) int { return cmp.Compare(a.rate, b.rate) })
+	lowest, middle, highest := changing[0].rate, changing[(len(changing)-1)/2], changing[len(changing)-1].rate
 	alike := 0 // number of streams with even steps and the median rate
 	for _, s := range chosen {
-		if math.Abs(s.rate()-middle) < .01*middle && s.even {
+		if s.role == action {
+			return niceRate(s.clock(), nearRate, s.even), fmt.Sprintf("that of %s, %s Hz", s.from, hertz(s.rate))
+		}
+		if math.Abs(s.rate-middle.rate) < .01*middle.rate && s.even {
 			alike++
 		}
 	}
-	rate := niceRate(middle, nearRate, 2*alike >= len(rates))
+	rate := niceRate(middle.clock(), nearRate, 2*alike >= len(changing))
 	why := "that of its samples"
-	if math.Abs(rate-middle) > .005*rate {
-		why = fmt.Sprintf("about that of its samples, %s Hz", hertz(middle))
+	if math.Abs(rate-middle.rate) > .005*rate {
+		why = fmt.Sprintf("about that of its samples, %s Hz", hertz(middle.rate))
 	}
-	if len(rates) > 1 && rates[0] != rates[len(rates)-1] {
-		why = fmt.Sprintf("the middle one of the streams' rates, %s to %s Hz", hertz(rates[0]), hertz(rates[len(rates)-1]))
+	if lowest != highest {
+		why = fmt.Sprintf("the middle one of the streams' rates, %s to %s Hz", hertz(lowest), hertz(highest))
 	}
 	return rate, why
 }

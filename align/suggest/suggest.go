@@ -103,6 +103,12 @@ func (g *draft) suggest() (*Suggestion, error) {
 		g.out.Notes.Add(g.summary.LeftOut[i].Note)
 	}
 	g.out.Notes.Join(g.summary.Notes)
+	for i := range g.summary.Streams {
+		s := &g.summary.Streams[i]
+		if at, there := g.at[s.Name]; there {
+			g.streams[at].rate = s.Rate()
+		}
+	}
 	can := g.usable()
 	if len(can) == 0 {
 		return nil, &clocks.NoStreamsError{Notes: g.out.Notes.Of(dataset.ClassLeftOut)}

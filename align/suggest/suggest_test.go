@@ -257,7 +257,7 @@ func TestTheClockHasARateThatPeopleChoose(t *testing.T) {
 		camera float64
 		want   float64
 	}{
-		{[]float64{100.2}, 0, 100}, {[]float64{62.5}, 0, 62.5}, {[]float64{93.4, 10, 1000}, 0, 100}, {[]float64{1000, 500}, 30, 30}, {[]float64{50}, 29.97, 30}, {[]float64{50}, 28.5, 28.5},
+		{[]float64{100.2}, 0, 100}, {[]float64{62.5}, 0, 62.5}, {[]float64{93.4, 10, 1000}, 0, 100}, {[]float64{1000, 500}, 30, 30}, {[]float64{50}, 29.97, 30}, {[]float64{50}, 1000 / 33., 30}, {[]float64{50}, 28.5, 28.5},
 		{[]float64{.3}, 0, .3}, {[]float64{20000}, 0, 20000}, {[]float64{50}, 1, 50},
 	} {
 		e := episode()
@@ -268,6 +268,18 @@ func TestTheClockHasARateThatPeopleChoose(t *testing.T) {
 			e.Media = camera(c.camera)
 		}
 		assert.Equal(t, c.want, suggestion(t, dataset.Info{}, e).Plan.Rate, "%v %v", c.rates, c.camera)
+	}
+}
+
+func TestRoundedTimestampsGiveTheClockASampleARow(t *testing.T) {
+	for _, name := range []string{"state", "action"} {
+		s := streamtest.Sampled(t, name, 30, 200, "a", streamtest.Wave)
+		for i, ns := range s.Nanoseconds() {
+			s.Nanoseconds()[i] = ns / 1e6 * 1e6
+		}
+		got := suggestion(t, dataset.Info{}, episode(s))
+		assert.Equal(t, 30., got.Plan.Rate)
+		assert.Contains(t, string(got.Text), "# 30.3 Hz, 1 column", "the rate that inspect prints: a median step of 33 ms")
 	}
 }
 

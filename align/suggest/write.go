@@ -153,7 +153,7 @@ func (s *candidate) limit() time.Duration {
 // writeStream writes the settings of a stream.
 func (g *draft) writeStream(t *planText, i int, s *candidate, shared time.Duration, alone bool) {
 	key := func(part string) string { return fmt.Sprintf("streams[%d].%s", i, part) }
-	about := fmt.Sprintf("%s Hz", hertz(s.rate()))
+	about := fmt.Sprintf("%s Hz", hertz(s.rate))
 	if n := len(s.columns()); n > 0 {
 		about += ", " + text.Count(n, "column")
 	}

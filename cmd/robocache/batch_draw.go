@@ -39,7 +39,7 @@ func (d *drawing) draw() error {
 		return err
 	}
 	d.saved = state
-	d.tell(state)
+	d.publish(state)
 	if d.state != "" && d.world > 1 { // the rank that starts later finds the state of the other
 		if err := errors.Join(d.keep(state), d.compare(d.l)); err != nil {
 			return err
@@ -61,7 +61,7 @@ func (d *drawing) draw() error {
 		}
 		bar.Add(d.out.Drawn - drawn)
 		d.out.Seconds = time.Since(begin).Seconds()
-		d.tell(state)
+		d.publish(state)
 	}
 	if err := d.lastShard(&state); err != nil {
 		return err

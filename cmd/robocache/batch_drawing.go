@@ -49,17 +49,17 @@ func (d *drawing) remark(code dataset.Code, format string, args ...any) {
 
 // remarks prints the notes about data that is not drawn from. The JSON report has all of them in lists.
 func (d *drawing) remarks() {
-	tell := func(what string, list []dataset.Notes) {
-		for i := range list {
+	list := func(what string, groups []dataset.Notes) {
+		for i := range groups {
 			if i == inspection.MostRemarks {
-				d.app.Remark("%s: %d reasons more", what, len(list)-i)
+				d.app.Remark("%s: %d reasons more", what, len(groups)-i)
 				break
 			}
-			d.app.Remark("%s: episode %s: %s", what, list[i].Who(), notetext.Text(list[i][0]))
+			d.app.Remark("%s: episode %s: %s", what, groups[i].Who(), notetext.Text(groups[i][0]))
 		}
 	}
-	tell("skipped", d.out.skipped.Groups())
-	tell("left out", d.out.Report.Notes.Groups())
+	list("skipped", d.out.skipped.Groups())
+	list("left out", d.out.Report.Notes.Groups())
 	d.out.add(serve.LoaderEntries(&d.out.Report), serve.LoaderLines(&d.out.Report)...)
 	d.out.print(d.app)
 	if d.out.Rounded > 0 {
@@ -140,35 +140,35 @@ func (d *drawing) load(ctx context.Context, devices []*ops.Device) error {
 // runOf returns a hash over the datasets, the plan and the drawn episodes. It does not depend on the batch size or the rank count.
 func (d *drawing) runOf(plan *align.Plan, episodes string) string {
 	h := sha256.New()
-	say := func(values ...any) { fmt.Fprintf(h, "%+v\n", values) }
+	add := func(values ...any) { fmt.Fprintf(h, "%+v\n", values) }
 	for _, s := range d.source.Stores {
-		say(s.Name())
+		add(s.Name())
 	}
 	if len(d.source.Stores) == 0 {
-		say(d.source.Data.Name())
+		add(d.source.Data.Name())
 	}
 	success := "any"
 	if s := plan.Filter.Success; s != nil {
 		success = strconv.FormatBool(*s)
 	}
-	say(plan.Rate, plan.Range, plan.Snap, plan.Unordered, plan.Defaults, plan.Streams, plan.Windows, plan.Padding, plan.PadAfter, plan.Shuffle)
-	say(plan.Filter.Split, plan.Filter.Task, success)
+	add(plan.Rate, plan.Range, plan.Snap, plan.Unordered, plan.Defaults, plan.Streams, plan.Windows, plan.Padding, plan.PadAfter, plan.Shuffle)
+	add(plan.Filter.Split, plan.Filter.Task, success)
 	r := d.group.Report()
 	for _, s := range r.Streams {
-		say(s.Name, s.Columns, s.Targets, s.DType)
+		add(s.Name, s.Columns, s.Targets, s.DType)
 	}
 	for _, c := range r.Cameras {
-		say(c.Name, c.Height, c.Width, c.Targets)
+		add(c.Name, c.Height, c.Width, c.Targets)
 	}
 	for _, m := range r.Mixture {
-		say(m.Windows, m.Share)
+		add(m.Windows, m.Share)
 	}
-	say(r.Episodes, r.Windows, r.ShardWindows, r.MixShards, episodes)
+	add(r.Episodes, r.Windows, r.ShardWindows, r.MixShards, episodes)
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// tell updates the --metrics numbers.
-func (d *drawing) tell(s loader.State) {
+// publish updates the --metrics numbers.
+func (d *drawing) publish(s loader.State) {
 	if d.meter == nil {
 		return
 	}
@@ -221,9 +221,6 @@ func (d *drawing) describe() error {
 	}
 	return d.beside(samplesFile, schema.Samples, about)
 }
-
-// statisticsFile is the file with statistics in each folder.
-const statisticsFile = "statistics.json"
 
 // statistics writes the statistics for normalised streams to the folders in --out.
 func (d *drawing) statistics() error {

@@ -62,7 +62,11 @@ func (b *asking) outputs() error {
 	if b.out == "" {
 		return nil
 	}
-	if err := writable(b.inputs(), output{flag: "--out", path: b.out, folder: true}); err != nil {
+	out := output{flag: "--out", path: b.out, folder: true}
+	if err := writable(b.inputs(), out); err != nil {
+		return err
+	}
+	if err := unmixed(out, b.isOwn); err != nil {
 		return err
 	}
 	for device := range b.devices {
@@ -77,6 +81,12 @@ func (b *asking) outputs() error {
 		}
 	}
 	return nil
+}
+
+// isOwn reports whether a name is an entry that batches makes in --out, or that of the state file.
+func (b *asking) isOwn(name string) bool {
+	others := []string{statisticsFile, samplesFile, filepath.Base(stateFile(b.state, b.number, b.world))}
+	return b.isOutput(name) || folderRanks(name) > 0 || slices.Contains(others, name)
 }
 
 // file writes a batch on the host to a file. begin is the state before the batch. Episodes are numbered as in the dataset.
@@ -161,8 +171,7 @@ func (b *asking) earlier(begin loader.State, goesOn bool) error {
 	}
 	folders := map[string]int{b.out: 1} // with the rank count
 	for _, entry := range list {
-		var rank, of int
-		if _, err := fmt.Sscanf(entry.Name(), "rank-%d-of-%d", &rank, &of); err == nil && entry.Name() == rankFolder(rank, of) {
+		if of := folderRanks(entry.Name()); of > 0 {
 			folders[filepath.Join(b.out, entry.Name())] = of
 		}
 	}

@@ -76,6 +76,9 @@ type sample struct {
 	Batch    batchIndex       `json:"batch"` // the batch of the sample
 }
 
+// statisticsFile is the file with statistics in each folder.
+const statisticsFile = "statistics.json"
+
 // samplesFile is a JSON file next to the tar files. It lists the files in each sample, for example action.npy, with shape and
 // dtype. Its content has the type described.
 const samplesFile = "samples.json"

@@ -106,6 +106,15 @@ func (b *asking) folder(device int) string {
 
 func rankFolder(rank, ranks int) string { return fmt.Sprintf("rank-%05d-of-%05d", rank, ranks) }
 
+// folderRanks returns the rank count in a rank folder's name, or 0 for another name.
+func folderRanks(name string) int {
+	var rank, of int
+	if _, err := fmt.Sscanf(name, "rank-%d-of-%d", &rank, &of); err != nil || name != rankFolder(rank, of) {
+		return 0
+	}
+	return of
+}
+
 func (b *asking) batchFile(step int64, device int) string {
 	return filepath.Join(b.folder(device), batchName(step))
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/robocache/robocache/view"
 )
 
-// scans writes files of KITTI with points of a real scan, as many thousands as its place in names says, from 1.
+// scans writes files of KITTI with points of a real scan, a thousand in the first file, two thousand in the second, and so on.
 func scans(t *testing.T, names ...string) (dir string) {
 	path := filepath.Join("..", "..", "..", "shared", "data", "small_gicp_lidar", "target.ply")
 	if _, err := os.Stat(path); err != nil {
@@ -133,7 +133,7 @@ func TestAFolderOfCloudsPlaysInABrowser(t *testing.T) {
 	assert.Less(t, ends[0][2], 80)
 	assert.Less(t, ends[1][1], 60)
 
-	// The bar is as long as it says.
+	// The bar has the length of its label.
 	var bar struct {
 		Text  string
 		Width float64
@@ -146,6 +146,7 @@ func TestAFolderOfCloudsPlaysInABrowser(t *testing.T) {
 	assert.Equal(t, "2 m", bar.Text)
 	assert.InDelta(t, 66, bar.Width, 1e-6)
 
+	p.Settle()
 	box := p.Box(".space3d canvas")
 	x, y := box.X+box.Width/2, box.Y+box.Height/2
 	p.Wheel(x, y, 500, false)

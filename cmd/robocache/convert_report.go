@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/convert"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
@@ -92,7 +93,8 @@ func (a *app) converted(all *converted) error {
 		if s.Skipped > 1 {
 			first = "the first: "
 		}
-		if _, err := fmt.Fprintf(a.Out, "skipped %d of %s of %s: %s%s\n", s.Skipped, episodes(s.Episodes), printed.Text(s.Input), first, printed.Text(byFlags.Replace(notetext.Text(*s.First)))); err != nil {
+		line := fmt.Sprintf("skipped %d of %s of %s: %s%s", s.Skipped, episodes(s.Episodes), s.Input, first, byFlags.Replace(notetext.Text(*s.First)))
+		if _, err := fmt.Fprintln(a.Out, cli.Wrap(a.Out, printed.Text(line), 2)); err != nil {
 			return err
 		}
 	}
@@ -159,14 +161,14 @@ func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
 // about prints a shard's notes.
 func (a *app) about(r *convert.Report) {
-	told := 0
+	skipped := 0
 	several := len(r.Inputs) > 1
 	for _, p := range r.Pieces {
 		for _, e := range p.Episodes {
 			if e.Skipped == nil {
 				continue
 			}
-			if told++; told <= mostReasons {
+			if skipped++; skipped <= mostReasons {
 				of := ""
 				if several {
 					of = r.Inputs[e.Input].Path + ": "
@@ -175,8 +177,8 @@ func (a *app) about(r *convert.Report) {
 			}
 		}
 	}
-	if told > mostReasons {
-		a.Remark("%d episodes more were skipped", told-mostReasons)
+	if skipped > mostReasons {
+		a.Remark("%d episodes more were skipped", skipped-mostReasons)
 	}
 	if r.Filtered > 0 {
 		a.Remark("%s do not pass the plan's filter", episodes(r.Filtered))

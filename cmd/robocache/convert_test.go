@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -139,6 +140,29 @@ func TestAnInputThatIsSkippedWholeIsTold(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(again), &said))
 	require.Len(t, said.Skipped, 1)
 	assert.Equal(t, []any{other, 1, 1, true}, []any{said.Skipped[0].Input, said.Skipped[0].Episodes, said.Skipped[0].Skipped, said.Skipped[0].Whole})
+}
+
+// A conversion that was done before gives the same reasons for a skipped episode: sentences, not codes.
+func TestAResumedConversionExplainsSkippedEpisodes(t *testing.T) {
+	dir := t.TempDir()
+	bag, err := os.ReadFile("../../examples/data/turtles.bag")
+	require.NoError(t, err)
+	cut, whole := filepath.Join(dir, "cut.bag"), filepath.Join(dir, "whole.npz")
+	require.NoError(t, os.WriteFile(cut, bag[:4300], 0o600))
+	writeStreams(t, whole, []int64{0, 1e8}, []int64{0, 1e8})
+	lines := func() (list []string) {
+		stdout, stderr := good(t, "convert", cut, whole, "-o", filepath.Join(dir, "out"), "--to=npz", "--allow-skipped")
+		for line := range strings.Lines(stdout + stderr) {
+			if strings.Contains(line, "no samples;") {
+				list = append(list, line)
+			}
+		}
+		return list
+	}
+	first := lines()
+	require.NotEmpty(t, first)
+	assert.Contains(t, first[0], "no samples; lost: indexes that do not fit the file, so it was scanned: 1")
+	assert.Equal(t, first, lines())
 }
 
 // A stream that steps back is left out, by --state with the reason, and --unordered sort takes it.

@@ -155,10 +155,7 @@ var colours = map[doctor.Severity]int{doctor.Error: cli.Red, doctor.Warning: cli
 // printFindings prints the findings as text.
 func (a *app) printFindings(r *doctor.Report) error {
 	var b strings.Builder
-	advised, width := map[string]bool{}, 0
-	if terminal, is := a.Out.(interface{ Width() int }); is {
-		width = terminal.Width()
-	}
+	advised := map[string]bool{}
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		where := ""
@@ -175,7 +172,7 @@ func (a *app) printFindings(r *doctor.Report) error {
 		if err := a.Coloured(colours[f.Severity], severity); err != nil {
 			return err
 		}
-		line := text.Wrap(fmt.Sprintf("%s %-15s %s%s", severity, f.Kind, where, printed.Text(f.Why)), width, 8)
+		line := cli.Wrap(a.Out, fmt.Sprintf("%s %-15s %s%s", severity, f.Kind, where, printed.Text(f.Why)), 8)
 		fmt.Fprintln(&b, line[len(severity):])
 		advice := string(f.Kind) + strings.Map(func(r rune) rune { // without numbers, which differ in each finding
 			if unicode.IsDigit(r) || r == '.' {
@@ -185,7 +182,7 @@ func (a *app) printFindings(r *doctor.Report) error {
 		}, f.WhatToDo)
 		if !advised[advice] {
 			advised[advice] = true
-			fmt.Fprintln(&b, text.Wrap("        "+f.WhatToDo, width, 8))
+			fmt.Fprintln(&b, cli.Wrap(a.Out, "        "+f.WhatToDo, 8))
 		}
 		if _, err := io.WriteString(a.Out, b.String()); err != nil {
 			return err

@@ -82,6 +82,18 @@ func writable(inputs []string, outputs ...output) error {
 	return nil
 }
 
+// unmixed returns a usage error if an output folder has files and own selects none of them.
+func unmixed(o output, own func(name string) bool) error {
+	other, err := atomicfile.Foreign(o.path, own)
+	if err != nil {
+		return unwritten(err)
+	}
+	if other != "" {
+		return usagef("%s: got %s, in which there is %s, want a new folder, or an empty one", o.flag, o.path, other)
+	}
+	return nil
+}
+
 // datasetOf returns the dataset's folder if the path is its meta/info.json, else the path.
 func datasetOf(path string) string {
 	if dir := filepath.Dir(path); filepath.Base(path) == "info.json" && filepath.Base(dir) == "meta" {

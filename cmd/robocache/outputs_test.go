@@ -68,6 +68,29 @@ func treeOf(t *testing.T, dir string) map[string]string {
 	return all
 }
 
+// A folder is no output of a command that writes several files if it has other files only. With a file of the command's own it is.
+func TestAFolderWithOtherFilesIsNoOutput(t *testing.T) {
+	for name, args := range map[string][]string{
+		"convert": {"convert", g1, "--to=npz", "-o"},
+		"batches": {"batches", g1, "--steps=1", "--backend=cpu", "--rank=0", "--world=2", "--out"},
+		"samples": {"batches", g1, "--steps=1", "--backend=cpu", "--format=webdataset", "--out"},
+		"pack":    {"pack", g1, "--shard=0/2", "-o"},
+	} {
+		dir, used := t.TempDir(), t.TempDir()
+		other := filepath.Join(dir, "notes.txt")
+		require.NoError(t, os.WriteFile(other, []byte("mine"), 0o600))
+		code, _, stderr := execute(append(args, dir)...)
+		assert.Equal(t, exitUsage, code, name)
+		assert.Contains(t, stderr, "got "+dir+", in which there is notes.txt", name)
+		assert.Contains(t, stderr, "want a new folder, or an empty one", name)
+		assert.Equal(t, map[string]string{other: "mine"}, treeOf(t, dir), name)
+		for range 2 {
+			good(t, append(args, used)...)
+			require.NoError(t, os.WriteFile(filepath.Join(used, "notes.txt"), []byte("mine"), 0o600))
+		}
+	}
+}
+
 // No command's output is an input, is inside one or contains one, also through symbolic and hard links.
 func TestNoOutputReplacesAnInput(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)

@@ -113,7 +113,7 @@ func paths(t *testing.T, dir string) []string {
 	return list
 }
 
-// A signal at any moment ends each command as docs/command-line.md says, with nothing beside the outputs. After a SIGKILL at any moment the same command
+// A signal at any moment ends each command as in docs/command-line.md, with nothing beside the outputs. After a SIGKILL at any moment the same command
 // succeeds, and nothing is left of the killed one, in the folder of temporary files either. Each command is killed twice, or 200 times with
 // ROBOCACHE_LONG=1.
 func TestEveryOutputIsWholeOrAbsentAfterAKill(t *testing.T) {

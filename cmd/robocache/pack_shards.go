@@ -87,7 +87,8 @@ func (a *app) packShard(ctx context.Context, p *batching.Packing, d dataset.Data
 
 // shardsFolder returns a usage error if an output cannot be a store folder.
 func shardsFolder(inputs []string, out string) error {
-	if err := writable(inputs, output{flag: "-o", path: out, folder: true}); err != nil {
+	folder := output{flag: "-o", path: out, folder: true}
+	if err := writable(inputs, folder); err != nil {
 		return err
 	}
 	info, err := fault.Stat(out)
@@ -101,7 +102,7 @@ func shardsFolder(inputs []string, out string) error {
 	case err != nil && strings.HasSuffix(strings.ToLower(out), ".safetensors"):
 		return usagef("-o: got %q, want the name of a folder for the shards", out)
 	}
-	return nil
+	return unmixed(folder, store.IsShardName)
 }
 
 // unpacked maps an error from packing a shard to a command-line error.

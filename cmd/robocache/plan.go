@@ -17,7 +17,6 @@ import (
 	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/internal/schema"
 	"github.com/robocache/robocache/internal/text"
-	"github.com/robocache/robocache/loader/store"
 )
 
 const planHelp = `Plan looks at a recording or dataset and writes a first plan for it: a file that resample, fuse,
@@ -85,7 +84,7 @@ func (a *app) plan(ctx context.Context, p *planning) error {
 	if err := a.begin(&p.Path, p.Definitions, output{flag: "-o", path: p.out}); err != nil {
 		return err
 	}
-	d, err := p.open(ctx)
+	d, err := p.Read(ctx)
 	if err != nil {
 		return err
 	}
@@ -109,26 +108,6 @@ func (a *app) plan(ctx context.Context, p *planning) error {
 	}
 	fill := func(w io.Writer) error { _, err := w.Write(found.Text); return err }
 	return unwritten(atomicfile.WriteFiles(report, atomicfile.Output{Path: p.out, Fill: fill}))
-}
-
-// open opens the plan input.
-func (p *planning) open(ctx context.Context) (_ dataset.Dataset, err error) {
-	defer dataset.Watched(p.Path, &err)()
-	if !store.IsStore(p.Path) {
-		return p.Read(ctx)
-	}
-	d, err := store.Open(p.Path)
-	if err != nil {
-		return nil, readError(p.Path, err)
-	}
-	if p.Rate != 0 || p.Clock != "" {
-		return nil, errors.Join(usagef("--rate and --clock are for recordings, got the store %q, which has its times", p.Path), d.Close())
-	}
-	some, err := dataset.Select(d, p.Options.Episodes)
-	if err != nil {
-		return nil, errors.Join(readError(p.Path, err), d.Close())
-	}
-	return some, nil
 }
 
 func (a *app) suggest(ctx context.Context, p *planning, d dataset.Dataset) (*suggest.Suggestion, error) {

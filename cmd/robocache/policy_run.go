@@ -168,7 +168,7 @@ func (w *actor) compare(ctx context.Context, numbers []int) error {
 			done()
 			return err
 		}
-		w.tell(&e)
+		w.record(&e)
 	}
 	done()
 	if w.acting.out != "" {
@@ -189,8 +189,8 @@ func (w *actor) compare(ctx context.Context, numbers []int) error {
 	}))
 }
 
-// tell stores an evaluation in the report: as Seen if its episodes were used in training, else as Skill.
-func (w *actor) tell(e *policy.Evaluation) {
+// record stores an evaluation in the report: as Seen if its episodes were used in training, else as Skill.
+func (w *actor) record(e *policy.Evaluation) {
 	if len(e.Episodes) > 0 && slices.Contains(w.out.Trained, e.Episodes[0]) {
 		w.out.SeenBy, w.out.Seen = e, skillOf(e)
 	} else {
@@ -310,7 +310,7 @@ func (w *actor) play(ctx context.Context, e *dataset.Episode, number int, live b
 	if w.out.Latency = latencyOf(took); live {
 		of := score.Evaluation(number)
 		w.out.Live = out
-		w.tell(&of)
+		w.record(&of)
 	}
 	return nil
 }

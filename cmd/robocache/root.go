@@ -12,7 +12,6 @@ import (
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/memory"
-	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/internal/schema"
 	"github.com/spf13/cobra"
 )
@@ -54,7 +53,7 @@ func (a *app) fail(err error, json bool, usage func()) int {
 			return report.Code
 		}
 	}
-	fmt.Fprintf(a.Err, "robocache: %s\n", printed.Text(strings.ReplaceAll(report.Message, "\n", "; ")))
+	a.Report(strings.ReplaceAll(report.Message, "\n", "; "))
 	if report.Code == exitUsage {
 		usage()
 	}

@@ -18,8 +18,10 @@ func TestExitCodes(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	dir := t.TempDir()
 	out := filepath.Join(dir, "o.npz")
-	text := filepath.Join(dir, "text")
-	require.NoError(t, os.WriteFile(text, []byte("got a file of none"), 0o644))
+	text, notBag := filepath.Join(dir, "text"), filepath.Join(dir, "text.bag")
+	for _, path := range []string{text, notBag} {
+		require.NoError(t, os.WriteFile(path, []byte("got a file of none"), 0o644))
+	}
 	broken := filepath.Join(dir, "broken.npz")
 	require.NoError(t, os.WriteFile(broken, []byte("not a zip"), 0o644))
 	brokenLog := filepath.Join(dir, "broken.ulg")
@@ -91,7 +93,8 @@ func TestExitCodes(t *testing.T) {
 
 		{to(filepath.Join(dir, "missing.npz")), exitInput, []string{"missing.npz", "no such file"}},
 		{to(t.TempDir(), "--hz=10"), exitInput, []string{"a folder without a recording in any known format"}},
-		{to(text), exitInput, []string{"got a file in no known format"}},
+		{to(text), exitInput, []string{"got a file in no known format", "aloha (.hdf5, .h5), calvin (a folder), csv"}},
+		{to(notBag), exitInput, []string{"got a file in no known format, want rosbag (.bag)"}},
 		{to(broken), exitInput, []string{"broken.npz"}},
 		{to(brokenLog, "--hz=50"), exitInput, []string{"broken.ulg"}},
 		{to(noTimes, "--hz=50"), exitInput, []string{"times"}},

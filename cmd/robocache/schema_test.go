@@ -126,6 +126,8 @@ type (
 		Names   []string `json:"names,omitempty"`
 		Unit    string   `json:"unit,omitempty"`
 		Cause   string   `json:"cause,omitempty"`
+		// CauseNotes are notes too. Their schema would have itself as a part.
+		CauseNotes []map[string]any `json:"cause_notes,omitempty"`
 	}
 	findingOfFile struct {
 		findingFields

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/thorough"
 )
 
@@ -48,13 +51,72 @@ func TestEpisodesAreSelectedInEachCommand(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"convert", g1, store, "--to=npz", "-o", filepath.Join(dir, "two")}, {"batches", g1, store, "--backend=cpu"}} {
-		code, _, stderr := execute(append(args, "--episodes=0")...)
-		assert.Equal(t, exitUsage, code)
-		assert.Contains(t, stderr, "--episodes: got a selection for 2 ")
+		for _, flag := range []string{"--episodes", "--leave-out"} {
+			code, _, stderr := execute(append(args, flag+"=0")...)
+			assert.Equal(t, exitUsage, code)
+			assert.Contains(t, stderr, flag+": got a selection for 2 ")
+		}
+	}
+	for _, command := range []string{"stats", "plan", "batches", "train"} {
+		for flag, want := range map[string]string{"--rate": "none", "--clock": "frame_index"} {
+			code, _, stderr := execute(command, store, flag, "7")
+			assert.Equal(t, exitUsage, code, command)
+			assert.Contains(t, stderr, flag+": got 7, want "+want+": "+store+" is a store, which has its times", command)
+		}
 	}
 	code, _, stderr := execute("stats", g1, "--episodes=first")
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, `--episodes: got "first", want the numbers of episodes`)
+}
+
+// A conversion, a store in shards and batches of selected recordings have the bytes of a folder with these alone.
+func TestSelectedEpisodesAreWrittenAsTheseAlone(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	good(t, "convert", "../../examples/data/g1", "--to=npz", "-o", at("all"))
+	good(t, "pack", at("all"), "-o", at("all.safetensors"))
+	filetest.Write(t, at("plan.yaml"), []byte("version: 1\nrate: 30\ndefaults: {normalise: mean-std}\nshuffle: shards\n"))
+	name := func(n int) string { return fmt.Sprintf("episode-%06d.npz", n) }
+	drawn := func(args ...string) string {
+		stdout, _ := good(t, append(args, "--plan="+at("plan.yaml"), "--batch=16", "--steps=4", "--backend=cpu", "--digest")...)
+		lines := strings.Split(stdout, "\n")
+		require.Greater(t, len(lines), 4)
+		return strings.Join(lines[:4], "\n")
+	}
+	for flag, numbers := range map[string][]int{"--episodes=2": {2}, "--leave-out=1": {0, 2}} {
+		some := at("some" + flag)
+		require.NoError(t, os.Mkdir(some, 0o700))
+		for _, n := range numbers {
+			filetest.Write(t, filepath.Join(some, name(n)), filetest.Read(t, filepath.Join(at("all"), name(n))))
+		}
+		for _, to := range []string{"npz", "lerobot"} {
+			want, got := at(to+flag), at(to+"-selected"+flag)
+			good(t, "convert", some, "--to="+to, "-o", want)
+			good(t, "convert", at("all"), flag, "--to="+to, "-o", got)
+			files := 0
+			require.NoError(t, fs.WalkDir(os.DirFS(want), ".", func(path string, entry fs.DirEntry, err error) error {
+				if err == nil && !entry.IsDir() && path != "convert.json" { // which names the input
+					files++
+					assert.Equal(t, filetest.Read(t, filepath.Join(want, path)), filetest.Read(t, filepath.Join(got, path)), path)
+				}
+				return err
+			}))
+			assert.GreaterOrEqual(t, files, len(numbers))
+		}
+		want := drawn("batches", some)
+		assert.Equal(t, want, drawn("batches", at("all"), flag), flag)
+		assert.Equal(t, want, drawn("batches", at("all.safetensors"), flag), flag)
+		good(t, "pack", at("all.safetensors"), "--shards=2", flag, "-o", at("shards"+flag))
+		assert.Equal(t, want, drawn("batches", at("shards"+flag)), flag)
+		assert.Equal(t, drawn("batches", some, "--streaming"), drawn("batches", at("all"), flag, "--streaming"), flag)
+	}
+	code, _, stderr := execute("stats", filepath.Join(at("all"), name(0)), "--episodes=1")
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, stderr, "--episodes: got 1, want numbers for the dataset's 1 episodes, 0 to 0", "an archive")
+	filetest.Write(t, filepath.Join(at("all"), name(1)), "cut")
+	_, stderr = good(t, "train", at("all"), "--hz=30", "--episodes=0", "--steps=1", "--batch=2", "--backend=cpu")
+	assert.NotContains(t, stderr, "skipped", "others are not read")
 }
 
 // A shard of a store, a conversion and a state of statistics are resumed with the same episodes alone.
@@ -69,7 +131,10 @@ func TestASelectionIsPartOfAnOutput(t *testing.T) {
 		good(t, append(args, "--leave-out=2")...)
 		code, _, stderr := execute(append(args, "--episodes=1-2")...)
 		assert.Equal(t, exitUsage, code)
-		assert.Contains(t, stderr, "episodes ")
+		assert.Regexp(t, "episodes (1-2, where .* has 0-1|0-1, where 1-2 is asked for), want", stderr)
+		code, _, stderr = execute(args...)
+		assert.Equal(t, exitUsage, code)
+		assert.Regexp(t, "episodes (all, where .* has 0-1|0-1, where all is asked for)[,;]", stderr)
 	}
 	state := filepath.Join(dir, "state")
 	good(t, "stats", g1, "--episodes=0-1", "--shard=0/2", "-o", state)

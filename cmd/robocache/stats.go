@@ -90,7 +90,7 @@ again with --after MERGED, and merge again, until stats prints that they are com
 	f.StringVar(&s.form.State, "state", "", "the `STREAM` that openpi calls state and Octo proprio")
 	f.StringVar(&s.form.Action, "action", "", "the `STREAM` that openpi calls actions and Octo action")
 	f.StringVarP(&s.out, "output", "o", "", "the `FILE` to write: for --to, else a state")
-	f.StringVar(&s.plot, "plot", "", "draw range, mean, deviation and quantiles of each column into `FILE.png`")
+	f.StringVar(&s.plot, "plot", "", "draw range, mean, deviation and quantiles into `FILE.png`, for at most 48 columns of a stream and 100 in all")
 	f.Var(&s.shard, "shard", "shard I, from 0, of N shards of the episodes; writes a state")
 	f.StringVar(&s.after, "after", "", "the merged `STATE` of the shards' earlier passes, for the next one")
 	f.BoolVar(&s.merge, "merge", false, "join states of shards instead of reading a dataset")
@@ -303,7 +303,7 @@ func (s *statistics) earlier() ([]byte, error) {
 func (r *computed) draw(w io.Writer) error {
 	var streams []viz.Distributions
 	for _, s := range r.Streams {
-		d := viz.Distributions{Title: fmt.Sprintf("%s: %s", s.Name, text.Count(int(s.Rows), "row"))}
+		d := viz.Distributions{Stream: s.Name, Samples: int(s.Rows)}
 		for _, c := range s.Columns {
 			d.Rows = append(d.Rows, viz.Distribution{Name: c.Name, Min: c.Min, Max: c.Max, Mean: c.Mean, Std: c.Std, Quantiles: c.Quantiles})
 		}

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -64,6 +67,32 @@ func TestAPlanOfEachRecordingRunsUnchanged(t *testing.T) {
 	}
 }
 
+// TestDocumentsDoWhatTheySay compares the README's table with the quickstart's.
+func TestAStreamHasOneRateEverywhere(t *testing.T) {
+	const flight, name = "../../examples/data/flight.ulg", "actuator_controls_0"
+	readme, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	quickstart := regexp.MustCompile(name + ` +1812 +([0-9.]+) Hz`).FindStringSubmatch(string(readme))
+	require.NotNil(t, quickstart)
+	rate := func(args ...string) string {
+		stdout, _ := good(t, append(args, "--json")...)
+		for _, s := range unmarshal(t, stdout)["streams"].([]any) {
+			if s := s.(map[string]any); s["name"] == name {
+				return fmt.Sprintf("%.1f", s["rate_hz"])
+			}
+		}
+		return ""
+	}
+	assert.Equal(t, quickstart[1], rate("inspect", flight))
+	assert.Equal(t, quickstart[1], rate("resample", flight, "-o", filepath.Join(t.TempDir(), "o.npz"), "--hz=50", "--stream="+name, "--backend=cpu"))
+	plan, _ := good(t, "plan", flight)
+	comment := regexp.MustCompile(`# ([0-9.]+) Hz, .*\n(?:  #.*\n)*  - name: ` + name + `\n`).FindStringSubmatch(plan)
+	require.NotNil(t, comment)
+	want, err := strconv.ParseFloat(quickstart[1], 64)
+	require.NoError(t, err)
+	assert.Equal(t, fmt.Sprintf("%.3g", want), comment[1])
+}
+
 func TestPlanPrintsWhereNoFileIsNamedAndRefusesWhatCannotBe(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	stdout, _ := good(t, "plan", flight)
@@ -104,5 +133,5 @@ func TestAPlanIsMadeForAStoreToo(t *testing.T) {
 	assert.Equal(t, cut(of), cut(stdout))
 	code, _, stderr := execute("plan", store, "--rate=5")
 	assert.Equal(t, exitUsage, code)
-	assert.Contains(t, stderr, "got the store")
+	assert.Contains(t, stderr, "--rate: got 5, want none: "+store+" is a store, which has its times")
 }

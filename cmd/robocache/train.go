@@ -31,7 +31,7 @@ predicted. A tick has the latest
 sample before it, in training as where the policy runs. Normalisation is of the training episodes, and
 kept with the policy; so is the --clock that timestamps came from.
 
---hold-out 3,7 leaves episodes out. On these the policy is compared with holding the last action, at
+--hold-out 3,7-9 leaves episodes out. On these the policy is compared with holding the last action, at
 a third, two thirds and all of its chunk: skill is 1 - MSE/MSE(hold), and beside it stands that of
 ridge regression on the same inputs, and of the mean action. All are open loop, on states that the demonstrator saw: such
 an error does not rank policies on a robot.
@@ -88,7 +88,8 @@ func (a *app) trainCommand() *cobra.Command {
 	f.Float64Var(&t.Rate, "lr", 0, "the learning `RATE` at its highest; 0 for the size's default")
 	f.Float64Var(&t.Floor, "floor", 0, "the least `STD` that actions are divided by, in their unit; 0: 0.05 for joints, a thousandth of the range for others")
 	nameFlag(cmd, &t.Unordered, "unordered", "", "a stream if its timestamps step back or are no times: drop (default), sort, or error", align.Unordereds...)
-	f.IntSliceVar(&t.HoldOut, "hold-out", nil, "the numbers `I,...` of episodes that are not trained on, but compared with")
+	f.Var(rangesFlag{&t.holdOut}, "hold-out", "the episodes that are not trained on, but compared with, such as 3,7 or 0-9,12")
+	completeEpisodes(cmd, "hold-out")
 	f.Uint64Var(&t.Seed, "seed", 0, "seed for the first weights, the window order, and dropout")
 	f.StringVarP(&t.out, "out", "o", "", "write the checkpoint into this `DIR`")
 	f.BoolVar(&t.resume, "resume", false, "go on from the checkpoint in --out, if there is one")
@@ -166,6 +167,7 @@ func (a *app) train(t *training) (err error) {
 	defer func() { err = errors.Join(err, source.Close()) }()
 	w.out.add(notetext.NoteEntries(source.Absent))
 	w.out.Problems = inspection.Problems(source.Problems)
+	t.HoldOut = numbersIn(t.holdOut, source.Store.Numbers())
 	done := a.Step("preparing a training step")
 	tr, err := policy.NewTrainer(ctx, devices, source.Store, t.Options)
 	done()

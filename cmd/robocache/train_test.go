@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
@@ -175,35 +176,39 @@ func TestTrainAndPolicyRefuseWhatCannotBe(t *testing.T) {
 		code int
 		args []string
 	}{
-		"train takes a dataset":                                                   {exitUsage, []string{"train"}},
-		`--policy: got "act"`:                                                     {exitUsage, []string{"train", g1, "--policy=act"}},
-		`--size: got "huge", want one of`:                                         {exitUsage, []string{"train", g1, "--size=huge"}},
-		"--steps: got -1":                                                         {exitUsage, []string{"train", g1, "--steps=-1"}},
-		"--lr: got 7, want above 0, at most 1":                                    {exitUsage, []string{"train", g1, "--lr=7"}},
-		"--resume: got it without --out":                                          {exitUsage, []string{"train", g1, "--resume"}},
-		"--hold-out: got 9, want an episode number, 0 to 2":                       {exitUsage, []string{"train", g1, "--hold-out=9"}},
-		`--hold-out: got "a", want whole numbers, with commas`:                    {exitUsage, []string{"train", g1, "--hold-out=a"}},
-		`--lr: got "abc", want a number`:                                          {exitUsage, []string{"train", g1, "--lr=abc"}},
-		`--seed: got "-1", want a whole number from 0`:                            {exitUsage, []string{"train", g1, "--seed=-1"}},
-		"--floor: got -1, want a number above 0":                                  {exitUsage, []string{"train", g1, "--floor=-1"}},
-		"--hold-out: got all 3 episodes":                                          {exitUsage, []string{"train", g1, "--hold-out=0,1,2"}},
-		"--batch: got 10000":                                                      {exitUsage, []string{"train", g1, "--batch=10000"}},
-		"got a folder with notes.txt and no config.json, want a n":                {exitInput, []string{"train", g1, "--out", full}},
-		"none beside action, want a state stream":                                 {exitInput, []string{"train", g1, "--plan", plan}},
-		"wrong.yaml: line 2":                                                      {exitInput, []string{"train", g1, "--plan", wrong}},
-		"no such file":                                                            {exitInput, []string{"train", g1, "--plan", filepath.Join(dir, "none.yaml")}},
-		"policy takes a folder":                                                   {exitUsage, []string{"policy", g1}},
-		"got no config.json":                                                      {exitInput, []string{"policy", full, g1}},
-		"--hz: got it without --live":                                             {exitUsage, []string{"policy", filepath.Join(dir, "policy"), g1, "--hz=5"}},
-		"want --episode for --live":                                               {exitUsage, []string{"policy", filepath.Join(dir, "policy"), g1, "--live"}},
-		"--episode: got 5":                                                        {exitUsage, []string{"policy", filepath.Join(dir, "policy"), g1, "--episode=5"}},
-		"-o: got \"o.csv\"":                                                       {exitUsage, []string{"policy", filepath.Join(dir, "policy"), g1, "-o", "o.csv"}},
-		"--live: got it with -o":                                                  {exitUsage, []string{"policy", filepath.Join(dir, "policy"), g1, "--live", "-o", "o.npz"}},
-		"--hz: got none, and a dataset without a rate":                            {exitUsage, []string{"train", flight}},
-		`--action: got "actoin" (did you mean action?), want one o`:               {exitUsage, []string{"train", g1, "--action=actoin"}},
-		`--state: got "state", want one of observation.state, acti`:               {exitUsage, []string{"train", g1, "--state=state"}},
-		`--state: got "action" twice, or as the action too, want e`:               {exitUsage, []string{"train", g1, "--state=action"}},
-		"--plan: got it with --hz, --action, --state or --unordered, want these ": {exitUsage, []string{"train", g1, "--plan", plan, "--state=action"}},
+		"train takes a dataset":                             {exitUsage, []string{"train"}},
+		`--policy: got "act"`:                               {exitUsage, []string{"train", g1, "--policy=act"}},
+		`--size: got "huge", want one of`:                   {exitUsage, []string{"train", g1, "--size=huge"}},
+		"--steps: got -1":                                   {exitUsage, []string{"train", g1, "--steps=-1"}},
+		"--lr: got 7, want above 0, at most 1":              {exitUsage, []string{"train", g1, "--lr=7"}},
+		"--resume: got it without --out":                    {exitUsage, []string{"train", g1, "--resume"}},
+		"--hold-out: got 9, want an episode number, 0 to 2": {exitUsage, []string{"train", g1, "--hold-out=9"}},
+		`--hold-out: got "a", want the numbers of episodes, such as 3,7 or 0-9,12`: {exitUsage, []string{"train", g1, "--hold-out=a"}},
+		`--lr: got "abc", want a number`:                                           {exitUsage, []string{"train", g1, "--lr=abc"}},
+		`--seed: got "-1", want a whole number from 0`:                             {exitUsage, []string{"train", g1, "--seed=-1"}},
+		"--floor: got -1, want a number above 0":                                   {exitUsage, []string{"train", g1, "--floor=-1"}},
+		"--hold-out: got 1 twice":                                                  {exitUsage, []string{"train", g1, "--hold-out=0-2,1"}},
+		"--hold-out: got 900, want an episode number":                              {exitUsage, []string{"train", g1, "--hold-out=1-900"}},
+		"--hold-out: got all 3 episodes,":                                          {exitUsage, []string{"train", g1, "--hold-out=0-2"}},
+		"--hold-out: got all 3 episodes":                                           {exitUsage, []string{"train", g1, "--hold-out=0,1,2"}},
+		"--batch: got 10000":                                                       {exitUsage, []string{"train", g1, "--batch=10000"}},
+		"got a folder with notes.txt and no config.json, want a n":                 {exitInput, []string{"train", g1, "--out", full}},
+		"none beside action, want a state stream":                                  {exitInput, []string{"train", g1, "--plan", plan}},
+		"wrong.yaml: line 2":                                                       {exitInput, []string{"train", g1, "--plan", wrong}},
+		"no such file":                                                             {exitInput, []string{"train", g1, "--plan", filepath.Join(dir, "none.yaml")}},
+		"policy takes a folder":                                                    {exitUsage, []string{"policy", g1}},
+		"got no config.json, want a folder":                                        {exitInput, []string{"policy", g1 + "/meta/info.json", g1}},
+		"got no config.json":                                                       {exitInput, []string{"policy", full, g1}},
+		"--hz: got it without --live":                                              {exitUsage, []string{"policy", filepath.Join(dir, "policy"), g1, "--hz=5"}},
+		"want --episode for --live":                                                {exitUsage, []string{"policy", filepath.Join(dir, "policy"), g1, "--live"}},
+		"--episode: got 5":                                                         {exitUsage, []string{"policy", filepath.Join(dir, "policy"), g1, "--episode=5"}},
+		"-o: got \"o.csv\"":                                                        {exitUsage, []string{"policy", filepath.Join(dir, "policy"), g1, "-o", "o.csv"}},
+		"--live: got it with -o":                                                   {exitUsage, []string{"policy", filepath.Join(dir, "policy"), g1, "--live", "-o", "o.npz"}},
+		"--hz: got none, and a dataset without a rate":                             {exitUsage, []string{"train", flight}},
+		`--action: got "actoin" (did you mean action?), want one o`:                {exitUsage, []string{"train", g1, "--action=actoin"}},
+		`--state: got "state", want one of observation.state, acti`:                {exitUsage, []string{"train", g1, "--state=state"}},
+		`--state: got "action" twice, or as the action too, want e`:                {exitUsage, []string{"train", g1, "--state=action"}},
+		"--plan: got it with --hz, --action, --state or --unordered, want these ":  {exitUsage, []string{"train", g1, "--plan", plan, "--state=action"}},
 	} {
 		code, stdout, stderr := execute(append(c.args, "--backend=cpu")...)
 		assert.Equal(t, c.code, code, want)
@@ -297,6 +302,11 @@ func TestTrainSaysWhatItsFlagsCameTo(t *testing.T) {
 	_, stderr = good(t, "train", g1, "--steps=2", "--batch=2", "--backend=cpu", "--floor=1e-9")
 	assert.NotContains(t, stderr, "hardly vary")
 	assert.Contains(t, stderr, "nothing is kept, want --out DIR")
+}
+
+// A range has the numbers that the dataset has, and its ends, which a dataset must have.
+func TestARangeTakesTheNumbersOfTheDataset(t *testing.T) {
+	assert.Equal(t, []int{3, 7, 12, 1, 4, 7, 8}, numbersIn(dataset.Ranges{{3, 12}, {1, 1}, {4, 8}}, []int{3, 7, 12}))
 }
 
 // The remark about many episodes is one line.

@@ -26,8 +26,9 @@ type training struct {
 	path, kind, planFile string
 	out, backend         string
 	request              batching.Request // for the dataset
-	resume, anew         bool             // anew: --resume found no checkpoint
-	rank, world          int              // among the programs that train together
+	holdOut              dataset.Ranges
+	resume, anew         bool // anew: --resume found no checkpoint
+	rank, world          int  // among the programs that train together
 }
 
 // writes reports whether this program writes the checkpoint.
@@ -71,13 +72,29 @@ func (t *training) check() error {
 	}
 	switch there, err := policy.Exists(t.out); {
 	case err != nil:
-		return t.explain(err)
+		return unwritten(t.explain(err))
 	case there && !t.resume:
 		return usagef("--out: got %q, which has a checkpoint, want another folder, or --resume to go on from it", t.out)
 	case !there && t.resume:
 		t.resume, t.anew = false, true
 	}
 	return nil
+}
+
+// numbersIn returns the ends of ranges, and the numbers between them that a list has.
+func numbersIn(ranges dataset.Ranges, list []int) (in []int) {
+	for _, r := range ranges {
+		in = append(in, r[0])
+		for _, n := range list {
+			if r[0] < n && n < r[1] {
+				in = append(in, n)
+			}
+		}
+		if r[0] < r[1] {
+			in = append(in, r[1])
+		}
+	}
+	return in
 }
 
 // outputs checks that the checkpoint can be written, and removes temporary files that killed programs left.

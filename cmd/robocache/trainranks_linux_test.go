@@ -26,22 +26,22 @@ import (
 // rankProgram is a rank of several, as torchrun starts it.
 type rankProgram struct {
 	*exec.Cmd
-	out, err said
+	out, err transcript
 }
 
-// said is a program's output so far.
-type said struct {
+// transcript is a program's output so far.
+type transcript struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (s *said) Write(b []byte) (int, error) {
+func (s *transcript) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.text.Write(b)
 }
 
-func (s *said) String() string {
+func (s *transcript) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.text.String()

@@ -22,7 +22,7 @@ them; tune checks that each candidate gives the same bits.
 The jobs are those of robocache bench resample, forms and fuse, or those of --shapes. Of each, every
 candidate is measured briefly, and the fastest at length beside the heuristic's, five times in turn.
 It is kept for the job's key (the variant, the powers of two of sizes, and whether inputs are
-declared ready, as --launch says) if the slowest of its five medians is below the fastest of the
+declared ready, as with --launch) if the slowest of its five medians is below the fastest of the
 heuristic's, its median by 1 % at least, and no other job of the key became slower.
 
 The table is for one kind of GPU and the kernels of this program: others do not use it, and

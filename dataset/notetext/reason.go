@@ -24,27 +24,8 @@ func LeftOutLines(notes dataset.Notes) (lines []string) {
 // ErrorNotes.
 func ErrorText(err error) string {
 	text := err.Error()
-	eachError(err, func(err error) {
-		if with, ok := err.(interface{ ErrorNotes() dataset.Notes }); ok {
-			for _, n := range with.ErrorNotes() {
-				text = strings.Replace(text, n.Reason(), Text(n), 1)
-			}
-		}
-	})
-	return text
-}
-
-// eachError calls do for an error and each error that it wraps.
-func eachError(err error, do func(error)) {
-	do(err)
-	switch e := err.(type) {
-	case interface{ Unwrap() error }:
-		if below := e.Unwrap(); below != nil {
-			eachError(below, do)
-		}
-	case interface{ Unwrap() []error }:
-		for _, below := range e.Unwrap() {
-			eachError(below, do)
-		}
+	for _, n := range dataset.NotesIn(err) {
+		text = strings.Replace(text, n.Reason(), Text(n), 1)
 	}
+	return text
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -135,6 +136,9 @@ func render(r *doctor.Report, groups []*group) string {
 			}
 			if f.Plot != nil {
 				b.WriteString(svg(f)) // its texts are already escaped
+				if others := undrawn(f); len(others) > 0 {
+					put(`<p class="when">not drawn: %s</p>`+"\n", text.Names(others))
+				}
 			}
 			if times := when(f); times != "" {
 				put(`<p class="when">%s</p>`+"\n", times)
@@ -148,6 +152,16 @@ func render(r *doctor.Report, groups []*group) string {
 	}
 	put("</body>\n</html>\n")
 	return b.String()
+}
+
+// undrawn returns the streams without a line in the picture of a finding about several. A line or the axis has a stream's name.
+func undrawn(f *doctor.Finding) []string {
+	if len(f.Streams) < 2 {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(f.Streams), func(s string) bool {
+		return s == f.Plot.Y || slices.ContainsFunc(f.Plot.Lines, func(l doctor.Line) bool { return l.Name == s })
+	})
 }
 
 // episodes writes the index: the episodes that have findings, with links to these.

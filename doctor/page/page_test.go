@@ -47,3 +47,25 @@ func TestThePageHasAnIndexOfEpisodes(t *testing.T) {
 	assert.NotContains(t, b.String(), `id="episodes"`)
 	assert.Equal(t, 1, strings.Count(b.String(), "Copy it."), "a remedy is there once")
 }
+
+func TestThePageNamesTheStreamsThatItsPictureLacks(t *testing.T) {
+	clocks := &doctor.Plot{X: "s", Y: "step, ms", Lines: []doctor.Line{{Name: "a"}, {Name: "b"}}}
+	for _, c := range []struct {
+		plot    *doctor.Plot
+		streams []string
+		want    string
+	}{
+		{clocks, []string{"a", "b", "c", "d"}, "not drawn: c, d<"}, {clocks, []string{"a", "b"}, ""},
+		{&doctor.Plot{X: "s", Y: "a", Lines: []doctor.Line{{Name: "x"}}}, []string{"a", "b"}, "not drawn: b<"},
+		{&doctor.Plot{X: "lag, ms", Y: "correlation", Lines: []doctor.Line{{Name: "correlation"}}}, []string{"a"}, ""},
+		{nil, []string{"a", "b"}, ""},
+	} {
+		var b strings.Builder
+		require.NoError(t, Write(&b, &doctor.Report{Findings: []doctor.Finding{{Kind: doctor.Gap, Severity: doctor.Warning, Streams: c.streams, Plot: c.plot}}}))
+		if c.want == "" {
+			assert.NotContains(t, b.String(), "not drawn")
+		} else {
+			assert.Contains(t, b.String(), c.want)
+		}
+	}
+}

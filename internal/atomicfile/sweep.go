@@ -1,6 +1,7 @@
 package atomicfile
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"io/fs"
@@ -56,6 +57,26 @@ func sweep(dir string, own func(name string) bool, locked bool) error {
 		}
 	}
 	return nil
+}
+
+// Foreign returns the name of an entry in an output folder if own selects none of them; else "". A temporary file counts as its output. A
+// folder that does not exist has no entries.
+func Foreign(dir string, own func(name string) bool) (name string, err error) {
+	list, err := fault.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	for _, entry := range list {
+		of, left := Left(entry.Name())
+		if !left {
+			of = entry.Name()
+		}
+		if own(of) {
+			return "", err
+		}
+		name = cmp.Or(name, entry.Name())
+	}
+	return name, err
 }
 
 // Left returns the output's name for a temporary file's name. left is false for other names.

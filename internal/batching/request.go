@@ -143,8 +143,6 @@ func (r *Request) Check() error {
 		return refusef("fresh", "one", "it with %d datasets", n)
 	case r.Shuffle != "" && r.Shuffle != "shards" && (r.ShardWindows != 0 || r.MixShards != 0):
 		return refusef("shuffle", "shards", "%s with %s or %s", r.Shuffle, spell("shard_windows"), spell("mix_shards"))
-	case !r.Packing.Options.Episodes.IsZero() && n > 1:
-		return refusef("episodes", "one dataset: each numbers its own episodes", "a selection for %d datasets", n)
 	case len(r.Options.Episodes) > n:
 		return refusef("episodes", fmt.Sprintf("of %d", n), "those of %d datasets", len(r.Options.Episodes))
 	case len(r.LeaveOut) > n:
@@ -160,6 +158,9 @@ func (r *Request) Check() error {
 		if s < 0 || s >= 9e9 {
 			return refusef("max_gap", "seconds, 0 or more, or auto", "%g", s)
 		}
+	}
+	if err := r.Packing.Options.Episodes.CheckInputs(len(r.Paths)); err != nil {
+		return err
 	}
 	return r.readStatistics()
 }
@@ -318,11 +319,8 @@ func (s *Source) open(ctx context.Context, i int, path string) (*store.Store, er
 			return nil, errors.Join(ReadError(path, err), store.Close())
 		}
 	}
-	if rate := store.Info().Rate; s.Rate != 0 && s.Rate != rate {
-		return nil, errors.Join(refusef("rate", "none: "+path+" is a store, which has its times", "%g", s.Rate), store.Close())
-	}
-	if clock := store.Clock(); s.Clock != "" && s.Clock != clock {
-		return nil, errors.Join(refusef("clock", cmp.Or(clock, "none")+": "+path+" is a store, which has its times", "%s", s.Clock), store.Close())
+	if err := store.CheckTimes(path, &s.Packing.Options); err != nil {
+		return nil, errors.Join(ReadError(path, err), store.Close())
 	}
 	return store, nil
 }

@@ -81,7 +81,7 @@ func (n *Normalised) Statistics() (loader.Statistics, error) {
 			case width:
 				*to = float64(list[i])
 			default:
-				return s, refusef("statistics["+n.Name+"]", "one for each column", "lists of %d and of %d numbers", len(list), width)
+				return s, refusef("statistics["+n.Name+"]", "one for each column", "lists of %d and %d numbers", len(list), width)
 			}
 		}
 	}

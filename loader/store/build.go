@@ -68,23 +68,21 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 	}
 	s := &Store{name: d.Name(), format: d.Format(), info: d.Info(), Sources: opt.Sources, Shard: opt.shard}
 	p.tasks = s.info.Tasks
-	splits := s.info.SplitsOf(d.Len())
 	guard := func(do func() error) error { return do() }
 	if from, ok := dataset.Whole(d).(*Store); ok {
 		guard = from.Guard
 	}
-	some, err := dataset.NewSubset(d, opt.Episodes)
-	if err != nil {
-		return nil, err
-	}
 	if s.Shard != nil {
-		begin, end := s.Shard.run()
-		some.Places = some.Places[begin:end]
+		part := dataset.Subset{Dataset: d}
+		for begin, end := s.Shard.run(); begin < end; begin++ {
+			part.Places = append(part.Places, begin)
+		}
+		d = part
 	}
-	numbered := some.Info()
-	done := 0
-	for e, err := range dataset.ParallelWithin(ctx, some, workers, readAhead) {
-		i, place := numbered.Number(done), some.Places[done]
+	numbered := d.Info()
+	splits, done := numbered.SplitsOf(d.Len()), 0
+	for e, err := range dataset.ParallelWithin(ctx, d, workers, readAhead) {
+		i, in := numbered.Number(done), splits[done]
 		done++
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -95,13 +93,13 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 		case err != nil:
 			s.Skipped = append(s.Skipped, skippedNote(i, err))
 		default:
-			p.ahead = float64(some.Len()) / float64(done)
-			if err := guard(func() error { return p.add(ctx, i, e, splits[place]) }); err != nil {
+			p.ahead = float64(d.Len()) / float64(done)
+			if err := guard(func() error { return p.add(ctx, i, e, in) }); err != nil {
 				return nil, err
 			}
 		}
 		if opt.Progress != nil {
-			opt.Progress(done, some.Len())
+			opt.Progress(done, d.Len())
 		}
 	}
 	if ctx.Err() != nil { // the context may end after the last episode
@@ -133,6 +131,7 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 		return nil, UnknownMedia("Media", name, p.mediaNames)
 	}
 	s.Episodes = p.episodes
+	var err error
 	if s.Streams, err = p.streams(); err == nil {
 		s.Media, err = p.packedMedia()
 	}

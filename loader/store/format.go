@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,12 +21,24 @@ func init() {
 			if err != nil {
 				return nil, err
 			}
-			if clock := s.Clock(); opt.Clock != "" && opt.Clock != clock {
-				return nil, errors.Join(&dataset.OptionError{Arg: "Clock", Got: opt.Clock, Want: fmt.Sprintf("%q, which it was packed with", clock)}, s.Close())
+			if err := s.CheckTimes(path, &opt); err != nil {
+				return nil, errors.Join(err, s.Close())
 			}
 			return copyingStore{s}, nil
 		},
 	})
+}
+
+// CheckTimes returns an *OptionError if opt sets another rate or clock than that of the store, which was opened from path.
+func (s *Store) CheckTimes(path string, opt *dataset.Options) error {
+	clock, why := s.Clock(), ": "+path+" is a store, which has its times"
+	switch {
+	case opt.Rate != 0 && opt.Rate != s.info.Rate:
+		return refuse("Rate", fmt.Sprint(opt.Rate), "none"+why)
+	case opt.Clock != "" && opt.Clock != clock:
+		return refuse("Clock", opt.Clock, cmp.Or(clock, "none")+why)
+	}
+	return nil
 }
 
 // copyingStore is a store that dataset.Open opened. Its episodes are copies, as those of every dataset, so they stay when the store is

@@ -138,8 +138,6 @@ type BuildOptions struct {
 	Workers int // how many episodes are read at a time; by default one for each processor
 	// Strict makes an episode that cannot be read an error. Else it is skipped and listed.
 	Strict bool
-	// Episodes are the episode numbers to pack, ascending; all by default. The episodes keep their numbers.
-	Episodes []int
 	// Progress is called after each episode, with the count so far.
 	Progress func(done, of int)
 	// Large is called once by Build if the frames will take over 1 GiB, with the estimated bytes, before most frames

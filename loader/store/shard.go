@@ -72,6 +72,9 @@ type shardFile struct {
 
 var shardPattern = regexp.MustCompile(`^shard-(\d{5})-of-(\d{5})\.safetensors$`)
 
+// IsShardName reports whether a name is one that [ShardName] returns.
+func IsShardName(name string) bool { return shardPattern.MatchString(name) }
+
 // shardNames returns a folder's files with shard names, sorted.
 func shardNames(folder string) ([]shardFile, error) {
 	entries, err := storage.ReadNames(context.Background(), folder, -1)

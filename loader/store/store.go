@@ -187,11 +187,20 @@ func (s *Store) Name() string { return s.name }
 // Format returns the dataset's format: "lerobot".
 func (s *Store) Format() string { return s.format }
 
-// Info returns the dataset's description. Splits have indices in the original dataset; some of those episodes may have been
-// skipped.
+// Info returns the dataset's description. Its numbers and splits are without skipped episodes.
 func (s *Store) Info() dataset.Info {
 	info := s.info
 	info.SetNumbers(len(s.Episodes), func(i int) int { return s.Episodes[i].Number })
+	info.Splits = slices.Clone(info.Splits)
+	for k := range info.Splits {
+		split := &info.Splits[k]
+		split.Episodes = []int{} // in a file they are indices among all episodes
+		for i := range s.Episodes {
+			if slices.Contains(s.Episodes[i].Splits, split.Name) {
+				split.Episodes = append(split.Episodes, i)
+			}
+		}
+	}
 	return info
 }
 
@@ -291,8 +300,11 @@ func (s *Store) MediaStream(name string) *Media {
 	return nil
 }
 
-// CheckEpisodes returns a *dataset.OptionError unless numbers are ascending numbers of the dataset's episodes.
-func (s *Store) CheckEpisodes(numbers []int) error { return dataset.CheckNumbers(numbers, s.Numbers()) }
+// CheckEpisodes returns a *dataset.OptionError unless the numbers are different numbers of the dataset's episodes.
+func (s *Store) CheckEpisodes(numbers []int) error {
+	_, err := (&dataset.Selection{Take: dataset.RangesOf(numbers)}).Of(s.Numbers())
+	return err
+}
 
 // Numbers returns the numbers of the dataset's episodes, ascending, with those that were skipped.
 func (s *Store) Numbers() (list []int) {

@@ -12,18 +12,19 @@ import './drawers.js';
 import './touch.js';
 import './keyboard.js';
 
-let wanted = -1; // the episode that was requested last
+let wanted = -1, requests = 0; // the episode that was requested last, and how many were
 
 // open shows an episode, and adds it to the browser's history unless it comes from there.
 async function open(number, at = {}, entry = true) {
   const place = list.numbers.indexOf(number);
   if (place < 0) return;
   if (entry && wanted >= 0 && wanted !== number) {
-    history.replaceState(null, '', address());
+    keep();
     history.pushState(null, '', '#e=' + number);
   }
   wanted = number;
   list.select(number);
+  const request = ++requests;
   let episode, compared;
   try {
     do { // again if the comparison of all episodes ended meanwhile
@@ -31,9 +32,10 @@ async function open(number, at = {}, entry = true) {
       episode = await askJSON(`api/episodes/${number}`);
     } while (compared !== state.compared);
   } catch (e) {
-    if (wanted !== number || !(e instanceof Refused)) return;
+    if (request !== requests || !(e instanceof Refused)) return;
     const failed = { kind: 'unreadable', severity: 'error', streams: [], ranges: [], count: 1, why: e.message, what_to_do: e.cure ?? '' };
-    Object.assign(state, { episode: null, failed, playing: false, loop: null });
+    play(false);
+    Object.assign(state, { episode: null, failed, loop: null });
     tell('closed');
     moved();
     $('episode').textContent = `${number}`;
@@ -43,10 +45,10 @@ async function open(number, at = {}, entry = true) {
     remember();
     return;
   }
-  if (wanted !== number) return; // another was requested meanwhile
+  if (request !== requests) return; // another was requested meanwhile
   trouble.clear();
-  const seconds = episode.seconds || 1e-3;
-  Object.assign(state, { episode, loop: null, from: at.from ?? 0, to: at.to ?? seconds, cursor: Math.min(at.cursor ?? 0, seconds) });
+  Object.assign(state, { episode, loop: null });
+  Object.assign(state, within(at.from ?? 0, at.to ?? limits()), { cursor: Math.min(Math.max(at.cursor ?? 0, 0), limits()) });
   $('episode').textContent = state.dataset.episodes > 1 ? `${number} · ${episode.name}` : episode.name;
   $('task').textContent = episode.task;
   star();
@@ -63,12 +65,15 @@ async function open(number, at = {}, entry = true) {
 
 const limits = () => state.episode?.seconds || 1e-3;
 
-// view shows a range of time, within the episode and at least a microsecond long.
-function view(from, to) {
-  const whole = limits(), least = Math.min(1e-6, whole);
-  let width = Math.min(Math.max(to - from, least), whole);
+// within limits a range of time to the episode and to a microsecond or more.
+function within(from, to) {
+  const whole = limits(), width = Math.min(Math.max(to - from, Math.min(1e-6, whole)), whole);
   from = Math.min(Math.max(from, 0), whole - width);
-  Object.assign(state, { from, to: from + width });
+  return { from, to: from + width };
+}
+
+function view(from, to) {
+  Object.assign(state, within(from, to));
   tell('view');
   moved();
 }
@@ -93,14 +98,16 @@ function zoom(factor, about = state.cursor) {
 // address returns the part of the page's address with the episode and the moment.
 function address() {
   const q = new URLSearchParams({ e: wanted });
-  if (state.episode?.number === wanted) {
+  if (state.episode) {
     if (state.cursor) q.set('t', +state.cursor.toFixed(6));
     if (state.from > 0 || state.to < limits()) q.set('from', +state.from.toFixed(6)), q.set('to', +state.to.toFixed(6));
   }
   return '#' + q;
 }
 
-const remember = later(300, () => history.replaceState(null, '', address()));
+// keep writes the moment into the page's address, unless the next episode is not shown yet: its address may have a moment.
+function keep() { if (!state.episode || state.episode.number === wanted) history.replaceState(null, '', address()); }
+const remember = later(300, keep);
 
 function moved() {
   $('time').textContent = state.episode ? clock(state.cursor) + (isUTC() ? '' : ` / ${state.episode.steps ? length(state.episode.seconds, true) : clock(limits())}`) : '';
@@ -110,7 +117,7 @@ function moved() {
 }
 
 // Playing.
-let last = 0;
+let last = 0, frame = 0;
 function tick(now) {
   if (!state.playing) return;
   const t = state.cursor + (late() ? 0 : (now - last) / 1000 * state.speed);
@@ -118,7 +125,7 @@ function tick(now) {
   const [a, b] = state.loop ?? [0, limits()];
   if (t >= b && !state.loop) play(false);
   seek(state.loop && (t >= b || t < a) ? a : t);
-  requestAnimationFrame(tick);
+  frame = requestAnimationFrame(tick);
 }
 
 function play(yes = !state.playing) {
@@ -128,7 +135,8 @@ function play(yes = !state.playing) {
   $('play').textContent = yes ? '❚❚' : '▶';
   $('play').ariaLabel = yes ? 'stop' : 'play';
   last = performance.now();
-  if (yes) requestAnimationFrame(tick);
+  cancelAnimationFrame(frame);
+  if (yes) frame = requestAnimationFrame(tick);
 }
 
 function speed(step) {

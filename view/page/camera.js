@@ -6,6 +6,7 @@ import { Video, plays } from './video.js';
 export class Camera {
   // before is the same camera in the previous episode, already closed, or undefined.
   constructor(media, before) {
+    this.episode = state.episode;
     this.media = media;
     this.name = media.name;
     this.label = media.name.replace(/^observation[./](images?[./])?/, '');
@@ -27,14 +28,21 @@ export class Camera {
 
   // show shows the frame at the cursor.
   show() {
-    if (this.root.hidden) return;
+    if (this.closed || this.root.hidden) return;
     if (!this.element) { this.picture(); return; }
     if (this.video) { this.video.follow(); return; }
-    this.video = new Video(this.media, this.element, (frame, at) => this.tell({ frame, at }), () => {
-      this.element.replaceWith(this.canvas);
-      this.release();
-      this.show();
-    });
+    this.video = new Video(this.episode, this.media, this.element, (frame, at) => { this.wrong.hidden = true; this.tell({ frame, at }); }, broken => this.instead(broken));
+  }
+
+  // instead replaces the video by the server's pictures. A video that only missed a frame stays if there are none, or if the frame came meanwhile.
+  async instead(broken) {
+    this.broken ||= broken;
+    if (this.busy) return; // the earlier call goes on
+    await this.picture();
+    if (this.closed || !this.broken && !(this.wrong.hidden && this.video?.missed)) return;
+    this.element.replaceWith(this.canvas);
+    this.release();
+    this.show();
   }
 
   // rest ends the work for a camera that is not visible.
@@ -64,7 +72,7 @@ export class Camera {
     if (this.busy) { this.again = true; return; }
     const got = await this.fetch(t);
     if (got) this.draw(got);
-    if (this.again && !this.closed) { this.again = false; this.show(); }
+    if (this.again) { this.again = false; this.show(); }
   }
 
   async ahead(from) {
@@ -77,18 +85,17 @@ export class Camera {
 
   async fetch(t) {
     this.busy = true;
-    const e = state.episode, height = this.high;
+    const height = this.high;
     try {
-      const answer = await ask(`api/episodes/${e.number}/frame?` + query({ camera: this.media.name, at: t, height }));
+      const answer = await ask(`api/episodes/${this.episode.number}/frame?` + query({ camera: this.media.name, at: t, height }));
       const where = JSON.parse(answer.headers.get('Frame'));
       const got = { ...where, first: t < where.at, picture: await createImageBitmap(await answer.blob()) };
-      if (state.episode !== e) return;
+      if (this.closed) return;
       this.wrong.hidden = true;
       if (height === this.high) this.kept.set(got.at, got);
       if (this.kept.size > 24) { const [oldest] = this.kept.keys(); this.kept.get(oldest).picture.close(); this.kept.delete(oldest); }
       return got;
     } catch (err) {
-      if (state.episode !== e) return;
       this.wrong.hidden = false;
       this.wrong.textContent = `${this.media.name}: ${err.message}`;
     } finally { this.busy = false; }
@@ -105,7 +112,7 @@ export class Camera {
   }
 
   tell(k) {
-    const age = state.cursor - k.at, rate = this.media.rate, far = d => state.episode.steps ? count(Math.round(d), 'step') : d.toFixed(2) + ' s';
+    const age = state.cursor - k.at, rate = this.media.rate, far = d => this.episode.steps ? count(Math.round(d), 'step') : d.toFixed(2) + ' s';
     const off = age > 1.5 / (rate || 1) ? ` · ${far(age)} ago` : -age > (rate ? 1 / rate : 1e-6) ? ` · ${far(-age)} ahead` : '';
     this.caption.textContent = `${clock(k.at)} · frame ${k.frame}${off}`;
   }

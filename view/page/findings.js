@@ -1,8 +1,8 @@
 // The side: the episode's findings, facts, metadata and notes.
 
-import { $, state, on, tell, make, count, length, clock } from './common.js';
+import { $, state, on, tell, make, count, length } from './common.js';
 
-let chosen = -1, nth = 0; // the selected finding, and the index of its shown place
+let chosen = -1, nth = 0, shown; // the selected finding, the index of its shown place, and the episode
 
 function draw() {
   const side = $('side'), e = state.episode;
@@ -88,6 +88,12 @@ export function step(by) {
   choose(p.i, p.k);
 }
 
-on('episode', () => { chosen = -1; draw(); $('side').scrollTop = 0; });
+on('episode', () => {
+  const other = shown !== state.episode; // otherwise the theme changed
+  shown = state.episode;
+  if (other) chosen = -1;
+  draw();
+  if (other) $('side').scrollTop = 0;
+});
 on('findings', draw);
 on('closed', draw);

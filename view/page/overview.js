@@ -100,7 +100,7 @@ canvas.addEventListener('pointerdown', e => {
   tell('play', false);
   tell('seek', t(e.offsetX));
 });
-canvas.addEventListener('pointermove', e => { if (dragging) tell('seek', t(e.offsetX)); });
+canvas.addEventListener('pointermove', e => { if (dragging && state.episode) tell('seek', t(e.offsetX)); });
 canvas.addEventListener('pointerup', () => { dragging = false; });
 canvas.addEventListener('dblclick', () => state.episode && tell('show', 0, state.episode.seconds));
 canvas.addEventListener('wheel', e => {

@@ -53,7 +53,7 @@ function coverage(stream) {
 
 class Panel {
   constructor(key, title, lines, samples, facts, joint = null) {
-    Object.assign(this, { key, title, lines, samples, joint, seen: false, data: null, asked: [], parts: [] });
+    Object.assign(this, { episode: state.episode, key, title, lines, samples, joint, seen: false, data: null, asked: [], parts: [] });
     this.streams = [...new Set(lines.map(l => l.stream))];
     this.note = make('span', { className: 'facts wrong-text' });
     this.aside = make('span', { className: 'facts aside' });
@@ -141,17 +141,17 @@ class Panel {
 
   async fetch() {
     const shown = this.shown();
-    if (!this.seen || this.shut || !state.episode) return;
+    if (!this.seen || this.shut) return;
     this.asking?.abort();
     if (!shown.length || !this.samples) return;
     const asking = this.asking = new AbortController();
     const q = { from: state.from, to: state.to, width: Math.max(50, this.wide()) };
-    if (state.made && !state.episode.steps) q.hz = state.dataset.plan && state.hz === state.dataset.rate ? 0 : state.hz;
+    if (state.made && !this.episode.steps) q.hz = state.dataset.plan && state.hz === state.dataset.rate ? 0 : state.hz;
     let parts;
     try {
       parts = await Promise.all(this.streams.map(async stream => {
         const rows = [...shown.keys()].filter(r => this.lines[shown[r]].stream === stream);
-        const got = rows.length ? await (await ask(`api/episodes/${state.episode.number}/series?` + query({ ...q, stream: stream.name, columns: rows.map(r => this.lines[shown[r]].k) }), { signal: asking.signal })).json() : { t: [], v: [], gaps: [] };
+        const got = rows.length ? await (await ask(`api/episodes/${this.episode.number}/series?` + query({ ...q, stream: stream.name, columns: rows.map(r => this.lines[shown[r]].k) }), { signal: asking.signal })).json() : { t: [], v: [], gaps: [] };
         return { ...got, rows };
       }));
     } catch (e) {
@@ -189,7 +189,7 @@ class Panel {
         { ...axis, size: 22, gap: 2, space: isUTC() ? 80 : 50, incrs: steps(), splits, values: (u, at) => at.map(v => moment(v, at.length > 1 ? at[1] - at[0] : 1)) },
         { ...axis, gap: 3, space: 26, values: (u, at) => at.map(number), ...this.unit ? { label: this.unit, labelSize: 14, labelGap: 0, labelFont: axis.font, size: axisWidth - 14 } : { size: axisWidth } },
       ],
-      cursor: { sync: { key: 'streams', scales: ['x', null], setSeries: false }, drag: { x: true, y: false, setScale: false, dist: 4 }, points: { size: 6 }, y: false, bind: { dblclick: () => () => tell('show', 0, state.episode.seconds) } },
+      cursor: { sync: { key: 'streams', scales: ['x', null], setSeries: false }, drag: { x: true, y: false, setScale: false, dist: 4 }, points: { size: 6 }, y: false, bind: { dblclick: () => () => tell('show', 0, this.episode.seconds) } },
       series,
       hooks: {
         drawClear: [u => this.shade(u)],
@@ -234,7 +234,7 @@ class Panel {
     looped(c, x, top, height, ratio);
     c.fillStyle = css('--gap');
     for (const [a, b] of this.parts.find(p => p.rows.length)?.gaps ?? []) c.fillRect(x(a), top, Math.max(x(b) - x(a), ratio), height);
-    for (const f of state.episode.findings) {
+    for (const f of this.episode.findings) {
       if (f.severity === 'information' || !this.streams.some(s => f.streams.includes(s.name)) || this.joint && f.columns?.length && !f.columns.some(c => c === this.title || c.endsWith('.' + this.title))) continue;
       c.fillStyle = css('--' + f.severity);
       for (const [a, b] of f.ranges) {
@@ -296,6 +296,7 @@ class Panel {
   }
 
   close() {
+    this.seen = false; // because a late load would request it
     this.asking?.abort();
     this.chart?.destroy();
     this.root.remove();

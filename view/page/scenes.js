@@ -81,6 +81,7 @@ on('episode', () => {
     if (s !== space) s.root.addEventListener('dblclick', () => enlarge(s));
     s.root.append(s.button);
   }
+  before.clear(); // the functions above would keep the earlier cameras
   $('scenes').append(...all().map(s => s.root));
   chooser();
   arrange();

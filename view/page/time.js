@@ -5,16 +5,14 @@ import { $, state, on, tell, dayTime, isUTC } from './common.js';
 // loop repeats a range while the page plays: the given one, or else the shown time. A second call without a range ends it.
 export function loop(from, to) {
   state.loop = from == null && (state.loop || from === null) ? null : [from ?? state.from, to ?? state.to];
-  const button = $('loop');
-  button.classList.toggle('on', !!state.loop);
-  button.setAttribute('aria-pressed', !!state.loop);
+  show();
   tell('loops');
   if (state.loop && !(state.cursor >= state.loop[0] && state.cursor < state.loop[1])) tell('seek', state.loop[0]);
 }
 
 // parse reads a time in seconds from the start: "12.5", "1:02.5", "1:00:03", a date with a time, or nanoseconds as in a report. In UTC, "19:24:48" is a
 // time of the day. It returns NaN for anything else.
-export function parse(text) {
+function parse(text) {
   text = text.trim().replace(/ ?(s|UTC)$/i, '');
   const e = state.episode, dated = /^\d{4}-\d\d-\d\d[ T]\d\d?:/.test(text);
   if (/^\d{15,}$/.test(text)) return Number(BigInt(text) - BigInt(e.start_ns)) / 1e9;
@@ -43,8 +41,10 @@ function go() {
 const kept = 'robocache utc';
 function show() {
   $('utc').hidden = !state.episode?.utc;
-  $('utc').classList.toggle('on', state.utc);
-  $('utc').setAttribute('aria-pressed', state.utc);
+  for (const k of ['utc', 'loop']) {
+    $(k).classList.toggle('on', !!state[k]);
+    $(k).ariaPressed = !!state[k];
+  }
 }
 
 // utc switches between seconds from the start and UTC.
@@ -61,6 +61,6 @@ $('loop').addEventListener('click', () => loop());
 $('utc').addEventListener('click', utc);
 addEventListener('theme', () => tell('theme'));
 on('loop', loop);
-on('episode', () => { show(); $('loop').classList.toggle('on', !!state.loop); });
+on('episode', show);
 on('utc', show);
 on('closed', show);

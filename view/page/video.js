@@ -19,13 +19,13 @@ function last(times, t) {
 }
 
 const exact = 2e-3; // seconds: the browser rounds times, and frames are farther apart
-const patience = 6000; // ms, until a frame that is ready must be on the screen, also on a busy machine
+const patience = 360; // of the page's frames, until a video frame that is ready must be on the screen
 
 export class Video {
   // The element may be the previous episode's if the file is the same. Video calls shown with a frame's number and time when it is on the screen, and
-  // failed once if the browser cannot show the frame at the cursor.
-  constructor(media, element, shown, failed) {
-    Object.assign(this, { media, element, shown, failed, frame: -1, target: -1, episode: state.episode });
+  // failed if the browser cannot play the file (broken is true) or the frame at the cursor does not come.
+  constructor(episode, media, element, shown, failed) {
+    Object.assign(this, { episode, media, element, shown, failed, frame: -1, target: -1 });
     const kept = element.dataset.file === media.video;
     this.behind = true;
     element.style.visibility = 'hidden'; // until this episode has a frame there
@@ -58,12 +58,13 @@ export class Video {
   fail() {
     if (this.stopped.signal.aborted) return;
     this.close();
-    this.failed();
+    this.failed(true);
   }
 
   // close ends the video. The element keeps its file, because the next episode may be in it.
   close() {
     this.stopped.abort();
+    this.target = -1; // for patient
     this.element.pause();
     this.element.cancelVideoFrameCallback(this.callback);
   }
@@ -95,11 +96,20 @@ export class Video {
     element.currentTime = times[k] + (long > 0 ? Math.min(long, 0.1) / 2 : exact); // past the border to the previous frame
   }
 
-  // sought continues if the cursor moved during the seek. It fails if another frame than the requested one stays on the screen.
+  // sought continues if the cursor moved during the seek.
   sought() {
     const { target } = this;
     this.follow();
-    if (target >= 0) setTimeout(() => { if (target === this.target && this.frame !== target && !document.hidden) this.fail(); }, patience);
+    if (target >= 0) this.patient(target, patience);
+  }
+
+  // patient calls failed if the requested frame does not come onto the screen. It counts the page's frames, which a busy machine draws slowly and a hidden
+  // page not at all.
+  patient(target, left) {
+    if (target !== this.target || this.frame === target) return;
+    if (left) { requestAnimationFrame(() => this.patient(target, left - 1)); return; }
+    Object.assign(this, { target: -1, behind: false, missed: true });
+    this.failed(false);
   }
 
   listen() {
@@ -115,6 +125,7 @@ export class Video {
     const k = last(this.times, time + exact), known = Math.abs(this.times[k] - time) <= exact;
     this.frame = known ? k : -1;
     if (known) {
+      this.missed = false;
       this.element.style.visibility = '';
       this.shown(k, this.at[k]);
     }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// patience is how long a test waits for an answer or a condition, because a busy machine may take seconds.
-const patience = 30 * time.Second
+// Patience is how long a test waits for an answer or a condition. A busy machine takes many seconds.
+const Patience = 2 * time.Minute
 
 // Browser is a profile in the Chromium process of a test binary. Its pages share no storage with the profiles of other tests, and the
 // end of the test closes them.
@@ -125,7 +126,7 @@ func (b *program) close() {
 	go func() { defer close(done); _ = b.cmd.Wait() }() // no test depends on its exit code
 	select {
 	case <-done:
-	case <-time.After(patience):
+	case <-time.After(Patience):
 		_ = b.cmd.Process.Kill()
 		<-done
 	}
@@ -196,8 +197,8 @@ func (b *program) call(session, method string, params, result any) error {
 		return json.Unmarshal(m.Result, result)
 	case <-b.gone:
 		return fmt.Errorf("%s: the browser is gone", method)
-	case <-time.After(patience):
-		return fmt.Errorf("%s: no answer in %v", method, patience)
+	case <-time.After(Patience):
+		return fmt.Errorf("%s: no answer in %v", method, Patience)
 	}
 }
 
@@ -225,6 +226,7 @@ func (b *Browser) Open(url string, width, height int) *Page {
 	p.call("Page.enable", object{}, nil)
 	p.call("Runtime.enable", object{}, nil)
 	p.call("Log.enable", object{}, nil)
+	p.call("Page.addScriptToEvaluateOnNewDocument", object{"source": watch}, nil)
 	p.Resize(width, height)
 	p.call("Page.navigate", object{"url": url}, nil)
 	p.Wait(`document.readyState === "complete" && location.href !== "about:blank"`)
@@ -256,7 +258,7 @@ func (p *Page) event(m message) {
 		text = e.ExceptionDetails.Text + " " + e.ExceptionDetails.Exception.Description
 	case m.Method == "Runtime.consoleAPICalled" && e.Type == "error":
 		text = fmt.Sprint(e.Args)
-	case m.Method == "Log.entryAdded" && e.Entry.Level == "error":
+	case m.Method == "Log.entryAdded" && e.Entry.Level == "error" && !strings.Contains(e.Entry.Text, "net::ERR_ABORTED"):
 		text = e.Entry.Text + " " + e.Entry.URL
 	}
 	if text != "" {
@@ -266,12 +268,13 @@ func (p *Page) event(m message) {
 	}
 }
 
-// Errors returns the errors that the page reported so far: exceptions, calls of console.error, and resources that could not be
-// loaded.
+// Errors returns the errors that the page reported so far: exceptions, calls of console.error, and resources that could not be loaded. Requests that the page
+// or a navigation aborted are no errors.
 func (p *Page) Errors() []string {
+	_ = p.eval("0", nil) // the page's earlier reports come before this answer
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return append([]string(nil), p.errors...)
+	return slices.Clone(p.errors)
 }
 
 // Resize changes the window's size to width x height pixels.
@@ -305,20 +308,18 @@ func (p *Page) eval(script string, out any) error {
 	return json.Unmarshal(got.Result.Value, out)
 }
 
-// Wait waits until a JavaScript condition is true. While the page is being replaced, the condition counts as false.
+// Wait waits until a JavaScript condition, or the promise of one, is true. A condition that throws counts as false, because parts of the page may be missing
+// while it is being replaced.
 func (p *Page) Wait(condition string) {
 	p.b.t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(Patience); ; time.Sleep(20 * time.Millisecond) {
 		holds := false
-		err := p.eval("!!("+condition+")", &holds)
-		if err != nil && !strings.Contains(err.Error(), "navigated") {
-			require.NoError(p.b.t, err, condition)
-		}
+		err := p.eval("(async () => !!await ("+condition+"))()", &holds)
 		if holds {
 			return
 		}
 		if time.Now().After(end) {
-			require.Fail(p.b.t, "waited in vain", "%s; the page complained: %q", condition, p.Errors())
+			require.Fail(p.b.t, "waited in vain", "%s; %v; the page complained: %q", condition, err, p.Errors())
 		}
 	}
 }

@@ -43,8 +43,13 @@ func (a *App) WriteJSON(name schema.Name, v any) error {
 // Remark prints a line to standard error. With --json it prints nothing, because the result has the line.
 func (a *App) Remark(format string, args ...any) {
 	if !a.JSON && !a.Quiet {
-		fmt.Fprintf(a.Err, "robocache: %s\n", printed.Text(fmt.Sprintf(format, args...)))
+		a.Report(fmt.Sprintf(format, args...))
 	}
+}
+
+// Report writes a line to standard error.
+func (a *App) Report(line string) {
+	fmt.Fprintln(a.Err, Wrap(a.Err, "robocache: "+printed.Text(line), 2))
 }
 
 // Remarks prints lines as Remark does.

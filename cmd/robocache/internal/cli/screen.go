@@ -97,6 +97,14 @@ func widthOf(w io.Writer) int {
 	return cmp.Or(max(0, set), size, 80)
 }
 
+// Wrap breaks a line at words if the output is a terminal that it does not fit. The later lines are indented.
+func Wrap(to io.Writer, line string, indent int) string {
+	if terminal, is := to.(*printer); is {
+		return text.Wrap(line, terminal.Width(), indent)
+	}
+	return line
+}
+
 // Red and Yellow are colours of a terminal.
 const (
 	Red    = 31

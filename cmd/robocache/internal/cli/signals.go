@@ -89,9 +89,9 @@ func DieOfPipe() {
 	os.Exit(ExitOther)
 }
 
-// OnSignal registers say, which is called before a signal ends the program. stop removes it.
-func (a *App) OnSignal(say func()) (stop func()) {
-	a.Interrupts.set(&a.Interrupts.last, say)
+// OnSignal registers last, which is called before a signal ends the program. stop removes it.
+func (a *App) OnSignal(last func()) (stop func()) {
+	a.Interrupts.set(&a.Interrupts.last, last)
 	return func() { a.Interrupts.set(&a.Interrupts.last, nil) }
 }
 

@@ -62,6 +62,11 @@ func TestATerminalHasAWidthColoursAndALineOfProgress(t *testing.T) {
 	require.NoError(t, a.Coloured(Red, "error"))
 	assert.Equal(t, "error", read("error"))
 
+	a.Wide = false
+	names := strings.TrimSuffix(strings.Repeat("name, ", 12), ", ")
+	a.Remark("the streams are %s", names)
+	assert.Equal(t, "robocache: the streams are "+names[:53]+"\r\n  "+names[54:]+"\r\n", read(names[54:]+"\r\n"), "a line is broken at words")
+
 	bar := a.Rating("converting "+strings.Repeat("a long name, ", 10), 100, "episodes")
 	bar.Add(50)
 	line := read("\x1b[K")
