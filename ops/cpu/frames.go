@@ -186,14 +186,22 @@ func (f *framePasses[T]) resize(s *frameSource, picture, y, x int) {
 		to := f.lines[(row-first)*width:][:width]
 		for i := range f.W {
 			at := x + i
-			weights, from := f.weights[s.X][at*across.Most:][:across.Count[at]], f.line[int(across.First[at])*f.C:]
-			for c := range f.C {
+			weights := f.weights[s.X][at*across.Most:][:across.Count[at]]
+			from := f.line[int(across.First[at])*f.C:][:len(weights)*f.C]
+			if f.C == 1 {
 				var sum T
 				for k, w := range weights {
-					sum += T(w * from[k*f.C+c])
+					sum += T(w * from[k])
 				}
-				to[i*f.C+c] = sum
+				to[i] = sum
+				continue
 			}
+			var r, g, b T
+			for k, w := range weights {
+				p := from[3*k:][:3]
+				r, g, b = r+T(w*p[0]), g+T(w*p[1]), b+T(w*p[2])
+			}
+			to[3*i], to[3*i+1], to[3*i+2] = r, g, b
 		}
 		f.finish(to)
 	}
@@ -232,23 +240,28 @@ func read[T sample](s *frameSource, picture, x, y int, out []T) {
 		return
 	}
 	c := &s.colour
-	value := func(plane []uint8, i int) int32 { return int32(plane[i]) }
-	if s.Format >= backend.FrameP016 {
-		value = func(plane []uint8, i int) int32 { return int32(word(plane[2*i:]) >> c.Shift & c.Mask) }
-	}
 	us := row(1, y/2)
 	vs, step, second := us, 2, 1
 	if planes := s.Format.Planes(); len(planes) == 3 {
 		vs, step, second = row(2, y/2), 1, 0
 	}
+	var r, g, b int32
 	for i := range len(out) / 3 {
-		half := (x + i) / 2 * step
-		luma := c.CY*(value(first, x+i)-c.Y0) + 1<<(backend.ColourBits-1)
-		u, v := value(us, half)-c.C0, value(vs, half+second)-c.C0
-		out[3*i] = colour[T](luma + c.RV*v)
-		out[3*i+1] = colour[T](luma - c.GU*u - c.GV*v)
-		out[3*i+2] = colour[T](luma + c.BU*u)
+		if at := x + i; i == 0 || at%2 == 0 {
+			u, v := s.value(us, at/2*step)-c.C0, s.value(vs, at/2*step+second)-c.C0
+			r, g, b = c.RV*v, -c.GU*u-c.GV*v, c.BU*u
+		}
+		luma, p := c.CY*(s.value(first, x+i)-c.Y0)+1<<(backend.ColourBits-1), out[3*i:][:3]
+		p[0], p[1], p[2] = colour[T](luma+r), colour[T](luma+g), colour[T](luma+b)
 	}
+}
+
+// value returns sample i of a 4:2:0 plane.
+func (s *frameSource) value(plane []uint8, i int) int32 {
+	if s.Format >= backend.FrameP016 {
+		return int32(word(plane[2*i:]) >> s.colour.Shift & s.colour.Mask)
+	}
+	return int32(plane[i])
 }
 
 func word(b []uint8) uint32 { return uint32(b[0]) | uint32(b[1])<<8 }
@@ -306,26 +319,26 @@ func blend[T sample](factor float32, v T, other float32) T {
 // write writes row y of frame n.
 func (f *framePasses[T]) write(n, y int, flip bool, row []T) {
 	w, c := f.W, f.C
-	at := func(x, ch int) int { // the place of a value in out: rows of a channel, or pixels
-		if flip {
-			x = w - 1 - x
-		}
-		if f.Layout == backend.LayoutHWC {
-			return x*c + ch
-		}
-		return ch*w + x
+	pixel, channel := 1, w // from a place in out to the next
+	if f.Layout == backend.LayoutHWC {
+		pixel, channel = c, 1
 	}
-	if f.whole != nil {
-		for i, v := range row {
-			f.out[at(i/c, i%c)] = float32(v)
+	for x := range w {
+		at := x * pixel
+		if flip {
+			at = (w - 1 - x) * pixel
 		}
-	} else if f.Float {
-		for i, v := range row {
-			f.out[at(i/c, i%c)] = f.Level(i%c, float32(v))
-		}
-	} else {
-		for i, v := range row {
-			f.out[at(i/c, i%c)] = f.levels[i%c][int(v)]
+		for ch := range c {
+			v := row[x*c+ch]
+			switch {
+			case f.whole != nil:
+				f.out[at] = float32(v)
+			case f.Float:
+				f.out[at] = f.Level(ch, float32(v))
+			default:
+				f.out[at] = f.levels[ch][int(v)]
+			}
+			at += channel
 		}
 	}
 	to, runs, step := n*f.Dst.Stride(0)+y*w, c, f.H*w
