@@ -128,7 +128,7 @@ func (s *suite) framesGroups(t *testing.T) {
 	r := rng(81)
 	for _, out := range frameOutputs {
 		for i, w := range []int{130, 24, 9} {
-			c := &framing{Name: fmt.Sprint("rows of ", w), Out: out, N: 2, C: 3, H: 9000 / w, W: w, Opts: ops.FramesOptions{Crop: ops.CropCentre, FlipX: 1, Contrast: float64(i % 2)}, Keys: keysOf(r, 1)}
+			c := &framing{Name: fmt.Sprint("rows of ", w), Out: out, N: 2, C: 3, H: 600 / ((w + 7) / 8), W: w, Opts: ops.FramesOptions{Crop: ops.CropCentre, FlipX: 1, Contrast: float64(i % 2)}, Keys: keysOf(r, 1)}
 			c.Surfaces = []*surface{picture(r, ops.FrameRGB, 2, c.H+3, w+3, 0)}
 			s.check(t, c, layouts...)
 		}
