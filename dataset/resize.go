@@ -2,8 +2,8 @@ package dataset
 
 import (
 	"fmt"
-	"math"
 
+	"github.com/robocache/robocache/internal/taps"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -66,44 +66,24 @@ func Resize(dst, src *tensor.Tensor) error {
 	return nil
 }
 
-// weightBits is the number of fractional bits of a weight.
-const weightBits = 22
-
-// taps are the filter weights along one axis: result pixel i is the sum of weights[i*most:][:counts[i]] times the source pixels
-// from firsts[i] on.
-type taps struct {
-	firsts, counts []int
-	weights        []int32
-	most           int
+// axis has the filter weights along one axis, with weightBits fractional bits: see package taps.
+type axis struct {
+	*taps.Axis
+	weights []int32
 }
 
-// triangle returns the taps that resize an axis with size pixels to n pixels.
-func triangle(size, n int) *taps {
-	scale := float64(size) / float64(n)
-	reach := max(scale, 1)
-	t := &taps{firsts: make([]int, n), counts: make([]int, n), most: int(math.Ceil(reach))*2 + 1}
-	t.weights = make([]int32, n*t.most)
-	exact := make([]float64, t.most)
-	for i := range n {
-		center := float64((float64(i) + 0.5) * scale) // the conversion keeps a compiler from joining it with a sum
-		first, end := max(int(center-reach+0.5), 0), min(int(center+reach+0.5), size)
-		sum := 0.0
-		for k := range end - first {
-			exact[k] = max(1-math.Abs(float64((float64(first+k)-center+0.5)*(1/reach))), 0)
-			sum += exact[k]
-		}
-		for k := range end - first {
-			t.weights[i*t.most+k] = int32(0.5 + float64(exact[k]/sum*(1<<weightBits)))
-		}
-		t.firsts[i], t.counts[i] = first, end-first
-	}
-	return t
+const weightBits = taps.Bits
+
+// triangle returns the weights that resize an axis from size pixels to n pixels.
+func triangle(size, n int) *axis {
+	t := taps.Triangle(size, n, true)
+	return &axis{t, t.Whole()}
 }
 
 // along resizes one line horizontally. A pixel has c bytes.
-func (t *taps) along(to, from []byte, c int) {
-	for i, first := range t.firsts {
-		weights := t.weights[i*t.most:][:t.counts[i]]
+func (t *axis) along(to, from []byte, c int) {
+	for i, begin := range t.First {
+		first, weights := int(begin), t.weights[i*t.Most:][:t.Count[i]]
 		if c == 3 {
 			r, g, b := int32(1)<<(weightBits-1), int32(1)<<(weightBits-1), int32(1)<<(weightBits-1)
 			at := from[3*first:][:3*len(weights)]
@@ -126,13 +106,14 @@ func (t *taps) along(to, from []byte, c int) {
 
 // across resizes an image vertically: each line in to is a weighted sum of lines in from. A line has width bytes, which is the
 // number of pixels times the number of channels.
-func (t *taps) across(to, from []byte, width int) {
+func (t *axis) across(to, from []byte, width int) {
 	sums := make([]int32, width)
-	for i, first := range t.firsts {
+	for i, begin := range t.First {
+		first := int(begin)
 		for x := range sums {
 			sums[x] = 1 << (weightBits - 1)
 		}
-		for k, w := range t.weights[i*t.most:][:t.counts[i]] {
+		for k, w := range t.weights[i*t.Most:][:t.Count[i]] {
 			for x, v := range from[(first+k)*width:][:width] {
 				sums[x] += int32(v) * w
 			}

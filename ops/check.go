@@ -121,6 +121,20 @@ func (c *checker) output(arg string, t *tensor.Tensor, others ...*tensor.Tensor)
 	}
 }
 
+// packed sets an error unless a tensor is contiguous.
+func (c *checker) packed(arg string, t *tensor.Tensor) {
+	if c.err == nil && !t.IsContiguous() {
+		c.set(arg, ErrStride, tensor.FormatShape(t.Strides()), "a contiguous tensor")
+	}
+}
+
+// absent sets an error if an argument is not nil.
+func (c *checker) absent(arg string, t *tensor.Tensor, want string) {
+	if c.err == nil && t != nil {
+		c.set(arg, ErrOption, "a tensor", want)
+	}
+}
+
 func (c *checker) limit(arg string, n int) {
 	if c.err == nil && n > backend.MaxRow {
 		c.set(arg, ErrTooLarge, fmt.Sprint(n), fmt.Sprintf("at most %d a row", backend.MaxRow))

@@ -299,3 +299,41 @@ func ExampleDevice_Draw() {
 	// [0 0] [1 2] [0 0] [1 2]
 	// 2 batches an epoch, 1 window dropped
 }
+
+// Two pictures of other sizes as a batch: resized, mirrored at random by epoch and position, and normalised for a network that was trained on
+// ImageNet.
+func ExampleDevice_Frames() {
+	dev, err := ops.Open("cpu")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer dev.Close()
+	picture := func(h, w int) ops.FrameSurface {
+		pixels := make([]uint8, h*w*3)
+		for i := range pixels {
+			pixels[i] = uint8(i / 3 % w * 255 / (w - 1)) // from black to white
+		}
+		return ops.FrameSurface{Format: ops.FrameRGB, Planes: [3]*tensor.Tensor{tensor.Must(tensor.Of(pixels, h, w, 3))}}
+	}
+	opts, err := ops.FramesPreset("imagenet")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	opts.FlipX, opts.Seed = 0.5, 42
+	batch := make([]float32, 2*3*2*4)
+	args := ops.FramesArgs{
+		Dst:      tensor.Must(tensor.Of(batch, 2, 3, 2, 4)), // [N,C,H,W]
+		Surfaces: []ops.FrameSurface{picture(480, 640), picture(240, 320)},
+		Keys:     tensor.Must(tensor.Of([]int64{0, 7, 0, 8}, 2, 2)), // positions 7 and 8 in epoch 0
+	}
+	if err := dev.Frames(context.Background(), args, opts); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%.2f\n%.2f\n", batch[:4], batch[24:28]) // the first rows of red
+	// Output:
+	// [-1.48 -0.49 0.60 1.60]
+	// [1.60 0.60 -0.49 -1.48]
+}

@@ -240,16 +240,33 @@ func (f *far) Tally(j *backend.TallyJob) (backend.Plan, error) {
 	return &farPlan{p, j.Bound()}, err
 }
 
+func (f *far) Frames(j *backend.FramesJob) (backend.Plan, error) {
+	a := *j
+	f.all(&a.Dst, &a.Select, &a.Keys)
+	a.Surfaces, a.Sources = slices.Clone(a.Surfaces), slices.Clone(a.Sources)
+	for i := range a.Surfaces {
+		s := &a.Surfaces[i]
+		f.all(&s.Planes[0], &s.Planes[1], &s.Planes[2])
+		for k := range a.Sources {
+			if a.Sources[k].FrameSurface == &j.Surfaces[i] {
+				a.Sources[k].FrameSurface = s
+			}
+		}
+	}
+	p, err := f.cpu.Frames(&a)
+	return &farPlan{p, j.Bound()}, err
+}
+
 func TestDeviceWithMemoryOfItsOwn(t *testing.T) {
 	thorough.SkipRace(t, thorough.Simulates)
 	dev, err := ops.Open("far")
 	backend := lastFar
 	require.NoError(t, err)
 	// The answers are the CPU's, which all cases compare: here it is where tensors lie that counts.
-	parts := []string{"resample", "fuse", "backward", "voxel", "draw", "tally", "life"}
+	parts := []string{"resample", "fuse", "backward", "voxel", "draw", "tally", "frames", "life"}
 	if !thorough.Long { // the generated cases have views and absent tensors of every kind
 		parts = []string{"resample/generated", "resample/values", "resample/strides", "resample/empty", "fuse/generated", "fuse/values", "backward/generated", "backward/values",
-			"voxel/generated", "voxel/caps", "voxel/batches", "draw/generated", "draw/values", "tally/named", "tally/generated", "life"}
+			"voxel/generated", "voxel/caps", "voxel/batches", "draw/generated", "draw/values", "tally/named", "tally/generated", "frames/generated", "frames/values", "life"}
 	}
 	opstest.Run(t, dev, opstest.Config{MemoryInUse: backend.sum}, parts...)
 	bytes, count := backend.inUse()

@@ -32,5 +32,6 @@ func FuzzOptions(f *testing.F) { opstest.FuzzOptions(f, devices(f)...) }
 func FuzzVoxels(f *testing.F)  { opstest.FuzzVoxels(f, devices(f)...) }
 func FuzzFuse(f *testing.F)    { opstest.FuzzFuse(f, devices(f)...) }
 func FuzzDraw(f *testing.F)    { opstest.FuzzDraw(f, devices(f)...) }
+func FuzzFrames(f *testing.F)  { opstest.FuzzFrames(f, devices(f)...) }
 
 func FuzzGradients(f *testing.F) { opstest.FuzzGradients(f, devices(f)...) }

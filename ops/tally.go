@@ -118,13 +118,6 @@ func newTallyJob(c *checker, a TallyArgs, o TallyOptions) (*backend.TallyJob, er
 	return j, c.err
 }
 
-// absent sets an error if an argument is not nil.
-func (c *checker) absent(arg string, t *tensor.Tensor, want string) {
-	if c.err == nil && t != nil {
-		c.set(arg, ErrOption, "a tensor", want)
-	}
-}
-
 // added checks an i64 output to which values are added: its dtype, shape and memory.
 func (c *checker) added(arg string, t *tensor.Tensor, others []*tensor.Tensor, shape ...int) {
 	if c.tensor(arg, t) {
@@ -132,12 +125,5 @@ func (c *checker) added(arg string, t *tensor.Tensor, others []*tensor.Tensor, s
 		c.shape(arg, t, shape...)
 		c.packed(arg, t)
 		c.output(arg, t, others...)
-	}
-}
-
-// packed sets an error unless a tensor is contiguous.
-func (c *checker) packed(arg string, t *tensor.Tensor) {
-	if c.err == nil && !t.IsContiguous() {
-		c.set(arg, ErrStride, tensor.FormatShape(t.Strides()), "a contiguous tensor")
 	}
 }

@@ -617,6 +617,208 @@ func (f FastJobFlags) Word() uint32 {
 		numberOf("FastJobFlags.Store", f.Store, 21, 3)
 }
 
+const FramesThreads = 256 // frames_threads in frames.cuh
+
+const FramesGroup = 8 // frames_group in frames.cuh: pixels that a thread of frames makes at once
+
+const FramesTile = 32 // frames_tile in frames.cuh: rows and columns in a block of frames_resize
+
+const FramesChoices = 7 // frames_choices in frames.cuh
+
+// The values for frames_format in frames.cuh
+const (
+	FramesFormatRgb    = 0
+	FramesFormatGray   = 1
+	FramesFormatGray16 = 2
+	FramesFormatNv12   = 3
+	FramesFormatI420   = 4
+	FramesFormatP016   = 5
+	FramesFormatI010   = 6
+)
+
+// The values for frames_out in frames.cuh
+const (
+	FramesOutU8   = 0
+	FramesOutF16  = 1
+	FramesOutBf16 = 2
+	FramesOutF32  = 3
+)
+
+// The values for frames_crop in frames.cuh
+const (
+	FramesCropNone   = 0
+	FramesCropCentre = 1
+	FramesCropRandom = 2
+)
+
+// FramesSource is frames_source in frames.cuh: 144 bytes.
+//
+// frames_source is a frame's picture, or with a selection the first picture of the stack. Addresses are in bytes. An axis is a place in the list of the tables: n first pixels, n counts, and the weights of all n pixels at a time.
+type FramesSource struct {
+	Plane   [3]uint64 // offset 0: of the picture
+	Picture [3]uint64 // offset 24: bytes from a picture of the stack to the next
+	Begin   uint64    // offset 48: of the first plane's tensor
+	End     uint64    // offset 56: of the first plane's tensor
+	Pitch   [3]uint32 // offset 64: bytes from a row to the next
+	Count   uint32    // offset 76: pictures in the stack
+	Format  uint32    // offset 80
+	X       uint32    // offset 84: the rectangle's first pixel
+	Y       uint32    // offset 88: the rectangle's first pixel
+	Height  uint32    // offset 92: of the rectangle after resizing
+	Width   uint32    // offset 96: of the rectangle after resizing
+	Down    uint32    // offset 100: axes
+	Across  uint32    // offset 104: axes
+	Shift   uint32    // offset 108: a sample of 16 bits is (word >> shift) & mask
+	Mask    uint32    // offset 112: a sample of 16 bits is (word >> shift) & mask
+	Y0      int32     // offset 116
+	C0      int32     // offset 120
+	Cy      int32     // offset 124
+	Rv      int32     // offset 128
+	Gu      int32     // offset 132
+	Gv      int32     // offset 136
+	Bu      int32     // offset 140
+}
+
+// Bytes returns p in the layout that the kernel expects.
+func (p *FramesSource) Bytes() []byte { return p.append(make([]byte, 0, 144)) }
+
+func (p *FramesSource) append(b []byte) []byte {
+	for i := range p.Plane {
+		b = binary.LittleEndian.AppendUint64(b, p.Plane[i])
+	}
+	for i := range p.Picture {
+		b = binary.LittleEndian.AppendUint64(b, p.Picture[i])
+	}
+	b = binary.LittleEndian.AppendUint64(b, p.Begin)
+	b = binary.LittleEndian.AppendUint64(b, p.End)
+	for i := range p.Pitch {
+		b = binary.LittleEndian.AppendUint32(b, p.Pitch[i])
+	}
+	b = binary.LittleEndian.AppendUint32(b, p.Count)
+	b = binary.LittleEndian.AppendUint32(b, p.Format)
+	b = binary.LittleEndian.AppendUint32(b, p.X)
+	b = binary.LittleEndian.AppendUint32(b, p.Y)
+	b = binary.LittleEndian.AppendUint32(b, p.Height)
+	b = binary.LittleEndian.AppendUint32(b, p.Width)
+	b = binary.LittleEndian.AppendUint32(b, p.Down)
+	b = binary.LittleEndian.AppendUint32(b, p.Across)
+	b = binary.LittleEndian.AppendUint32(b, p.Shift)
+	b = binary.LittleEndian.AppendUint32(b, p.Mask)
+	b = binary.LittleEndian.AppendUint32(b, uint32(p.Y0))
+	b = binary.LittleEndian.AppendUint32(b, uint32(p.C0))
+	b = binary.LittleEndian.AppendUint32(b, uint32(p.Cy))
+	b = binary.LittleEndian.AppendUint32(b, uint32(p.Rv))
+	b = binary.LittleEndian.AppendUint32(b, uint32(p.Gu))
+	b = binary.LittleEndian.AppendUint32(b, uint32(p.Gv))
+	b = binary.LittleEndian.AppendUint32(b, uint32(p.Bu))
+	return b
+}
+
+// FramesParams is frames_params in frames.cuh: 184 bytes.
+type FramesParams struct {
+	Dst       uint64     // offset 0: the address, and the bytes from a frame to the next
+	Frame     uint64     // offset 8: the address, and the bytes from a frame to the next
+	Select    uint64     // offset 16: [n], or null
+	Keys      uint64     // offset 24: [n / per_key, 2], or null
+	Sources   uint64     // offset 32
+	Levels    uint64     // offset 40: [3, 256]: the output for each sample
+	Axes      uint64     // offset 48
+	Sums      uint64     // offset 56: [n, blocks]: of shades
+	Fault     uint64     // offset 64
+	FaultFlag uint64     // offset 72
+	FlipX     uint64     // offset 80: a choice below is a flip
+	FlipY     uint64     // offset 88: a choice below is a flip
+	N         uint32     // offset 96
+	H         uint32     // offset 100
+	W         uint32     // offset 104
+	PerKey    uint32     // offset 108: frames in a row of keys
+	Blocks    uint32     // offset 112: per frame
+	Share     uint32     // offset 116: items per block of frames, tiles beside each other in frames_resize
+	Key       uint32     // offset 120: of the seed
+	Low       [3]float32 // offset 124: of the factors of brightness, contrast and saturation
+	Span      [3]float32 // offset 136: of the factors of brightness, contrast and saturation
+	White     float32    // offset 148
+	Mean      [3]float32 // offset 152
+	Deviation [3]float32 // offset 164
+	Flags     uint32     // offset 176
+	_         [4]byte
+}
+
+// Bytes returns p in the layout that the kernel expects.
+func (p *FramesParams) Bytes() []byte { return p.append(make([]byte, 0, 184)) }
+
+func (p *FramesParams) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Dst)
+	b = binary.LittleEndian.AppendUint64(b, p.Frame)
+	b = binary.LittleEndian.AppendUint64(b, p.Select)
+	b = binary.LittleEndian.AppendUint64(b, p.Keys)
+	b = binary.LittleEndian.AppendUint64(b, p.Sources)
+	b = binary.LittleEndian.AppendUint64(b, p.Levels)
+	b = binary.LittleEndian.AppendUint64(b, p.Axes)
+	b = binary.LittleEndian.AppendUint64(b, p.Sums)
+	b = binary.LittleEndian.AppendUint64(b, p.Fault)
+	b = binary.LittleEndian.AppendUint64(b, p.FaultFlag)
+	b = binary.LittleEndian.AppendUint64(b, p.FlipX)
+	b = binary.LittleEndian.AppendUint64(b, p.FlipY)
+	b = binary.LittleEndian.AppendUint32(b, p.N)
+	b = binary.LittleEndian.AppendUint32(b, p.H)
+	b = binary.LittleEndian.AppendUint32(b, p.W)
+	b = binary.LittleEndian.AppendUint32(b, p.PerKey)
+	b = binary.LittleEndian.AppendUint32(b, p.Blocks)
+	b = binary.LittleEndian.AppendUint32(b, p.Share)
+	b = binary.LittleEndian.AppendUint32(b, p.Key)
+	for i := range p.Low {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Low[i]))
+	}
+	for i := range p.Span {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Span[i]))
+	}
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.White))
+	for i := range p.Mean {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Mean[i]))
+	}
+	for i := range p.Deviation {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Deviation[i]))
+	}
+	b = binary.LittleEndian.AppendUint32(b, p.Flags)
+	b = append(b, 0, 0, 0, 0)
+	return b
+}
+
+// FramesParamsFlags has the bit fields in flags, for frames_params in frames.cuh.
+type FramesParamsFlags struct {
+	Out        uint32 // bits 0 to 1
+	Gray       bool   // bit 2
+	Last       bool   // bit 3: channels last
+	Whole      bool   // bit 4: groups of pixels begin at whole chunks of the output
+	Crop       uint32 // bits 5 to 6
+	PerFrame   bool   // bit 7
+	Brightness bool   // bit 8
+	Contrast   bool   // bit 9
+	Saturation bool   // bit 10
+	Summing    bool   // bit 11: the launch that sums shades
+	Deep       bool   // bit 12: samples of 16 bits
+	Floats     bool   // bit 13: sums of resizing are not rounded
+	Early      bool   // bit 31: see begin
+}
+
+// Word returns the bit fields packed in one word. It panics if a value does not fit its field.
+func (f FramesParamsFlags) Word() uint32 {
+	return numberOf("FramesParamsFlags.Out", f.Out, 0, 2) |
+		flagOf(f.Gray, 2) |
+		flagOf(f.Last, 3) |
+		flagOf(f.Whole, 4) |
+		numberOf("FramesParamsFlags.Crop", f.Crop, 5, 2) |
+		flagOf(f.PerFrame, 7) |
+		flagOf(f.Brightness, 8) |
+		flagOf(f.Contrast, 9) |
+		flagOf(f.Saturation, 10) |
+		flagOf(f.Summing, 11) |
+		flagOf(f.Deep, 12) |
+		flagOf(f.Floats, 13) |
+		flagOf(f.Early, 31)
+}
+
 const BackwardThreads = 128 // backward_threads in fuse_backward.cuh: threads in a block, and the targets that it keeps at a time
 
 const BackwardBlocks = 5 // backward_blocks in fuse_backward.cuh: Blocks per multiprocessor: more would leave too few registers.

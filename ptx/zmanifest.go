@@ -22,6 +22,8 @@ import "embed"
 //go:embed embed.sm_90.cubin.gz
 //go:embed embed.sm_90.ptx.gz
 //go:embed embed.sm_80.ptx.gz
+//go:embed frames.sm_90.ptx.gz
+//go:embed frames.sm_80.ptx.gz
 //go:embed fuse.sm_90.cubin
 //go:embed fuse.sm_90.ptx.gz
 //go:embed fuse.sm_80.ptx.gz
@@ -357,6 +359,38 @@ var manifest = []family{
 				Hash:    "a4ea891a3e8113dac56893a141f7ac651992251c237cbb81a7abb020cdcc12fb",
 				PTXHash: "a4ea891a3e8113dac56893a141f7ac651992251c237cbb81a7abb020cdcc12fb",
 				stored:  source{"embed.sm_80.ptx.gz", "f2c2de0c1d70fd8aa39eb28345a5b3a200f50f59c695cb64c210b886124ef77a"},
+			},
+		},
+	},
+	{
+		name: "frames",
+		sources: []source{
+			{"frames.cu", "c47f5fd75f0a3a05fad4e23d6fa8292d37d02d6adca6a340ea095b936024736e"},
+			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
+			{"frames.cuh", "ca76026d55733eda0acb43d380011a8500b5fadfbff6d49c8cee8522bdb3b25b"},
+			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "frames", MaxThreads: 256, Params: []Param{
+				{"b8", 184, 8},
+			}},
+			{Name: "frames_resize", MaxThreads: 256, Params: []Param{
+				{"b8", 184, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "frames.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "a2ed46e7ac9a15176706eac769f6016986d0c10318cc38f698fd07ac3c6c97d3",
+				PTXHash: "a2ed46e7ac9a15176706eac769f6016986d0c10318cc38f698fd07ac3c6c97d3",
+				stored:  source{"frames.sm_90.ptx.gz", "0f31510bd018d3bb92861316d3cb40bca5029326e1bc140598f18ad95ba48676"},
+			},
+			{
+				File: "frames.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "aeaed2ca5e5ab1554f07c7c928b1355939dfedabc692e8fdbd2db44bf82b4307",
+				PTXHash: "aeaed2ca5e5ab1554f07c7c928b1355939dfedabc692e8fdbd2db44bf82b4307",
+				stored:  source{"frames.sm_80.ptx.gz", "52e81147618a7494b15606be5163d2cad6fdd78971890fb220b10e7cb3b7c6a8"},
 			},
 		},
 	},

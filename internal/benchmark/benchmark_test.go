@@ -33,6 +33,7 @@ func small() []Job {
 		&VoxelizeJob{Points: 100, Cells: 4, Reduce: "count", Cloud: "uniform"},
 		&VoxelizeJob{Points: 100, Cells: 4, Features: 2, Reduce: "mean", Cloud: "lidar"},
 		&DrawJob{Windows: 5, Episodes: 10, Streams: 2}, &TallyJob{Rows: 40, Columns: 3, Values: "robot"}, &TallyJob{Rows: 40, Columns: 3, Known: 11, Values: "normal"}, &WindowsJob{Windows: 5, Episodes: 3, Ticks: 4, D: 2},
+		&FramesJob{Frames: 2, Format: "nv12", Height: 6, Width: 8, To: 3, Out: "u8"}, &FramesJob{Frames: 1, Format: "rgb", Height: 6, Width: 8, To: 3, Out: "bf16", Crop: true, Jitter: true},
 		&CopyJob{"d2d", 100}, &LaunchJob{Form: "plan"}, &PipelineJob{1, 4, 3, 2, 2}, &LaunchJob{Form: "shared", Goroutines: 64},
 		&LaunchJob{Form: "each", Plans: 5}, &LaunchJob{Form: "batch", Plans: 5}, &LaunchJob{Form: "chain", Plans: 4}, &LaunchJob{Form: "replay", Plans: 4},
 		&TrainJob{B: 2, S: 5, T: 3, D: 32, Layers: 1, Heads: 1, FFN: 16, Out: 2},
@@ -102,6 +103,8 @@ func TestTheLeastBytesAreCounted(t *testing.T) {
 		{&DrawJob{Windows: 5, Episodes: 10, Streams: 2, Trusted: true}, 16 + 5*8*7, 16 + 5*8*7},
 		{&TallyJob{Rows: 40, Columns: 3, Values: "robot"}, 4*40*3 + 3*8*(2048+1536), 3 * 8 * (2048 + 1536)},
 		{&TallyJob{Rows: 40, Columns: 3, Known: 22, Values: "normal"}, 4*40*3 + 3*8*12*2049, 3 * 8 * 12 * 2048},
+		{&FramesJob{Frames: 2, Format: "nv12", Height: 6, Width: 8, To: 3, Out: "u8"}, 2 * 48 * 3 / 2, 2 * 3 * 9},
+		{&FramesJob{Frames: 3, Format: "rgb", Height: 6, Width: 8, To: 3, Out: "bf16", Crop: true}, 3 * 3 * 9, 3 * 3 * 9 * 2},
 		{&CopyJob{"d2d", 77}, 77, 77},
 		{&PipelineJob{1, 4, 3, 2, 2}, 4*2*2 + 4*4 + 4*3, 3 * 2 * 2},
 	} {
@@ -193,7 +196,7 @@ func TestNamesAreUniqueAndChecked(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, some, 26)
 	_, err = Jobs("copys")
-	assert.EqualError(t, err, `benchmark: suite: got "copys", want resample, forms, fuse, backward, voxelize, draw, tally, windows, copies, launch, pipeline, train`)
+	assert.EqualError(t, err, `benchmark: suite: got "copys", want resample, forms, fuse, backward, voxelize, draw, tally, frames, windows, copies, launch, pipeline, train`)
 }
 
 func TestShapesComeFromAFile(t *testing.T) {
@@ -210,18 +213,19 @@ func TestShapesComeFromAFile(t *testing.T) {
 		`{"jobs": []}`:               "no jobs",
 		`{"jobs": [], "more": 1}`:    `unknown field "more"`,
 		`{"jobs": [{"suite": "x"}]}`: `shape 0: benchmark: suite: got "x"`,
-		`{"jobs": [{"suite": "resample", "E": 1}]}`:                                                      `shape 0: got json: unknown field "E"`,
-		`{"jobs": [{"suite": "resample", "B": 1, "S": 1, "T": 3, "D": 4}]}`:                              "S: got 1, want 2 to",
-		`{"jobs": [{"suite": "resample", "B": 1, "S": 2, "T": 3, "D": 4, "values": "i32"}]}`:             `values: got "i32"`,
-		`{"jobs": [{"suite": "resample", "B": 1, "S": 2, "T": 3, "D": 4, "kind": "cubic"}]}`:             `kind: got "cubic"`,
-		`{"jobs": [{"suite": "voxelize", "points": 7, "cells": 8, "reduce": "mean", "cloud": "lidar"}]}`: "features: got 0",
-		`{"jobs": [{"suite": "draw", "windows": 7, "episodes": 1, "streams": 17}]}`:                      "streams: got 17, want 0 to 16",
-		`{"jobs": [{"suite": "copies", "direction": "up", "bytes": 1}]}`:                                 `direction: got "up"`,
-		`{"jobs": [{"suite": "launch", "form": "shared"}]}`:                                              "goroutines: got 0, want 1 to",
-		`{"jobs": [{"suite": "launch", "form": "plan", "goroutines": 2}]}`:                               "goroutines, but of shared: got 2",
-		`{"jobs": [{"suite": "launch", "form": "batch"}]}`:                                               "plans: got 0, want 1 to",
-		`{"jobs": [{"suite": "launch", "form": "each", "plans": 2, "at_once": 2}]}`:                      "at_once, but of batch: got 2",
-		`{"jobs": [{"suite": "launch", "form": "up"}]}`:                                                  `form: got "up"`,
+		`{"jobs": [{"suite": "resample", "E": 1}]}`:                                                                                  `shape 0: got json: unknown field "E"`,
+		`{"jobs": [{"suite": "resample", "B": 1, "S": 1, "T": 3, "D": 4}]}`:                                                          "S: got 1, want 2 to",
+		`{"jobs": [{"suite": "resample", "B": 1, "S": 2, "T": 3, "D": 4, "values": "i32"}]}`:                                         `values: got "i32"`,
+		`{"jobs": [{"suite": "resample", "B": 1, "S": 2, "T": 3, "D": 4, "kind": "cubic"}]}`:                                         `kind: got "cubic"`,
+		`{"jobs": [{"suite": "voxelize", "points": 7, "cells": 8, "reduce": "mean", "cloud": "lidar"}]}`:                             "features: got 0",
+		`{"jobs": [{"suite": "draw", "windows": 7, "episodes": 1, "streams": 17}]}`:                                                  "streams: got 17, want 0 to 16",
+		`{"jobs": [{"suite": "frames", "frames": 1, "format": "rgb", "height": 2, "width": 2, "to": 3, "out": "u8", "crop": true}]}`: "height: got 2, want 3 to",
+		`{"jobs": [{"suite": "copies", "direction": "up", "bytes": 1}]}`:                                                             `direction: got "up"`,
+		`{"jobs": [{"suite": "launch", "form": "shared"}]}`:                                                                          "goroutines: got 0, want 1 to",
+		`{"jobs": [{"suite": "launch", "form": "plan", "goroutines": 2}]}`:                                                           "goroutines, but of shared: got 2",
+		`{"jobs": [{"suite": "launch", "form": "batch"}]}`:                                                                           "plans: got 0, want 1 to",
+		`{"jobs": [{"suite": "launch", "form": "each", "plans": 2, "at_once": 2}]}`:                                                  "at_once, but of batch: got 2",
+		`{"jobs": [{"suite": "launch", "form": "up"}]}`:                                                                              `form: got "up"`,
 		`{"jobs": []} {}`: "more after",
 	} {
 		_, err := ReadShapes(strings.NewReader(text))

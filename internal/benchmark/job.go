@@ -47,7 +47,7 @@ type suite struct {
 	random func(rng *rand.Rand) Job // returns a job for a sweep; nil if the suite has none
 }
 
-var suites = []suite{resampleSuite, formsSuite, fuseSuite, backwardSuite, voxelizeSuite, drawSuite, tallySuite, windowsSuite, copiesSuite, launchSuite, pipelineSuite, trainSuite}
+var suites = []suite{resampleSuite, formsSuite, fuseSuite, backwardSuite, voxelizeSuite, drawSuite, tallySuite, framesSuite, windowsSuite, copiesSuite, launchSuite, pipelineSuite, trainSuite}
 
 // Suites returns each suite's name and description.
 func Suites() [][2]string {

@@ -55,6 +55,10 @@ type (
 	Tallier interface {
 		Tally(job *TallyJob) (Plan, error)
 	}
+	// Framer implements ops.Frames.
+	Framer interface {
+		Frames(job *FramesJob) (Plan, error)
+	}
 	// Connector connects this device to others with the same kind. Their plans and copies may then use its memory,
 	// their queues can wait for its marks, and one capture can include queues on both. If devices cannot be connected,
 	// it returns an error.

@@ -15,7 +15,7 @@ func TestCPU(t *testing.T) {
 	require.NoError(t, err)
 	var parts []string
 	if thorough.Raced { // more cases start no other goroutines
-		parts = []string{"life", "resample/generated", "fuse/generated", "backward/generated", "voxel/generated", "draw/generated", "tally/generated"}
+		parts = []string{"life", "resample/generated", "fuse/generated", "backward/generated", "voxel/generated", "draw/generated", "tally/generated", "frames/generated"}
 	}
 	opstest.Run(t, dev, opstest.Config{}, parts...)
 	require.NoError(t, dev.Close())

@@ -30,6 +30,7 @@ type whole interface {
 	backend.Voxelizer
 	backend.Drawer
 	backend.Tallier
+	backend.Framer
 	backend.Batcher
 }
 

@@ -230,6 +230,12 @@ var (
 )
 
 var arguments = append(networkArguments, []argument{
+	{"a sample as a float", re(`^frames `), rounding, re(`cvt\.rn\.f32\.u32\b`), anything, 0,
+		"it has at most 16 bits, or is the upper 24 bits of a choice, and is exact"},
+	{"a choice as a fraction", re(`^frames `), rounding, re(`mul\.rn\.f32\s.*, 0f33800000;`), anything, 0,
+		"a product of 24 bits and 2^-24 is exact"},
+	{"a mean's operands", re(`^frames `), rounding, re(`cvt\.rn\.f64\.u64\b`), anything, 0,
+		"a frame has at most 2^30 pixels, whose shades sum to less than 2^53"},
 	{"a count as a float", sampling, rounding, re(`cvt\.rn\.f32\.(u32|u64|s32)\b`), anything, 0,
 		"where it makes a weight it is below 2^24, and exact (ratio asks); elsewhere it guides the search's guesses, which may be any"},
 	{"nanoseconds of a tick", sampling, rounding, re(`mul\.rn\.f64\s.*, 0d41CDCD6500000000;`), anything, 0,

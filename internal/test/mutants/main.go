@@ -50,6 +50,7 @@ var suites = map[string]string{
 	"voxel_fill": "voxel", "voxel_write": "voxel", "voxel_count": "voxel", "voxel_atomic": "voxel", "voxel_bucket": "voxel", "voxel_group": "voxel", "voxel_sort": "voxel", "voxel_reduce": "voxel", "voxel_f64": "voxel",
 	"draw":   "draw",
 	"tally":  "tally",
+	"frames": "frames",
 	"tokens": "tokens", "matmul": "matmul", "matmul_norm": "matmul", "matmul_norm_back": "matmul", "attention": "attention", "attention_backward": "attention", "norm": "norm",
 	"embed": "embed", "loss": "loss", "gradient": "gradient", "adamw": "gradient",
 }

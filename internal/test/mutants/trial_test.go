@@ -21,7 +21,7 @@ import (
 )
 
 // samples has the counts of generated cases, by operation, from which a trial takes its cases.
-var samples = map[string]int{"resample": 6000, "fuse": 1536, "backward": 1536, "voxel": 1920, "draw": 1600, "tally": 40}
+var samples = map[string]int{"resample": 6000, "fuse": 1536, "backward": 1536, "voxel": 1920, "draw": 1600, "tally": 40, "frames": 800}
 
 // partsOf lists the parts of the suite that compare results, by suite.
 var partsOf = map[string][]string{
@@ -31,12 +31,13 @@ var partsOf = map[string][]string{
 	"voxel":    {"voxel", "doubles"},
 	"draw":     {"draw"},
 	"tally":    {"tally"},
+	"frames":   {"frames"},
 }
 
 // fewOf lists the parts that run again on a device with one multiprocessor, where small jobs use the code for large ones.
 var fewOf = map[string][]string{
 	"resample": {"unaligned", "resample/speculative"}, "fuse": {"unaligned"}, "backward": {"backward/edges", "backward/shapes", "backward/tiles", "backward/dtypes"},
-	"voxel": {"large/voxels", "large/counted", "large/sorted", "large/grouped"}, "draw": {"draw/values"}, "tally": {"large/tally"},
+	"voxel": {"large/voxels", "large/counted", "large/sorted", "large/grouped"}, "draw": {"draw/values"}, "tally": {"large/tally"}, "frames": {"frames/generated", "frames/several groups in a thread"},
 }
 
 // manyOf lists the parts with blocks that wait for results of many earlier blocks if there are many multiprocessors.

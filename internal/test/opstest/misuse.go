@@ -190,6 +190,9 @@ func Misuse(t *testing.T, dev *ops.Device) {
 	for _, x := range tallyMisuses() {
 		t.Run("Tally", func(t *testing.T) { x.run(t, s, x.all()) })
 	}
+	for _, x := range framesMisuses() {
+		t.Run("Frames", func(t *testing.T) { x.run(t, s, x.all()) })
+	}
 	t.Run("Copy", s.copyMisuse)
 	t.Run("PlanBatch", s.batchMisuse)
 	t.Run("memory", s.memory)

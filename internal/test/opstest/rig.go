@@ -26,7 +26,8 @@ type subject struct {
 // subjects returns functions that make the subject of each operation; for Voxelize, one for each form.
 func subjects() []func() *subject {
 	list := []func() *subject{steps, fused, func() *subject { return gradientSubject(true) }, func() *subject { return gradientSubject(false) },
-		func() *subject { return drawn(3) }, func() *subject { return drawn(31) }, tallySubject} // one block, and several
+		func() *subject { return drawn(3) }, func() *subject { return drawn(31) }, tallySubject, // one block, and several
+		func() *subject { return framesSubject(false) }, func() *subject { return framesSubject(true) }}
 	for i := range voxelForms {
 		list = append(list, func() *subject { return voxels(i) })
 	}

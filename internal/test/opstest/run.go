@@ -41,7 +41,7 @@ type group struct {
 func groups() []group {
 	return []group{
 		{"resample", resampleParts()}, {"unaligned", unalignedParts()}, {"fuse", fuseParts()}, {"backward", backwardParts()},
-		{"voxel", voxelParts()}, {"doubles", doubleParts()}, {"draw", drawParts()}, {"tally", tallyParts()},
+		{"voxel", voxelParts()}, {"doubles", doubleParts()}, {"draw", drawParts()}, {"tally", tallyParts()}, {"frames", framesParts()},
 		{"large", largeParts()}, {"life", lifeParts()},
 	}
 }
@@ -49,7 +49,7 @@ func groups() []group {
 // Few lists the parts that should also run on a device with one multiprocessor, because a backend takes other code paths there.
 var Few = []string{
 	"resample/speculative", "unaligned/lone infinities", "unaligned/lone infinities in a fusion", "backward/edges", "backward/shapes", "backward/dtypes", "backward/tiles",
-	"draw/values", "large/voxels", "large/sorted", "large/grouped", "large/tally",
+	"draw/values", "frames/generated", "frames/several groups in a thread", "large/voxels", "large/sorted", "large/grouped", "large/tally",
 }
 
 // Concurrent lists the parts that use a device from several goroutines.
@@ -67,7 +67,7 @@ var implied = []string{"resample/properties", "voxel/properties", "voxel/conserv
 var complete = []string{"backward/dtypes", "unaligned/lone infinities in a fusion", "unaligned/timestamps at once", "unaligned/timestamps at once in a fusion"}
 
 // Operations lists the groups that test operations.
-var Operations = []string{"resample", "unaligned", "fuse", "backward", "voxel", "doubles", "draw", "tally", "large"}
+var Operations = []string{"resample", "unaligned", "fuse", "backward", "voxel", "doubles", "draw", "tally", "frames", "large"}
 
 // newSuite returns a suite for a device. A real GPU runs the long set, as any device does if ROBOCACHE_LONG=1.
 func newSuite(t testing.TB, dev *ops.Device, config Config) *suite {

@@ -28,6 +28,7 @@ var samples = map[string]sampling{
 	"voxel":    {drawVoxel, 72, 96, 480},
 	"draw":     {drawDraw, 20, 200, 800},
 	"tally":    {drawTally, 2, 10, 40},
+	"frames":   {drawFrames, 24, 200, 800},
 }
 
 // generated returns a test that runs an operation's generated cases, and stops at the first number that fails.
@@ -60,7 +61,7 @@ type Sample struct {
 	a sampling
 }
 
-// NewSample returns the generated cases of an operation: "resample", "fuse", "backward", "voxel", "draw" or "tally".
+// NewSample returns the generated cases of an operation: "resample", "fuse", "backward", "voxel", "draw", "tally" or "frames".
 func NewSample(t *testing.T, dev *ops.Device, operation string) *Sample {
 	s := newSuite(t, dev, Config{})
 	s.long = true

@@ -63,6 +63,12 @@ var shapes = map[string]string{
 		{"suite": "tally", "rows": 20000, "columns": 1, "values": "robot"},
 		{"suite": "tally", "rows": 1000, "columns": 26, "known": 11, "values": "normal"},
 		{"suite": "tally", "rows": 1000, "columns": 7, "known": 22, "values": "robot"}`,
+	"frames": `
+		{"suite": "frames", "frames": 2, "format": "rgb", "height": 64, "width": 80, "to": 56, "out": "bf16", "crop": true},
+		{"suite": "frames", "frames": 2, "format": "rgb", "height": 64, "width": 80, "to": 56, "out": "f32", "crop": true, "jitter": true, "last": true},
+		{"suite": "frames", "frames": 2, "format": "nv12", "height": 48, "width": 64, "to": 48, "out": "u8", "crop": true},
+		{"suite": "frames", "frames": 2, "format": "nv12", "height": 96, "width": 128, "to": 40, "out": "bf16"},
+		{"suite": "frames", "frames": 1, "format": "i010", "height": 48, "width": 64, "to": 40, "out": "f16", "float": true, "resize": "bilinear"}`,
 	"nn": `
 		{"suite": "train", "B": 2, "S": 40, "T": 20, "D": 64, "layers": 1, "heads": 2, "ffn": 128, "out": 26},
 		{"suite": "train", "B": 1, "S": 200, "T": 100, "D": 256, "layers": 1, "heads": 8, "ffn": 512, "out": 26},
@@ -73,7 +79,7 @@ var shapes = map[string]string{
 
 // Operations returns the names of the operations that Count accepts.
 func Operations() []string {
-	return []string{"resample", "fuse", "backward", "voxel", "draw", "tally", "nn"}
+	return []string{"resample", "fuse", "backward", "voxel", "draw", "tally", "frames", "nn"}
 }
 
 // Count runs each shape of an operation once, on a device of its own, and returns the launches by the shape's name, in order. It sets

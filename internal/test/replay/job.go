@@ -60,11 +60,13 @@ func replace(v reflect.Value, name string, with func(name string, t *tensor.Tens
 				out.Field(i).Set(replace(v.Field(i), name+"."+f.Name, with))
 			}
 		}
-	case reflect.Slice:
-		if v.IsNil() {
-			break
+	case reflect.Slice, reflect.Array:
+		if v.Kind() == reflect.Slice {
+			if v.IsNil() {
+				break
+			}
+			out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
 		}
-		out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
 		for i := range v.Len() {
 			out.Index(i).Set(replace(v.Index(i), fmt.Sprintf("%s[%d]", name, i), with))
 		}
@@ -104,6 +106,12 @@ func (b *Backend) Draw(j *backend.DrawJob) (backend.Plan, error) {
 func (b *Backend) Tally(j *backend.TallyJob) (backend.Plan, error) {
 	return b.plan(newJob("tally", j, func(b backend.Backend, j *backend.TallyJob) (backend.Plan, error) {
 		return b.(backend.Tallier).Tally(j)
+	}), j.Bound())
+}
+
+func (b *Backend) Frames(j *backend.FramesJob) (backend.Plan, error) {
+	return b.plan(newJob("frames", j, func(b backend.Backend, j *backend.FramesJob) (backend.Plan, error) {
+		return b.(backend.Framer).Frames(j)
 	}), j.Bound())
 }
 

@@ -1,0 +1,184 @@
+package benchmark
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// FramesJob turns Frames pictures with Height x Width pixels in Format into images of To x To in Out, normalised as for ImageNet unless
+// Out is u8. With Crop they are windows of the picture, else it is resized. With Jitter the colours and the side change at random.
+type FramesJob struct {
+	Frames int    `json:"frames"`
+	Format string `json:"format"` // rgb, nv12, i420, p016 or i010
+	Height int    `json:"height"`
+	Width  int    `json:"width"`
+	To     int    `json:"to"`
+	Out    string `json:"out"`              // u8, f16, bf16 or f32
+	Resize string `json:"resize,omitempty"` // "" means antialias
+	Float  bool   `json:"float,omitempty"`
+	Crop   bool   `json:"crop,omitempty"`
+	Jitter bool   `json:"jitter,omitempty"`
+	Last   bool   `json:"last,omitempty"` // channels last
+}
+
+var framesSuite = suite{
+	name: "frames", about: "batches of images, from decoded pictures",
+	jobs: func() []Job {
+		var out []Job
+		for _, dtype := range []string{"u8", "bf16", "f32"} {
+			out = append(out, &FramesJob{Frames: 256, Format: "rgb", Height: 240, Width: 320, To: 224, Out: dtype, Crop: true})
+		}
+		return append(out,
+			&FramesJob{Frames: 256, Format: "rgb", Height: 224, Width: 224, To: 224, Out: "bf16", Crop: true},
+			&FramesJob{Frames: 256, Format: "rgb", Height: 240, Width: 320, To: 224, Out: "bf16", Crop: true, Last: true},
+			&FramesJob{Frames: 256, Format: "rgb", Height: 240, Width: 320, To: 224, Out: "bf16", Crop: true, Jitter: true},
+			&FramesJob{Frames: 256, Format: "nv12", Height: 480, Width: 640, To: 224, Out: "u8", Last: true},
+			&FramesJob{Frames: 256, Format: "nv12", Height: 480, Width: 640, To: 224, Out: "bf16"},
+			&FramesJob{Frames: 256, Format: "nv12", Height: 480, Width: 640, To: 224, Out: "bf16", Float: true},
+			&FramesJob{Frames: 256, Format: "nv12", Height: 480, Width: 640, To: 224, Out: "bf16", Resize: "nearest"},
+			&FramesJob{Frames: 64, Format: "p016", Height: 1080, Width: 1920, To: 224, Out: "bf16"},
+			&FramesJob{Frames: 256, Format: "i420", Height: 480, Width: 640, To: 480, Out: "u8", Crop: true},
+		)
+	},
+	empty: func() Job { return &FramesJob{} },
+	random: func(rng *rand.Rand) Job {
+		to := logUniform(rng, 8, 512)
+		return &FramesJob{Frames: logUniform(rng, 1, 256), Format: frameFormats[rng.IntN(len(frameFormats))], Height: to + rng.IntN(256), Width: to + rng.IntN(256), To: to,
+			Out: frameOuts[rng.IntN(len(frameOuts))], Crop: rng.IntN(2) == 0, Jitter: rng.IntN(4) == 0, Last: rng.IntN(2) == 0}
+	},
+}
+
+var (
+	frameFormats = []string{"rgb", "nv12", "i420", "p016", "i010"}
+	frameOuts    = []string{"u8", "f16", "bf16", "f32"}
+)
+
+func (j *FramesJob) Suite() string { return "frames" }
+
+// Name returns the frames, the pictures, the steps and the output.
+func (j *FramesJob) Name() string {
+	name := fmt.Sprintf("%d %s %dx%d->%d %s", j.Frames, j.Format, j.Height, j.Width, j.To, j.Out)
+	if !j.Crop {
+		name += " " + cmp.Or(j.Resize, "antialias")
+	}
+	for _, x := range []struct {
+		on   bool
+		name string
+	}{{j.Float, "float"}, {j.Jitter, "jitter"}, {j.Last, "last"}} {
+		if x.on {
+			name += ", " + x.name
+		}
+	}
+	return name
+}
+
+func (j *FramesJob) Keys() []Key {
+	return keysOf("frames", j.Frames, "format", j.Format, "height", j.Height, "width", j.Width, "to", j.To, "out", j.Out, "crop", j.Crop, "jitter", j.Jitter, "last", j.Last)
+}
+
+func (j *FramesJob) check() error {
+	least := 1
+	if j.Crop {
+		least = j.To
+	}
+	switch {
+	case !slices.Contains(frameFormats, j.Format):
+		return &InputError{"format", fmt.Sprintf("%q", j.Format), fmt.Sprintf("one of %v", frameFormats)}
+	case !slices.Contains(frameOuts, j.Out):
+		return &InputError{"out", fmt.Sprintf("%q", j.Out), fmt.Sprintf("one of %v", frameOuts)}
+	case j.Resize != "" && !slices.Contains(ops.ResizeAntialias.Names(), j.Resize):
+		return &InputError{"resize", fmt.Sprintf("%q", j.Resize), fmt.Sprintf("one of %v", ops.ResizeAntialias.Names())}
+	}
+	return errors.Join(within("frames", j.Frames, 1, 1<<16), within("to", j.To, 1, 1<<12), within("height", j.Height, least, 1<<13), within("width", j.Width, least, 1<<13))
+}
+
+func (j *FramesJob) prepare(r *rig) (*work, error) {
+	if err := j.check(); err != nil {
+		return nil, err
+	}
+	n, out := int64(j.Frames), int64(j.Frames*3*j.To*j.To)
+	dtype, err := tensor.ParseDType(j.Out)
+	if err != nil {
+		return nil, err
+	}
+	format := ops.FrameFormat(slices.Index(ops.FrameRGB.Names(), j.Format))
+	bytes, pixels := format.Planes(), int64(j.Height*j.Width)
+	if j.Crop {
+		pixels = int64(j.To * j.To)
+	}
+	// Read: the samples of the rectangle, with a quarter of the chroma's. Written: the images.
+	w := &work{limit: true, read: n * pixels * int64(bytes[0]), written: out * int64(dtype.Size())}
+	for _, b := range bytes[1:] {
+		w.read += n * pixels * int64(b) / 4
+	}
+	w.sets = r.sets(w.read + w.written)
+	fail := func(err error) (*work, error) { return nil, errors.Join(err, w.close()) }
+	rng := rand.New(rand.NewPCG(seed, 11))
+	var planes [3]*tensor.Tensor
+	for p, b := range bytes {
+		shape := []int{j.Frames, j.Height, j.Width}
+		if p > 0 {
+			shape = []int{j.Frames, (j.Height + 1) / 2, (j.Width + 1) / 2}
+		}
+		if b > 1 {
+			shape = append(shape, b)
+		}
+		host, err := tensor.New(tensor.U8, shape...)
+		if err != nil {
+			return fail(err)
+		}
+		samples, err := tensor.Data[uint8](host)
+		if err != nil {
+			return fail(err)
+		}
+		for i := range samples {
+			samples[i] = uint8(rng.Uint32())
+		}
+		if planes[p], err = r.put(w, host, nil); err != nil {
+			return fail(err)
+		}
+	}
+	keys, err := tensor.Of([]int64{0, 1}, 1, 2)
+	if keys, err = r.put(w, keys, err); err != nil {
+		return fail(err)
+	}
+	shape, opts := []int{w.sets, j.Frames, 3, j.To, j.To}, ops.FramesOptions{}
+	if dtype != tensor.U8 {
+		if opts, err = ops.FramesPreset("imagenet"); err != nil {
+			return fail(err)
+		}
+	}
+	opts.Float, opts.Seed, opts.PerFrame, opts.Launch = j.Float, seed, true, r.opt.Launch
+	opts.Resize = ops.FrameResize(max(slices.Index(ops.ResizeAntialias.Names(), j.Resize), 0))
+	if j.Last {
+		opts.Layout, shape = ops.LayoutHWC, []int{w.sets, j.Frames, j.To, j.To, 3}
+	}
+	if j.Crop {
+		opts.Crop = ops.CropRandom
+	}
+	if j.Jitter {
+		opts.FlipX, opts.Brightness, opts.Contrast, opts.Saturation = 0.5, 0.2, 0.2, 0.2
+	}
+	dst, err := r.alloc(w, dtype, shape...)
+	if err != nil {
+		return fail(err)
+	}
+	w.outputs = append(w.outputs, dst)
+	err = r.plans(w, func(i int) (*ops.Plan, error) {
+		s := ops.FrameSurface{Format: format}
+		for p := range bytes {
+			s.Planes[p] = at(planes[p], i)
+		}
+		return r.dev.PlanFrames(ops.FramesArgs{Dst: at(dst, i), Surfaces: []ops.FrameSurface{s}, Keys: at(keys, i)}, opts)
+	})
+	if err != nil {
+		return fail(err)
+	}
+	return w, nil
+}
