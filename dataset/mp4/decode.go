@@ -26,10 +26,6 @@ func (t *Track) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tenso
 			yield(nil, err)
 			return
 		}
-		if t.Bits > 8 {
-			yield(nil, t.file.fail(-1, dataset.ErrUnsupported, "decode "+t.Codec, fmt.Sprintf("%d bits a channel", t.Bits), "8; encoded frames can be read"))
-			return
-		}
 		for from < to { // an edit list may go back in the media, where another run begins
 			end := from + 1
 			for end < to && t.samples[t.order[end]].time >= t.samples[t.order[end-1]].time {
