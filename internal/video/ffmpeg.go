@@ -153,7 +153,7 @@ func (j *Job) start(ctx context.Context, path string) (*process, error) {
 	format := formats
 	p.out.picture.Matrix = unspecified
 	if _, old := colourless.Load(path); old {
-		format, p.out.picture.Matrix = "gbrp", identity
+		format, p.out.picture.Matrix = "rgb24,format=gbrp", identity
 	}
 	args := []string{"-nostdin", "-hide_banner", "-loglevel", "error", "-xerror", "-protocol_whitelist", "file,pipe", "-max_pixels", fmt.Sprint(MaxPixels), "-copyts"}
 	if j.Codec == "h264" {
