@@ -3,6 +3,9 @@ package cudadrv
 import (
 	"errors"
 	"fmt"
+	"os"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -144,12 +147,22 @@ func (d *Driver) failure(op string, code Code) *Error {
 }
 
 // NVDEC returns the functions of NVIDIA's library that decodes video. If it is missing, the error is a *[LoadError] that matches
-// [ErrNVDECMissing].
+// [ErrNVDECMissing]; or [ErrNVDECLocked] if the container's NVIDIA_DRIVER_CAPABILITIES exclude it.
 func (d *Driver) NVDEC() (*FunctionTable, error) {
-	if d.nvdec == nil {
-		return nil, &LoadError{Kind: ErrNVDECMissing, Tried: []string{d.path + ": it comes with none"}}
+	missing := &LoadError{Kind: ErrNVDECMissing, Tried: []string{d.path + ": it comes with none"}}
+	if d.nvdec != nil {
+		t, err := d.nvdec()
+		if err == nil || !errors.As(err, &missing) {
+			return t, err
+		}
 	}
-	return d.nvdec()
+	if v := os.Getenv("NVIDIA_DRIVER_CAPABILITIES"); v != "" {
+		list := strings.Split(v, ",")
+		if !slices.Contains(list, "all") && !slices.Contains(list, "video") {
+			missing.Kind = ErrNVDECLocked
+		}
+	}
+	return nil, missing
 }
 
 // describe asks the driver for the name and the text of a code, once for each.

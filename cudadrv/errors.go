@@ -65,6 +65,7 @@ const (
 	ErrInitFailed    LoadKind = "the CUDA driver does not start"
 	ErrNCCLMissing   LoadKind = "no NCCL library found"
 	ErrNVDECMissing  LoadKind = "no NVDEC library found"
+	ErrNVDECLocked   LoadKind = "the container lacks NVIDIA's capability video"
 	ErrPlatform      LoadKind = "CUDA needs Linux on amd64 or arm64, with NVIDIA's driver"
 )
 
@@ -87,6 +88,10 @@ func (e *LoadError) Error() string {
 	switch e.Kind {
 	case ErrDriverTooOld:
 		fmt.Fprintf(&b, ": it supports CUDA %s, wanted %s (driver 520) or newer", FormatVersion(e.Found), FormatVersion(e.Needed))
+	case ErrNVDECMissing:
+		b.WriteString(": it is in the driver's package libnvidia-decode or libnvcuvid1")
+	case ErrNVDECLocked:
+		b.WriteString(": start it with NVIDIA_DRIVER_CAPABILITIES=compute,utility,video")
 	case ErrSymbolMissing:
 		fmt.Fprintf(&b, ": %s (CUDA %s; this driver supports %s)", e.Symbol, FormatVersion(e.Needed), FormatVersion(e.Found))
 	}

@@ -46,6 +46,24 @@ func TestOpenRefusesARelativePath(t *testing.T) {
 	assert.ErrorContains(t, err, "absolute path")
 }
 
+// NVDEC is optional: a driver opens without it, and the error of its library has the name.
+func TestTheVideoLibraryIsNamed(t *testing.T) {
+	for name, want := range map[string]string{"./libnvcuvid.so": "absolute path", "/nonexistent/libnvcuvid.so.1": "/nonexistent/libnvcuvid.so.1"} {
+		t.Setenv("ROBOCACHE_LIBNVCUVID", name)
+		_, err := openNVDEC()
+		require.ErrorIs(t, err, ErrNVDECMissing)
+		assert.ErrorContains(t, err, want)
+	}
+	t.Setenv("ROBOCACHE_LIBNVCUVID", library(t, "int cuvidDestroyDecoder(void) { return 7; }"))
+	table, err := openNVDEC()
+	require.NoError(t, err)
+	p, ok := table.Lookup("cuvidDestroyDecoder", 0)
+	require.True(t, ok)
+	assert.EqualValues(t, 7, int32(p(nil)))
+	_, ok = table.Lookup("cuvidCreateDecoder", 0)
+	assert.False(t, ok)
+}
+
 func TestOpenTellsAStub(t *testing.T) {
 	path := library(t, "int cuInit(unsigned f) { return 34; } int cuDriverGetVersion(int *v) { return 34; }")
 	t.Setenv(libraryEnv, path)

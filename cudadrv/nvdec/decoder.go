@@ -2,6 +2,7 @@ package nvdec
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -53,13 +54,13 @@ const (
 	preferEngines    = 4 // cudaVideoCreate_PreferCUVID
 )
 
-// NewDecoder creates a decoder. It takes about 40 ms. If the GPU's engines cannot decode such a stream, the error is a *[LimitError];
-// if all of them are in use or memory is short, a *cudadrv.Error. The caller closes the decoder before the context.
+// NewDecoder creates a decoder. It takes about 40 ms. If the GPU's engines cannot decode such a stream, the error is a *[LimitError]; if
+// memory is short, because many decoders are open, a *[SessionError]. The caller closes the decoder before the context.
 func (l *Library) NewDecoder(ctx *cudadrv.Context, c Config) (*Decoder, error) {
 	c.MaxWidth, c.MaxHeight = max(c.MaxWidth, c.Width), max(c.MaxHeight, c.Height)
 	if c.Surfaces < 1 || c.Surfaces > maxSurfaces || c.Mapped < 1 {
-		return nil, &cudadrv.ValueError{Op: "NewDecoder", What: "Surfaces and Mapped", Kind: cudadrv.ErrOption, Got: fmt.Sprintf("%d and %d", c.Surfaces, c.Mapped),
-			Want: fmt.Sprintf("1 to %d surfaces, and 1 or more mapped", maxSurfaces)}
+		return nil, invalid("NewDecoder", "Surfaces and Mapped", fmt.Sprintf("%d and %d", c.Surfaces, c.Mapped),
+			fmt.Sprintf("1 to %d surfaces, and 1 or more mapped", maxSurfaces))
 	}
 	limits, err := l.Capabilities(ctx, c.Codec, c.Bits)
 	if err != nil {
@@ -70,8 +71,11 @@ func (l *Library) NewDecoder(ctx *cudadrv.Context, c Config) (*Decoder, error) {
 		return nil, err
 	}
 	s := make([]byte, createSize)
-	for at, v := range map[int]int{createWidth: c.Width, createHeight: c.Height, createSurfaces: c.Surfaces, createFlags: preferEngines, createBits: c.Bits - 8,
-		createMaxWidth: c.MaxWidth, createMaxHeight: c.MaxHeight, createTarget: c.Width, createTargetHigh: c.Height, createMapped: c.Mapped} {
+	for at, v := range map[int]int{
+		createWidth: c.Width, createHeight: c.Height, createTarget: c.Width, createTargetHigh: c.Height,
+		createMaxWidth: c.MaxWidth, createMaxHeight: c.MaxHeight, createBits: c.Bits - 8,
+		createSurfaces: c.Surfaces, createMapped: c.Mapped, createFlags: preferEngines,
+	} {
 		putLong(s, at, uint64(v))
 	}
 	put(s, createCodec, int(c.Codec))
@@ -81,7 +85,11 @@ func (l *Library) NewDecoder(ctx *cudadrv.Context, c Config) (*Decoder, error) {
 		put(s, createFormat, 1) // P016; 0 is NV12
 	}
 	h := make([]byte, 8)
-	if err := l.call(ctx, createDecoder, cudadrv.Addr(h), cudadrv.Addr(s)); err != nil {
+	err = l.call(ctx, createDecoder, cudadrv.Addr(h), cudadrv.Addr(s))
+	if errors.Is(err, cudadrv.ErrOutOfMemory) {
+		err = &SessionError{err}
+	}
+	if err != nil {
 		return nil, err
 	}
 	runtime.KeepAlive(s)
@@ -89,11 +97,16 @@ func (l *Library) NewDecoder(ctx *cudadrv.Context, c Config) (*Decoder, error) {
 	return d, nil
 }
 
+func invalid(op, what, got, want string) error {
+	return &cudadrv.ValueError{Op: op, What: what, Kind: cudadrv.ErrOption, Got: got, Want: want}
+}
+
 // fits checks a size.
 func (d *Decoder) fits(width, height int) error {
 	l := d.limits
 	format := d.config.Bits == 8 && l.OutputsNV12 || d.config.Bits > 8 && l.OutputsP016
-	if !format || width < l.MinWidth || height < l.MinHeight || width > min(l.MaxWidth, d.config.MaxWidth) || height > min(l.MaxHeight, d.config.MaxHeight) ||
+	if !format || width < l.MinWidth || height < l.MinHeight ||
+		width > min(l.MaxWidth, d.config.MaxWidth) || height > min(l.MaxHeight, d.config.MaxHeight) ||
 		width*height/256 > l.MaxMacroblocks || width%2 != 0 || height%2 != 0 {
 		return &LimitError{Codec: d.config.Codec, Bits: d.config.Bits, Width: width, Height: height, Limits: l}
 	}
@@ -121,8 +134,8 @@ func (d *Decoder) Reconfigure(width, height, surfaces int) error {
 		return err
 	}
 	if d.mapped > 0 || surfaces < 1 || surfaces > maxSurfaces {
-		return &cudadrv.ValueError{Op: "Reconfigure", What: "mapped frames and surfaces", Kind: cudadrv.ErrOption, Got: fmt.Sprintf("%d and %d", d.mapped, surfaces),
-			Want: fmt.Sprintf("0 mapped, and 1 to %d surfaces", maxSurfaces)}
+		return invalid("Reconfigure", "mapped frames and surfaces", fmt.Sprintf("%d and %d", d.mapped, surfaces),
+			fmt.Sprintf("0 mapped, and 1 to %d surfaces", maxSurfaces))
 	}
 	if err := d.fits(width, height); err != nil {
 		return err
@@ -153,7 +166,7 @@ func (d *Decoder) surface(op string, n int) error {
 		return err
 	}
 	if n < 0 || n >= d.config.Surfaces {
-		return &cudadrv.ValueError{Op: op, What: "surface", Kind: cudadrv.ErrOption, Got: fmt.Sprint(n), Want: fmt.Sprintf("0 to %d", d.config.Surfaces-1)}
+		return invalid(op, "surface", fmt.Sprint(n), fmt.Sprintf("0 to %d", d.config.Surfaces-1))
 	}
 	return nil
 }
@@ -183,6 +196,7 @@ func (d *Decoder) Decode(p *picture.Picture) error {
 // Status is the state of a decoded picture, as in the enumeration cuvidDecodeStatus.
 type Status int
 
+// The states of a picture.
 const (
 	Invalid    Status = 0 // no picture was decoded there
 	InProgress Status = 1
@@ -230,7 +244,7 @@ func (d *Decoder) Map(surface int, s *cudadrv.Stream) (*Frame, error) {
 		return nil, err
 	}
 	if d.mapped == d.config.Mapped {
-		return nil, &cudadrv.ValueError{Op: "Map", What: "mapped frames", Kind: cudadrv.ErrOption, Got: fmt.Sprint(d.mapped + 1), Want: fmt.Sprintf("at most %d", d.config.Mapped)}
+		return nil, invalid("Map", "mapped frames", fmt.Sprint(d.mapped+1), fmt.Sprintf("at most %d", d.config.Mapped))
 	}
 	process, out := make([]byte, processSize), make([]byte, 16)
 	put(process, processProgressive, 1)

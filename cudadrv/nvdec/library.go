@@ -24,15 +24,16 @@ const (
 )
 
 var functions = [functionCount]string{
-	"cuvidGetDecoderCaps", "cuvidCreateDecoder", "cuvidDestroyDecoder", "cuvidReconfigureDecoder", "cuvidDecodePicture", "cuvidMapVideoFrame64",
-	"cuvidUnmapVideoFrame64", "cuvidGetDecodeStatus",
+	"cuvidGetDecoderCaps", "cuvidCreateDecoder", "cuvidDestroyDecoder", "cuvidReconfigureDecoder",
+	"cuvidDecodePicture", "cuvidMapVideoFrame64", "cuvidUnmapVideoFrame64", "cuvidGetDecodeStatus",
 }
 
 // Library is an open libnvcuvid. Its methods may be called from any goroutine.
 type Library struct{ procs [functionCount]cudadrv.Proc }
 
-// Open opens the driver's library for video. If it is missing or lacks a function, the error is a *cudadrv.LoadError that matches
-// cudadrv.ErrNVDECMissing. The environment variable ROBOCACHE_LIBNVCUVID may name another file.
+// Open opens the driver's library for video. The environment variable ROBOCACHE_LIBNVCUVID may name another file. The error is a
+// *cudadrv.LoadError that matches cudadrv.ErrNVDECMissing, or cudadrv.ErrNVDECLocked in a container without the capability video. If the
+// library is too old, it has a Symbol.
 func Open(d *cudadrv.Driver) (*Library, error) {
 	table, err := d.NVDEC()
 	if err != nil {
@@ -42,7 +43,8 @@ func Open(d *cudadrv.Driver) (*Library, error) {
 	for f, name := range functions {
 		p, there := table.Lookup(name, 0)
 		if !there {
-			return nil, &cudadrv.LoadError{Kind: cudadrv.ErrNVDECMissing, Path: table.Path, Symbol: name, Err: errors.New("it lacks " + name)}
+			lacks := errors.New("it lacks " + name + ", which driver 520 has")
+			return nil, &cudadrv.LoadError{Kind: cudadrv.ErrNVDECMissing, Path: table.Path, Symbol: name, Err: lacks}
 		}
 		l.procs[f] = p
 	}
@@ -56,10 +58,21 @@ func (l *Library) call(ctx *cudadrv.Context, f function, args ...uintptr) error 
 // Codec is a compression format, as in the enumeration cudaVideoCodec.
 type Codec int32
 
+// The codecs that the engines decode and callers can parse.
 const (
 	H264 Codec = 4
 	HEVC Codec = 8
 )
+
+func (c Codec) String() string {
+	switch c {
+	case H264:
+		return "H.264"
+	case HEVC:
+		return "HEVC"
+	}
+	return fmt.Sprintf("codec %d", int32(c))
+}
 
 // Capabilities are the limits of a GPU's engines for a codec and a bit depth with 4:2:0 chroma. They are zero if the GPU cannot decode it.
 type Capabilities struct {
@@ -97,8 +110,9 @@ func (l *Library) Capabilities(ctx *cudadrv.Context, codec Codec, bits int) (Cap
 	}
 	short := func(at int) int { return int(binary.NativeEndian.Uint16(s[at:])) }
 	return Capabilities{
-		Engines: int(s[capsEngines]), MinWidth: short(capsMinWidth), MinHeight: short(capsMinWidth + 2), MaxWidth: get(s, capsMaxWidth), MaxHeight: get(s, capsMaxWidth+4),
-		MaxMacroblocks: get(s, capsMax), OutputsNV12: short(capsFormats)&1 != 0, OutputsP016: short(capsFormats)&2 != 0,
+		Engines: int(s[capsEngines]), MinWidth: short(capsMinWidth), MinHeight: short(capsMinWidth + 2),
+		MaxWidth: get(s, capsMaxWidth), MaxHeight: get(s, capsMaxWidth+4), MaxMacroblocks: get(s, capsMax),
+		OutputsNV12: short(capsFormats)&1 != 0, OutputsP016: short(capsFormats)&2 != 0,
 	}, nil
 }
 
@@ -111,19 +125,26 @@ type LimitError struct {
 }
 
 func (e *LimitError) Error() string {
-	name := "HEVC"
-	if e.Codec == H264 {
-		name = "H.264"
-	}
-	text := fmt.Sprintf("nvdec: got %s with %d bits and %dx%d pixels, ", name, e.Bits, e.Width, e.Height)
+	text := fmt.Sprintf("nvdec: got %s with %d bits and %dx%d pixels, ", e.Codec, e.Bits, e.Width, e.Height)
 	if l := e.Limits; l.Engines > 0 {
-		return text + fmt.Sprintf("want %dx%d to %dx%d and at most %d macroblocks", l.MinWidth, l.MinHeight, l.MaxWidth, l.MaxHeight, l.MaxMacroblocks)
+		return text + fmt.Sprintf("want an even size from %dx%d to %dx%d and at most %d macroblocks; ffmpeg has no such limit",
+			l.MinWidth, l.MinHeight, l.MaxWidth, l.MaxHeight, l.MaxMacroblocks)
 	}
-	return text + "which this GPU does not decode"
+	return text + "which this GPU does not decode; ffmpeg does"
 }
 
 // Unwrap returns cudadrv.ErrUnsupported.
 func (e *LimitError) Unwrap() error { return cudadrv.ErrUnsupported }
+
+// SessionError means that there is no memory for another decoder. Err is the driver's error.
+type SessionError struct{ Err error }
+
+func (e *SessionError) Error() string {
+	return "nvdec: no memory for another decoder; close one, or lower Surfaces or MaxWidth and MaxHeight: " + e.Err.Error()
+}
+
+// Unwrap returns the driver's error.
+func (e *SessionError) Unwrap() error { return e.Err }
 
 func put(s []byte, at, v int) { binary.NativeEndian.PutUint32(s[at:], uint32(int32(v))) }
 

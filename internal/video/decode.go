@@ -36,7 +36,11 @@ func (j *Job) Decode(ctx context.Context, ranks []int32) iter.Seq2[*tensor.Tenso
 	}
 }
 
-var errNoPicture = errors.New("the packet has no picture")
+// answer is a frame, or the reason why there is none.
+type answer struct {
+	frame *tensor.Tensor
+	err   error
+}
 
 // drive decodes the ranks after the first done ones with a driver, and returns how many it yielded. The error is nil if yield ended the
 // loop, and a *Refusal if the driver does not decode the stream.
@@ -46,21 +50,25 @@ func (j *Job) drive(ctx context.Context, driver Driver, ranks []int32, done int,
 		return 0, err
 	}
 	defer d.Close()
-	ready := map[int32]*tensor.Tensor{}
-	show := func(number int64, p *Planes) error {
+	ready := map[int32]answer{}
+	show := func(number int64, p *Planes, err error) error {
 		rank := j.Packets[number].Rank
 		if _, wanted := slices.BinarySearch(ranks[done+n:], rank); !wanted {
 			return nil
 		}
-		frame, err := p.RGB()
-		ready[rank] = frame
-		return err
+		a := answer{err: err}
+		if err == nil {
+			a.frame, a.err = p.RGB()
+		}
+		ready[rank] = a
+		return nil
 	}
 	next, flushed := 0, false
 	var packet []byte
 	for ; done+n < len(ranks); n++ {
 		want := ranks[done+n]
-		for ready[want] == nil {
+		a, there := ready[want]
+		for ; !there; a, there = ready[want] {
 			switch {
 			case ctx.Err() != nil:
 				return n, ctx.Err()
@@ -73,13 +81,16 @@ func (j *Job) drive(ctx context.Context, driver Driver, ranks []int32, done int,
 			case !flushed:
 				err, flushed = d.Flush(show), true
 			default:
-				err = errNoPicture
+				err = ErrNoPicture
 			}
 			if err != nil {
 				return n, j.explain(driver, done+n, err)
 			}
 		}
-		if !yield(ready[want], nil) {
+		if a.err != nil {
+			return n, j.explain(driver, done+n, a.err)
+		}
+		if !yield(a.frame, nil) {
 			return n, nil
 		}
 		delete(ready, want)

@@ -2,6 +2,7 @@ package video
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -16,15 +17,25 @@ type Stream struct {
 // Decoder decodes the packets of a stream in decoding order. Its methods must not be called concurrently.
 type Decoder interface {
 	// Decode decodes a packet with a number, and calls show for each picture that becomes ready, with its packet's number. After an
-	// error the pictures that follow are not reliable.
+	// error the decoder is only good for Close. If it is a *Refusal, the packets have a feature that the stream's Config does not show,
+	// and another kind of decoder may decode them.
 	Decode(packet []byte, number int64, show Show) error
-	// Flush calls show for the pictures that are left after the last packet.
+	// Flush calls show for the pictures that are left after the last packet. The next packet must be one where decoding can begin.
 	Flush(show Show) error
 	Close() error
 }
 
-// Show receives a picture. Its memory is valid until Show returns.
-type Show func(number int64, p *Planes) error
+// Show receives a picture. Its memory is valid until Show returns. If the packet gives no picture, p is nil, and err is the reason: one of
+// the errors below, or the packet's own error.
+type Show func(number int64, p *Planes, err error) error
+
+// Reasons why a packet gives no picture.
+var (
+	ErrNoPicture   = errors.New("the packet has no picture")
+	ErrHidden      = errors.New("the picture is not meant to be shown")
+	ErrUndecodable = errors.New("the picture refers to absent or damaged pictures")
+	ErrDamaged     = errors.New("the decoder found damage in the picture")
+)
 
 // Planes is a decoded picture: luma, and two chroma planes that may be smaller.
 type Planes struct {
@@ -45,6 +56,7 @@ const (
 	YUV420               // half the width and height, rounded up
 	YUV422               // half the width, rounded up
 	YUV444               // equal sizes
+	NV12                 // as YUV420, with alternating samples of both chroma planes in Data[1]
 )
 
 // Driver opens decoders of one kind.
@@ -73,7 +85,9 @@ const (
 	OldLibrary Reason = "old library" // or one that is too new
 	OtherCodec Reason = "other codec"
 	Feature    Reason = "feature" // Err is a *picture.UnsupportedError
+	Invalid    Reason = "invalid" // Err is a *picture.InvalidError; another driver may read the stream nevertheless
 	NoDevice   Reason = "no device"
+	Limits     Reason = "limits"     // beyond the device's sizes, or a bit depth that it lacks
 	NoSession  Reason = "no session" // all are in use
 )
 
@@ -108,6 +122,11 @@ func (p *Planes) Size(plane int) (width, height int) {
 			return 0, 0
 		case YUV420:
 			width, height = (width+1)/2, (height+1)/2
+		case NV12:
+			if plane == 2 {
+				return 0, 0
+			}
+			width, height = (width+1)/2*2, (height+1)/2
 		case YUV422:
 			width = (width + 1) / 2
 		}

@@ -47,17 +47,20 @@ func rows[S uint8 | uint16](p *Planes, rgb []uint8, row func(plane, y, width int
 	switch p.Layout {
 	case Gray:
 		across = 30
-	case YUV420:
+	case YUV420, NV12:
 		across, down = 1, 1
 	case YUV422:
 		across = 1
 	}
-	u := []S{S(c.C0)}
-	v := u
+	u, v := []S{S(c.C0)}, []S{S(c.C0)}
 	width, _ := p.Size(1)
 	for y := range p.Height {
 		luma, out := row(0, y, p.Width), rgb[3*y*p.Width:][:3*p.Width]
-		if p.Layout != Gray {
+		switch {
+		case p.Layout == Gray || y>>down<<down != y:
+		case p.Layout == NV12:
+			u, v = split(u[:0], v[:0], row(1, y>>down, width))
+		default:
 			u, v = row(1, y>>down, width), row(2, y>>down, width)
 		}
 		if p.Matrix != identity || p.Layout != YUV444 {
@@ -77,4 +80,12 @@ func (p *Planes) whole(v int) uint8 {
 	}
 	top := 1<<p.Bits - 1
 	return uint8((v*math.MaxUint8 + top/2) / top)
+}
+
+// split appends the first of each two samples to u, and the other one to v.
+func split[S any](u, v, pairs []S) (us, vs []S) {
+	for ; len(pairs) > 1; pairs = pairs[2:] {
+		u, v = append(u, pairs[0]), append(v, pairs[1])
+	}
+	return u, v
 }

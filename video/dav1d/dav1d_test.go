@@ -79,7 +79,7 @@ func TestFramesAreThoseOfAnotherDecoder(t *testing.T) {
 		require.NoError(t, err)
 		var all []byte
 		next := int64(0)
-		show := func(number int64, p *video.Planes) error {
+		show := func(number int64, p *video.Planes, _ error) error {
 			assert.Equal(t, next, number, name)
 			next++
 			assert.Equal(t, [3]int{want.width, want.height, want.bits}, [3]int{p.Width, p.Height, p.Bits}, name)
@@ -107,7 +107,7 @@ func TestDecodingBeginsAtAnyKeyFrame(t *testing.T) {
 		d, err := newDecoder(real(t), nil)
 		require.NoError(t, err)
 		for i := first; i < len(list); i++ {
-			require.NoError(t, d.Decode(list[i], int64(i), func(n int64, p *video.Planes) error {
+			require.NoError(t, d.Decode(list[i], int64(i), func(n int64, p *video.Planes, _ error) error {
 				if n >= 4 {
 					*to = rows(*to, p)
 				}
@@ -121,7 +121,7 @@ func TestDecodingBeginsAtAnyKeyFrame(t *testing.T) {
 
 func TestDamageIsAnError(t *testing.T) {
 	lib, list := real(t), packets(t, "8bit")
-	none := func(int64, *video.Planes) error { return nil }
+	none := func(int64, *video.Planes, error) error { return nil }
 	d, err := newDecoder(lib, nil)
 	require.NoError(t, err)
 	assert.Error(t, d.Decode(nil, 0, none))
@@ -131,7 +131,7 @@ func TestDamageIsAnError(t *testing.T) {
 	stop := errors.New("stop")
 	d, err = newDecoder(lib, nil)
 	require.NoError(t, err)
-	require.ErrorIs(t, d.Decode(list[0], 0, func(int64, *video.Planes) error { return stop }), stop)
+	require.ErrorIs(t, d.Decode(list[0], 0, func(int64, *video.Planes, error) error { return stop }), stop)
 	require.NoError(t, d.Close())
 
 	for seed := range 300 { // any answer but a crash or a hang
@@ -249,7 +249,7 @@ func (f *fake) run() (shown []int64, err error) {
 		return nil, err
 	}
 	defer d.Close()
-	show := func(n int64, p *video.Planes) error {
+	show := func(n int64, p *video.Planes, _ error) error {
 		shown = append(shown, n, int64(p.Data[0][0]), int64(p.Matrix))
 		return nil
 	}

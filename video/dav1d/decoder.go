@@ -132,7 +132,7 @@ func (d *decoder) show(show video.Show) (n int, err error) {
 			return n, failed(getPicture, c)
 		}
 		p := d.planes()
-		err := show(int64(word(d.picture, pictureTimestamp)), p)
+		err := show(int64(word(d.picture, pictureTimestamp)), p, nil)
 		d.call(pictureUnref, address(d.picture))
 		if err != nil {
 			return n, err

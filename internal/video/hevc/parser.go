@@ -170,7 +170,7 @@ func (p *Parser) begin(s *segment) (*picture.Picture, error) {
 		p.anchor = poc
 	}
 	refs := p.store.keep(s, poc)
-	pic := &picture.Picture{Format: p.format, Undecodable: p.fresh || refs.missing || s.rasl() && p.leads}
+	pic := &picture.Picture{Format: p.format, Hidden: s.hidden, Undecodable: p.fresh || refs.missing || s.rasl() && p.leads}
 	pic.Params.Put(picture.WidthInMacroblocks, p.format.Width/16)
 	pic.Params.Put(picture.HeightInMacroblocks, p.format.Height/16)
 	pic.Params.PutFlag(picture.IsReference, true)

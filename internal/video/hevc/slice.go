@@ -12,7 +12,7 @@ type segment struct {
 	sps              *sequence
 	first, dependent bool
 	address          int
-	intra            bool
+	intra, hidden    bool
 	lsb              int // the order count's least significant bits
 	set              *referenceSet
 	setBits          int // length if the header has st_ref_pic_set
@@ -53,9 +53,7 @@ func (r *reader) slice(s *segment) {
 	const intra = 2
 	kind := r.unsigned("slice_type", intra)
 	s.intra = kind == intra
-	if s.pps.outputFlag {
-		r.Skip(1)
-	}
+	s.hidden = s.pps.outputFlag && !r.flag() // pic_output_flag
 	s.set = &referenceSet{}
 	if !s.idr() {
 		s.lsb = r.bits(s.sps.log2MaxPOC)

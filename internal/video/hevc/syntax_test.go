@@ -343,3 +343,16 @@ func later(kind, address int) []byte {
 	w.u(16, 0x5a5a)
 	return w.unit(kind)
 }
+
+func TestPicturesMayBeHidden(t *testing.T) {
+	for output := range 2 {
+		for hidden := range output + 1 {
+			m := usual()
+			m.output, m.hidden = output, hidden
+			p, err := New(nil, 0)
+			require.NoError(t, err)
+			pic := parse(t, p, slices.Concat(m.sps(), m.pps(), m.slice(idrNLP, 2, 0, nil)))
+			assert.Equal(t, hidden == 1, pic.Hidden)
+		}
+	}
+}

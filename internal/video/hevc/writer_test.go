@@ -65,7 +65,7 @@ type made struct {
 	extension                           int // 8 bits
 	tiles, control, lists               func(w *writer)
 	pictureExtension                    int // 8 bits
-	dependent, output, extra            int
+	dependent, output, hidden, extra    int
 	initQP, merge                       int
 }
 
@@ -173,7 +173,7 @@ func (m made) slice(kind, sliceType, lsb int, references func(w *writer)) []byte
 	w.ue(0)
 	w.u(m.extra, 0)
 	w.ue(sliceType)
-	w.u(m.output, 1)
+	w.u(m.output, 1-m.hidden)
 	if kind != idrWRADL && kind != idrNLP {
 		w.u(m.log2POC, lsb)
 		references(w)

@@ -43,6 +43,7 @@ type Picture struct {
 	// Undecodable means that the picture refers to absent pictures: it comes before the first key frame, or it leads an open group whose
 	// predecessor is absent. A decoder must not show it.
 	Undecodable bool
+	Hidden      bool // not meant to be shown
 }
 
 // Format is the format that consecutive pictures share.

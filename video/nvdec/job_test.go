@@ -1,0 +1,101 @@
+package nvdec
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/nvdectest"
+	"github.com/robocache/robocache/internal/video"
+	"github.com/robocache/robocache/tensor"
+)
+
+// current is the pool of the driver "fake", which is asked before "nvdec".
+var current *pool
+
+func init() {
+	video.Register(video.Driver{Name: "fake", Open: func(s video.Stream) (video.Decoder, error) {
+		return open(s, func() (*pool, error) { return current, nil })
+	}})
+}
+
+// job returns a job for a golden stream, and the packets in the order of display.
+func job(t testing.TB, name string) (j *video.Job, order []int) {
+	s := golden(t, name)
+	order = displayOrder(s)
+	fail := func(int) *dataset.FormatError { return &dataset.FormatError{} }
+	j = &video.Job{Codec: codecOf(name), Packets: make([]video.Packet, len(s.Packets)), Fail: fail}
+	for rank, packet := range order {
+		j.Packets[packet] = video.Packet{Size: uint32(len(s.Packets[packet])), Rank: int32(rank)}
+	}
+	j.Open = func(_ context.Context, packet int) (io.Reader, error) { return bytes.NewReader(s.Packets[packet]), nil }
+	return j, order
+}
+
+// Frames come in the order of display, whichever are wanted.
+func TestFramesComeInDisplayOrder(t *testing.T) {
+	for _, name := range []string{"h264_g1", "h264_crop_66x50", "h264_pyr_normal", "hevc_opengop", "hevc_main10"} {
+		b := newBench(t, nil)
+		current = b.pool
+		s, frames := golden(t, name), map[int64][]uint8{}
+		d := b.open(codecOf(name), nil)
+		show := func(n int64, p *video.Planes, err error) error {
+			require.NoError(t, err)
+			frame, err := p.RGB()
+			require.NoError(t, err)
+			frames[n], err = tensor.Data[uint8](frame)
+			return err
+		}
+		for i, packet := range s.Packets {
+			require.NoError(t, d.Decode(packet, int64(i), show))
+		}
+		require.NoError(t, d.Flush(show))
+		require.NoError(t, d.Close())
+		j, order := job(t, name)
+		for _, step := range []int{1, 5} {
+			var ranks []int32
+			for rank := 0; rank < len(order); rank += step {
+				ranks = append(ranks, int32(rank))
+			}
+			n := 0
+			for frame, err := range j.Decode(t.Context(), ranks) {
+				require.NoError(t, err)
+				got, err := tensor.Data[uint8](frame)
+				require.NoError(t, err)
+				require.True(t, bytes.Equal(frames[int64(order[ranks[n]])], got), "%s: rank %d", name, ranks[n])
+				n++
+			}
+			assert.Len(t, ranks, n)
+		}
+	}
+}
+
+// A wanted picture that is damaged is an error at its place; one that is not wanted is none.
+func TestAWantedPictureIsAnError(t *testing.T) {
+	s := golden(t, "h264_g1")
+	b := newBench(t, func(l *nvdectest.Library) {
+		l.Status = map[uint64]int{nvdectest.Hash(s.Packets[7]): nvdectest.Concealed}
+	})
+	current = b.pool
+	j, _ := job(t, "h264_g1")
+	for want, ranks := range map[int][]int32{2: {5, 6, 7, 8}, 3: {5, 6, 8}} {
+		n := 0
+		for _, err := range j.Decode(t.Context(), ranks) {
+			if err == nil {
+				n++
+				continue
+			}
+			var format *dataset.FormatError
+			require.True(t, errors.As(err, &format) && want == 2)
+			assert.Equal(t, dataset.ErrCorrupt, format.Kind)
+			assert.ErrorIs(t, err, video.ErrDamaged)
+		}
+		assert.Equal(t, want, n)
+	}
+}

@@ -1,0 +1,165 @@
+package nvdec
+
+import (
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/cudadrv/nvdec"
+	"github.com/robocache/robocache/internal/video"
+	"github.com/robocache/robocache/internal/video/picture"
+)
+
+// streamsPerEngine limits the open streams. An engine is busy with one stream's queue; the others read their pictures meanwhile.
+const streamsPerEngine = 4
+
+// sizes are the largest sizes that sessions are created for. A session for a still larger size has that size.
+var sizes = [][2]int{{1280, 720}, {720, 1280}, {1920, 1088}, {1088, 1920}, {4096, 4096}}
+
+// leastSurfaces makes a session useful for most streams. At 1280x720 pixels a surface needs 1.4 MB.
+const leastSurfaces = 12
+
+// pool has a device's sessions.
+type pool struct {
+	lib      *nvdec.Library
+	ctx      *cudadrv.Context
+	mu       sync.Mutex
+	limits   map[class]nvdec.Capabilities // by codec and bits
+	streams  int                          // open
+	sessions int                          // open
+	idle     []*session                   // the least recently used one first
+}
+
+func newPool(drv *cudadrv.Driver, ordinal int) (*pool, error) {
+	lib, err := nvdec.Open(drv)
+	if err != nil {
+		reason := video.NoLibrary
+		if load := (*cudadrv.LoadError)(nil); errors.As(err, &load) && load.Symbol != "" {
+			reason = video.OldLibrary
+		}
+		return nil, refuse(reason, err)
+	}
+	dev, err := drv.Device(ordinal)
+	if err != nil {
+		return nil, refuse(video.NoDevice, err)
+	}
+	ctx, err := dev.Primary()
+	if err != nil {
+		return nil, refuse(video.NoDevice, err)
+	}
+	return &pool{lib: lib, ctx: ctx, limits: map[class]nvdec.Capabilities{}}, nil
+}
+
+// capabilities returns the limits for a codec, which do not change.
+func (p *pool) capabilities(codec nvdec.Codec, bits int) (nvdec.Capabilities, error) {
+	c := class{codec: codec, bits: bits}
+	limits, there := p.limits[c]
+	if there {
+		return limits, nil
+	}
+	limits, err := p.lib.Capabilities(p.ctx, codec, bits)
+	if err == nil {
+		p.limits[c] = limits
+	}
+	return limits, err
+}
+
+// enter counts a stream, until leave.
+func (p *pool) enter(codec nvdec.Codec) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	limits, err := p.capabilities(codec, 8)
+	switch {
+	case err != nil:
+		return err
+	case limits.Engines == 0:
+		return refuse(video.Limits, &nvdec.LimitError{Codec: codec, Bits: 8})
+	case p.streams >= streamsPerEngine*limits.Engines:
+		return refuse(video.NoSession, nil)
+	}
+	p.streams++
+	return nil
+}
+
+func (p *pool) leave() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.streams--
+}
+
+// get returns a session for a format: an idle one, or a new one.
+func (p *pool) get(codec nvdec.Codec, f *picture.Format, surfaces int) (*session, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	limits, err := p.capabilities(codec, f.Bits)
+	if err != nil {
+		return nil, err
+	}
+	c := class{codec, f.Bits, f.Width, f.Height}
+	if i := slices.IndexFunc(sizes, func(s [2]int) bool { return f.Width <= s[0] && f.Height <= s[1] }); i >= 0 {
+		c.width, c.height = min(sizes[i][0], limits.MaxWidth), min(sizes[i][1], limits.MaxHeight)
+	}
+	if s := p.take(c, surfaces); s != nil {
+		return s, p.prepare(s, f)
+	}
+	for {
+		if p.sessions >= streamsPerEngine*limits.Engines && len(p.idle) > 0 {
+			if err := p.evict(); err != nil {
+				return nil, err
+			}
+		}
+		s, err := newSession(p.lib, p.ctx, c, f, max(surfaces, leastSurfaces))
+		if err == nil {
+			p.sessions++
+			return s, p.prepare(s, f)
+		}
+		if short := (*nvdec.SessionError)(nil); !errors.As(err, &short) || len(p.idle) == 0 {
+			return nil, err
+		}
+		if err := p.evict(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// take returns the idle session of a class that was used last, or nil.
+func (p *pool) take(c class, surfaces int) *session {
+	for i, s := range slices.Backward(p.idle) {
+		if s.class == c && s.surfaces >= surfaces {
+			p.idle = slices.Delete(p.idle, i, i+1)
+			return s
+		}
+	}
+	return nil
+}
+
+// prepare makes a session ready for a format, or closes it.
+func (p *pool) prepare(s *session, f *picture.Format) error {
+	err := s.prepare(f)
+	if err != nil {
+		p.sessions--
+		err = errors.Join(err, s.close())
+	}
+	return err
+}
+
+// evict closes the least recently used idle session.
+func (p *pool) evict() error {
+	s := p.idle[0]
+	p.idle = p.idle[1:]
+	p.sessions--
+	return s.close()
+}
+
+// put takes a session back.
+func (p *pool) put(s *session) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s.failed {
+		p.sessions--
+		return s.close()
+	}
+	p.idle = append(p.idle, s)
+	return nil
+}

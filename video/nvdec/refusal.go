@@ -1,0 +1,32 @@
+package nvdec
+
+import (
+	"errors"
+
+	"github.com/robocache/robocache/cudadrv/nvdec"
+	"github.com/robocache/robocache/internal/video"
+	"github.com/robocache/robocache/internal/video/picture"
+)
+
+const driver = "nvdec"
+
+func refuse(reason video.Reason, err error) error {
+	return &video.Refusal{Driver: driver, Reason: reason, Err: err}
+}
+
+// refusal returns a refusal for an error that another kind of decoder may not have, and other errors as they are.
+func refusal(err error) error {
+	if unsupported := (*picture.UnsupportedError)(nil); errors.As(err, &unsupported) {
+		return refuse(video.Feature, err)
+	}
+	if invalid := (*picture.InvalidError)(nil); errors.As(err, &invalid) {
+		return refuse(video.Invalid, err)
+	}
+	if limit := (*nvdec.LimitError)(nil); errors.As(err, &limit) {
+		return refuse(video.Limits, err)
+	}
+	if session := (*nvdec.SessionError)(nil); errors.As(err, &session) {
+		return refuse(video.NoSession, err)
+	}
+	return err
+}

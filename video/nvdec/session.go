@@ -1,0 +1,138 @@
+package nvdec
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+
+	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/cudadrv/nvdec"
+	"github.com/robocache/robocache/internal/video"
+	"github.com/robocache/robocache/internal/video/picture"
+)
+
+// class is the kind of a session, which does not change.
+type class struct {
+	codec         nvdec.Codec
+	bits          int
+	width, height int // largest
+}
+
+// session is a decoder on the device with the memory for one of its pictures. One stream uses it at a time.
+type session struct {
+	class
+	surfaces int
+	size     [2]int // now
+	ctx      *cudadrv.Context
+	decoder  *nvdec.Decoder
+	stream   *cudadrv.Stream
+	host     *cudadrv.HostMem
+	failed   bool
+}
+
+func newSession(lib *nvdec.Library, ctx *cudadrv.Context, c class, f *picture.Format, surfaces int) (*session, error) {
+	s := &session{class: c, surfaces: surfaces, size: [2]int{f.Width, f.Height}, ctx: ctx}
+	var err error
+	s.decoder, err = lib.NewDecoder(ctx, nvdec.Config{
+		Codec: c.codec, Bits: c.bits, Width: f.Width, Height: f.Height, MaxWidth: c.width, MaxHeight: c.height, Surfaces: surfaces, Mapped: 1,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if s.stream, err = ctx.NewStream(cudadrv.StreamOptions{}); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+func (s *session) close() error {
+	err := s.decoder.Close()
+	if s.stream != nil {
+		err = errors.Join(err, s.stream.Close())
+	}
+	if s.host != nil {
+		err = errors.Join(err, s.host.Close())
+	}
+	return err
+}
+
+// check notes an error, after which the session is not used again.
+func (s *session) check(err error) error {
+	s.failed = s.failed || err != nil
+	return err
+}
+
+// sampleBytes is the size of a sample.
+func sampleBytes(bits int) int { return (bits + 7) / 8 }
+
+// prepare changes the picture size.
+func (s *session) prepare(f *picture.Format) error {
+	if size := [2]int{f.Width, f.Height}; size != s.size {
+		if err := s.decoder.Reconfigure(f.Width, f.Height, s.surfaces); err != nil {
+			return err
+		}
+		s.size = size
+	}
+	need := int64(f.Width * f.Height * 3 / 2 * sampleBytes(f.Bits))
+	if s.host != nil {
+		if s.host.Size() >= need {
+			return nil
+		}
+		if err := s.host.Close(); err != nil {
+			return err
+		}
+	}
+	var err error
+	s.host, err = s.ctx.MallocHost(need)
+	return err
+}
+
+// read waits for the picture on a surface, and returns its visible part. It is valid until the next read.
+func (s *session) read(surface int, f *picture.Format) (p *video.Planes, status nvdec.Status, err error) {
+	frame, err := s.decoder.Map(surface, s.stream)
+	if err != nil {
+		return nil, status, err
+	}
+	defer func() { err = errors.Join(err, frame.Unmap()) }()
+	p, err = s.copy(frame, f)
+	if err == nil {
+		status, err = s.decoder.Status(surface)
+	}
+	return p, status, err
+}
+
+// copy copies a frame's visible part to the host. All its numbers are even.
+func (s *session) copy(frame *nvdec.Frame, f *picture.Format) (*video.Planes, error) {
+	left, top, sample := f.Crop[0], f.Crop[1], sampleBytes(f.Bits)
+	p := &video.Planes{
+		Width: f.Crop[2] - left, Height: f.Crop[3] - top, Bits: f.Bits, Layout: video.NV12, Matrix: f.Colour[2], FullRange: f.FullRange,
+	}
+	row := p.Width * sample
+	size := row * p.Height
+	for i, rows := range []int{0, frame.Height} {
+		_, height := p.Size(i)
+		from := frame.Address + cudadrv.DevicePtr((rows+top>>i)*frame.Pitch+left*sample)
+		to := cudadrv.Plane{Host: s.host, Offset: int64(i * size), Pitch: int64(row)}
+		if err := s.stream.Copy2D(to, cudadrv.Plane{Device: from, Pitch: int64(frame.Pitch)}, int64(row), int64(height)); err != nil {
+			return nil, errors.Join(err, s.stream.Synchronize(context.Background()))
+		}
+	}
+	if err := s.stream.Synchronize(context.Background()); err != nil {
+		return nil, err
+	}
+	all := s.host.Bytes()
+	p.Data = [3][]byte{all[:size], all[size : size*3/2]}
+	p.Stride = [3]int{row, row}
+	if f.Bits > 8 {
+		lower(all[:(size*3/2+7)&^7], f.Bits)
+	}
+	return p, nil
+}
+
+// lower moves the 16-bit samples in b from the high bits to the low ones. Words of four samples are moved together.
+func lower(b []byte, bits int) {
+	mask := 0x0001000100010001 * (uint64(1)<<bits - 1)
+	for i := 0; i+8 <= len(b); i += 8 {
+		binary.NativeEndian.PutUint64(b[i:], binary.NativeEndian.Uint64(b[i:])>>(16-bits)&mask)
+	}
+}
