@@ -61,7 +61,8 @@ const (
 
 // Driver opens decoders of one kind.
 type Driver struct {
-	Name string
+	Name    string
+	Library string // the shared library that it needs, such as "libdav1d"; "" if it is no package to install
 	// Open returns a decoder for a stream, or a *Refusal if this machine or this kind of decoder cannot decode it.
 	Open func(s Stream) (Decoder, error)
 }

@@ -3,6 +3,7 @@ package video
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,9 +46,9 @@ var errLeftOut = errors.New("the next frame's picture comes instead")
 // colourless are the paths of programs that do not report a picture's colours, and so have to convert it to RGB.
 var colourless sync.Map
 
-// run decodes the ranks after the first done ones with ffmpeg.
-func (j *Job) run(ctx context.Context, ranks []int32, done int, refusals []error, yield func(*tensor.Tensor, error) bool) {
-	path, err := j.program()
+// run decodes the ranks after the first done ones with ffmpeg. library is the absent library that decodes the stream too, if any.
+func (j *Job) run(ctx context.Context, ranks []int32, done int, library string, yield func(*tensor.Tensor, error) bool) {
+	path, err := j.program(library)
 	if err != nil {
 		yield(nil, err)
 		return
@@ -67,7 +68,7 @@ func (j *Job) run(ctx context.Context, ranks []int32, done int, refusals []error
 		if err == errNoColours {
 			p.stop()
 			colourless.Store(path, true)
-			j.run(ctx, ranks, done, refusals, yield)
+			j.run(ctx, ranks, done, library, yield)
 			return
 		}
 		var frame *tensor.Tensor
@@ -87,8 +88,11 @@ func (j *Job) run(ctx context.Context, ranks []int32, done int, refusals []error
 	}
 }
 
-// ProgramError means that ffmpeg is missing or could not run here. It is not caused by the frames.
-type ProgramError struct{ Err error }
+// ProgramError means that ffmpeg is missing, or that it or a GPU could not run here. It is not caused by the frames.
+type ProgramError struct {
+	Err     error
+	Library string // the library that can take the place of a missing ffmpeg, or ""
+}
 
 func (e *ProgramError) Error() string { return e.Err.Error() }
 
@@ -116,16 +120,19 @@ func outside(failed error, said []byte, errors ...syscall.Errno) error {
 }
 
 // program finds ffmpeg.
-func (j *Job) program() (string, error) {
-	name := os.Getenv("ROBOCACHE_FFMPEG")
-	if name == "" {
-		name = "ffmpeg"
-	}
-	path, err := exec.LookPath(name)
+func program() (string, error) { return exec.LookPath(cmp.Or(os.Getenv("ROBOCACHE_FFMPEG"), "ffmpeg")) }
+
+// program finds ffmpeg. library can take its place.
+func (j *Job) program(library string) (string, error) {
+	path, err := program()
 	if err != nil {
 		e := j.Fail(-1)
 		e.Kind, e.Got, e.Want = dataset.ErrUnsupported, "no program ffmpeg", "it in PATH, or its path in ROBOCACHE_FFMPEG; encoded frames can be read without it"
-		e.Err = &ProgramError{err}
+		if library != "" {
+			e.Got += " and no library " + library
+			e.Want = "one of the packages ffmpeg and " + library + ", ffmpeg" + strings.TrimPrefix(e.Want, "it")
+		}
+		e.Err = &ProgramError{err, library}
 		return "", e
 	}
 	return path, nil
@@ -169,7 +176,7 @@ func (j *Job) start(ctx context.Context, path string) (*process, error) {
 	}
 	if err != nil {
 		cancel()
-		return nil, &ProgramError{fmt.Errorf("ffmpeg: %w", err)}
+		return nil, &ProgramError{Err: fmt.Errorf("ffmpeg: %w", err)}
 	}
 	p.stdout, p.out.r = stdout, bufio.NewReaderSize(stdout, 1<<16)
 	return p, nil
@@ -229,7 +236,7 @@ func (p *process) explain(e *dataset.FormatError, wrong error) error {
 		failed = p.failed
 	}
 	if outer := outside(failed, p.errors.b, syscall.ENOMEM); outer != nil {
-		e.Kind, e.Err = dataset.ErrUnsupported, &ProgramError{fmt.Errorf("ffmpeg: %w", outer)}
+		e.Kind, e.Err = dataset.ErrUnsupported, &ProgramError{Err: fmt.Errorf("ffmpeg: %w", outer)}
 	}
 	if low := strings.ToLower(line); strings.Contains(low, "decoder") && strings.Contains(low, "found") {
 		e.Kind = dataset.ErrUnsupported // "no decoder found for: av1"
