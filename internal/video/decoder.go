@@ -84,6 +84,8 @@ type Reason string
 const (
 	NoLibrary  Reason = "no library"  // Err names the files that were tried
 	OldLibrary Reason = "old library" // or one that is too new
+	NoProgram  Reason = "no program"
+	NoDecoder  Reason = "no decoder" // in this version of ffmpeg
 	OtherCodec Reason = "other codec"
 	Feature    Reason = "feature" // Err is a *picture.UnsupportedError
 	Invalid    Reason = "invalid" // Err is a *picture.InvalidError; another driver may read the stream nevertheless
