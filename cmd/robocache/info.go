@@ -27,7 +27,7 @@ func (a *app) infoCommand() *cobra.Command {
 	var backend string
 	cmd := &cobra.Command{
 		Use:   "info",
-		Short: "List the backends, devices, kernels and video decoders",
+		Short: "List devices, kernels and video decoders",
 		Long: `Info opens every backend and prints the driver, the devices, which kernel
 image was chosen and why, or why there is no GPU. Then it prints the decoder for each video
 codec, and the packages with others. It ends with the choice for --backend auto.
