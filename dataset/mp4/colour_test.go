@@ -14,7 +14,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// distance returns the largest and the mean difference between the first frames of a video and those that ffmpeg converts to RGB itself.
+// distance returns the largest and the mean difference between a video's first frames and those that ffmpeg converts to RGB itself.
 func distance(t *testing.T, path string) (largest int, mean float64) {
 	t.Helper()
 	const most = 400

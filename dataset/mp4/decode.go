@@ -14,9 +14,9 @@ import (
 )
 
 // DecodeFrames decodes the frames from to to-1, each as u8 [H,W,3] in the order red, green, blue. The rotation in the file is not
-// applied. Levels of more than 8 bits are rounded. A chroma sample counts for all pixels that it covers.
+// applied. Levels with 10 or 12 bits are rounded. A chroma sample counts for all pixels that it covers.
 //
-// The driver of a library that the program imports decodes it, such as video/dav1d for AV1, else ffmpeg from PATH, or from the
+// An imported driver decodes it, such as video/dav1d for AV1, else ffmpeg from PATH, or from the
 // environment variable ROBOCACHE_FFMPEG. Without both the error is dataset.ErrUnsupported. ffmpeg gets the frames from the previous key
 // frame on, with frame numbers as times, and returns the numbers with the pictures. So a frame that it cannot decode is an error and
 // never replaced by another frame. DecodeFrames stops at the first error, and if ctx ends.

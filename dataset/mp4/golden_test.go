@@ -152,7 +152,7 @@ func TestAFragmentedFileIsRefusedByName(t *testing.T) {
 	assert.ErrorContains(t, err, "fragmented")
 }
 
-// deep has the bits a channel in files of more than 8.
+// deep has the bits a channel where they are not 8.
 var deep = map[string]int{"deep_h264.mp4": 10, "deep_hevc.mp4": 12, "deep_av1.mp4": 10, "deep_vp9.mp4": 12}
 
 func TestATrackHasItsBitsAChannel(t *testing.T) {
@@ -180,7 +180,7 @@ func TestOtherTracksAreListed(t *testing.T) {
 	assert.Equal(t, dataset.Notes{{Code: dataset.CodeOtherTrack, Subject: "track 1", Count: 1, Detail: dataset.Detail{Got: "soun"}}}, v.Notes)
 }
 
-// plainly decodes all frames of a file with 64x64 pixels in 4:2:0 by ffmpeg alone, to RGB by the project's rule for colours.
+// plainly decodes a file with 64x64 pixels in 4:2:0 by ffmpeg alone, to RGB by the project's colour rule.
 func plainly(t *testing.T, path string) []byte {
 	t.Helper()
 	p, format, size := video.Planes{Width: 64, Height: 64, Bits: 8, Layout: video.YUV420, Matrix: 2, Stride: [3]int{64, 32, 32}}, "yuv420p", 64*64
