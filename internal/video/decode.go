@@ -50,7 +50,7 @@ const mostWaiting = 32
 // drive decodes the ranks after the first done ones with a driver, and returns how many it yielded. The error is nil if yield ended the
 // loop, and a *Refusal if the driver does not decode the stream.
 func (j *Job) drive(ctx context.Context, driver Driver, ranks []int32, done int, yield func(*tensor.Tensor, error) bool) (n int, err error) {
-	d, err := driver.Open(Stream{Codec: j.Codec, Config: j.config()})
+	d, err := driver.Open(Stream{Codec: j.Codec, Config: j.box("avcC", "hvcC", "av1C")})
 	if err != nil {
 		return 0, j.explain(driver, done, err)
 	}
@@ -64,6 +64,7 @@ func (j *Job) drive(ctx context.Context, driver Driver, ranks []int32, done int,
 		}
 		a := answer{err: err}
 		if err == nil {
+			j.colour(p)
 			a.frame, a.err = p.RGB()
 		}
 		ready[rank] = a
@@ -137,18 +138,24 @@ func (j *Job) read(ctx context.Context, packet int, b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// configurations are the boxes with a decoder's configuration in a sample entry.
-var configurations = []string{"avcC", "hvcC", "av1C"}
+// colour sets the file's colour matrix and range if the stream states none. ffmpeg does the same, except for AV1.
+func (j *Job) colour(p *Planes) {
+	const matrix, flags, size = 9, 10, 11 // of a colr box with numbers
+	b := j.box("colr")
+	if p.Matrix == unspecified && j.Codec != "av1" && len(b) >= size && string(b[:4]) == "nclx" {
+		p.Matrix, p.FullRange = b[matrix], p.FullRange || b[flags]>>7 == 1
+	}
+}
 
-// config returns the decoder's configuration in the sample entry, or nil.
-func (j *Job) config() []byte {
+// box returns the body of the first box of some kinds in the sample entry, or nil.
+func (j *Job) box(kinds ...string) []byte {
 	const fields = 86 // of a video sample entry, before its boxes
 	for b := j.Entry[min(fields, len(j.Entry)):]; len(b) >= 8; {
 		n := int(binary.BigEndian.Uint32(b))
 		if n < 8 || n > len(b) {
 			return nil
 		}
-		if slices.Contains(configurations, string(b[4:8])) {
+		if slices.Contains(kinds, string(b[4:8])) {
 			return b[8:n]
 		}
 		b = b[n:]

@@ -303,6 +303,27 @@ func TestAPictureThatIsTooLargeIsNoDamage(t *testing.T) {
 	assert.NotErrorIs(t, err, dataset.ErrCorrupt)
 }
 
+// The container's colours count where the stream states none, as in ffmpeg.
+func TestTheFileMayStateTheColours(t *testing.T) {
+	nclx := Atom("colr", []byte("nclx"), []byte{0, 1, 0, 1, 0, 9, 0x80})
+	for _, c := range []struct {
+		codec  string
+		box    []byte
+		stated uint8
+		matrix uint8
+		full   bool
+	}{
+		{"h264", nclx, unspecified, 9, true}, {"hevc", nclx, unspecified, 9, true}, {"h264", nclx, 1, 1, false}, {"av1", nclx, unspecified, unspecified, false},
+		{"h264", nil, unspecified, unspecified, false}, {"h264", Atom("colr", []byte("nclc"), make([]byte, 9)), unspecified, unspecified, false},
+		{"h264", nclx[:len(nclx)-1], unspecified, unspecified, false}, {"h264", Atom("colr", []byte("nclx")), unspecified, unspecified, false},
+	} {
+		job := Job{Codec: c.codec, Entry: slices.Concat(entry("avc1"), Atom("pasp", Words(1, 1)), c.box)}
+		p := &Planes{Matrix: c.stated}
+		job.colour(p)
+		assert.Equal(t, []any{c.matrix, c.full}, []any{p.Matrix, p.FullRange}, "%s % x", c.codec, c.box)
+	}
+}
+
 type large struct{ *fake }
 
 func (large) Decode(_ []byte, number int64, show Show) error {
