@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/doctor"
 	"github.com/robocache/robocache/ops"
 )
@@ -159,7 +160,7 @@ func (n noFolders) Open(name string) (fs.File, error) {
 	return f, err
 }
 
-// serveDataset sends the dataset's description and the findings about it.
+// serveDataset sends the dataset's description, and the findings and notes about it.
 func (s *Server) serveDataset(w http.ResponseWriter, r *http.Request) {
 	rate := 0.0
 	if s.opt.Plan != nil {
@@ -170,5 +171,5 @@ func (s *Server) serveDataset(w http.ResponseWriter, r *http.Request) {
 		found = append(found, newFinding(&f))
 	}
 	writeJSON(w, map[string]any{"name": s.data.Name(), "path": s.opt.Path, "format": s.data.Format(), "episodes": s.data.Len(), "numbers": s.info.Numbers,
-		"plan": s.opt.Plan != nil, "rate": rate, "findings": found, "run": s.run})
+		"plan": s.opt.Plan != nil, "rate": rate, "findings": found, "notes": notetext.Entries(s.info.Notes), "run": s.run})
 }

@@ -99,8 +99,11 @@ func TestTheCursorCoversNoCurve(t *testing.T) {
 		return float32(math.Floor(s/4.3)) * float32(k)
 	})}}
 	e.Streams[0].Columns[1].Integer = true // so that the step at 4.3 s is a vertical line
-	p := openPage(t, b, held(e), "#e=0&t=4.3")
+	made := held(e)
+	made.info.Notes = dataset.Notes{{Code: dataset.CodeLogClock, Subject: "runs", Count: 1}}
+	p := openPage(t, b, made, "#e=0&t=4.3")
 	p.Settle()
+	assert.Contains(t, evaluated[string](p, `document.querySelector("#side").textContent`), "Remarksruns: ", "notes about the dataset")
 	over := p.Box(".u-over")
 	x := int(over.X + over.Width*0.43)
 	lines := 0

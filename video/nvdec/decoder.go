@@ -86,7 +86,7 @@ func (d *decoder) begin(f *picture.Format, show video.Show) error {
 		return err
 	}
 	if err := d.release(); err != nil {
-		return err
+		return refusal(err)
 	}
 	s, err := d.pool.get(d.codec, f, f.Surfaces+delay)
 	if err != nil {
@@ -105,7 +105,7 @@ func (d *decoder) next(show video.Show) error {
 	}
 	surface, based := q.picture.Params.Int(picture.Surface), d.refersToWrong(&q.picture.Params)
 	planes, status, err := d.session.read(surface, d.format)
-	if d.session.check(err) != nil {
+	if err := d.session.check(err); err != nil {
 		return err
 	}
 	damaged := status == nvdec.Damaged || status == nvdec.Concealed

@@ -297,6 +297,8 @@ func TestAFailedDecoderIsClosed(t *testing.T) {
 			err = d.Decode(s.Packets[i], int64(i), answers{}.show)
 		}
 		assert.ErrorContains(t, err, call)
+		program := (*video.ProgramError)(nil)
+		assert.ErrorAs(t, err, &program)
 		require.NoError(t, d.Close())
 		require.NoError(t, d.Flush(answers{}.show), "nothing is left")
 		assert.Zero(t, b.fake.Open(), call)

@@ -5,13 +5,18 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/cudasim"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/test/nvdectest"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/internal/video"
 	"github.com/robocache/robocache/tensor"
 )
@@ -97,5 +102,63 @@ func TestAWantedPictureIsAnError(t *testing.T) {
 			assert.ErrorIs(t, err, video.ErrDamaged)
 		}
 		assert.Equal(t, want, n)
+	}
+}
+
+// A failure of the device is not counted as damage of the frames.
+func TestADeviceFailureIsNoDamage(t *testing.T) {
+	b := newBench(t, func(l *nvdectest.Library) {
+		l.Wrap = func(t *cudadrv.FunctionTable) *cudadrv.FunctionTable {
+			t, _ = cudasim.Inject(t, cudasim.Failure{Call: "cuvidMapVideoFrame64", N: 3, Code: 999})
+			return t
+		}
+	})
+	current = b.pool
+	j, _ := job(t, "h264_g1")
+	n := 0
+	for _, err := range j.Decode(t.Context(), []int32{0, 1, 2, 3}) {
+		if err == nil {
+			n++
+			continue
+		}
+		program, format := (*video.ProgramError)(nil), (*dataset.FormatError)(nil)
+		require.ErrorAs(t, err, &format)
+		assert.Equal(t, dataset.ErrUnsupported, format.Kind)
+		assert.ErrorAs(t, err, &program)
+	}
+	assert.Equal(t, 2, n)
+}
+
+// Damaged packets give an answer for each packet, or an error that ends the stream. Nothing stays open, and decoders can be used again.
+func TestDamagedPackets(t *testing.T) {
+	b := newBench(t, nil)
+	random := rand.New(rand.NewPCG(7, 8))
+	names := []string{"h264_g2", "h264_opengop", "h264_crop_66x50", "hevc_g2", "hevc_opengop", "hevc_main10_open"}
+	for i := range thorough.Of(36, 2000) {
+		s := golden(t, names[i%len(names)])
+		d, a, ended := b.open(codecOf(s.Name), nil), answers{}, false
+		for number, packet := range s.Packets {
+			packet = slices.Clone(packet)
+			if random.IntN(6) == 0 {
+				for range 1 + random.IntN(3) {
+					packet[random.IntN(min(len(packet), 60))] ^= 1 << random.IntN(8)
+				}
+			}
+			refused := (*video.Refusal)(nil)
+			if err := d.Decode(packet, int64(number), a.show); err != nil {
+				require.ErrorAs(t, err, &refused, s.Name)
+				ended = true
+				break
+			}
+		}
+		require.NoError(t, d.Flush(a.show))
+		require.NoError(t, d.Close())
+		if !ended {
+			require.Len(t, a, len(s.Packets))
+		}
+	}
+	for _, name := range names {
+		a := decode(t, b.open(codecOf(name), nil), golden(t, name).Packets)
+		assert.Empty(t, a.numbers(video.ErrUndecodable))
 	}
 }

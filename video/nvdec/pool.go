@@ -72,7 +72,7 @@ func (p *pool) enter(codec nvdec.Codec) error {
 	limits, err := p.capabilities(codec, 8)
 	switch {
 	case err != nil:
-		return err
+		return refusal(err)
 	case limits.Engines == 0:
 		return refuse(video.Limits, &nvdec.LimitError{Codec: codec, Bits: 8})
 	case p.streams >= streamsPerEngine*limits.Engines:

@@ -14,7 +14,7 @@ func refuse(reason video.Reason, err error) error {
 	return &video.Refusal{Driver: driver, Reason: reason, Err: err}
 }
 
-// refusal returns a refusal for an error that another kind of decoder may not have, and other errors as they are.
+// refusal returns a refusal for an error that another kind of decoder may not have. Other errors are the device's, not the stream's.
 func refusal(err error) error {
 	if unsupported := (*picture.UnsupportedError)(nil); errors.As(err, &unsupported) {
 		return refuse(video.Feature, err)
@@ -28,5 +28,8 @@ func refusal(err error) error {
 	if session := (*nvdec.SessionError)(nil); errors.As(err, &session) {
 		return refuse(video.NoSession, err)
 	}
-	return err
+	if err == nil {
+		return nil
+	}
+	return &video.ProgramError{Err: err}
 }

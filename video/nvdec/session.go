@@ -59,7 +59,7 @@ func (s *session) close() error {
 // check notes an error, after which the session is not used again.
 func (s *session) check(err error) error {
 	s.failed = s.failed || err != nil
-	return err
+	return refusal(err)
 }
 
 // sampleBytes is the size of a sample.

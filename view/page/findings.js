@@ -23,9 +23,10 @@ function draw() {
   if (e.success !== null) facts.push(e.success ? 'success' : 'failure');
   section('Episode', facts);
   section('Metadata', Object.entries(e.attributes ?? {}).map(([k, v]) => `${k}: ${v.length > 200 ? v.slice(0, 200) + ' …' : v}`));
-  const notes = kind => e.notes.filter(n => n.class === kind).map(n => n.text.includes(n.subject) ? n.text : `${n.subject}: ${n.text}`);
-  section('Remarks', notes('remark'));
-  section('Left out', notes('left-out'));
+  for (const [title, kind] of [['Remarks', 'remark'], ['Left out', 'left-out']]) {
+    const notes = [...state.dataset.notes, ...e.notes].filter(n => n.class === kind);
+    section(title, [...new Set(notes.map(n => n.text.includes(n.subject) ? n.text : `${n.subject}: ${n.text}`))]);
+  }
 }
 
 function section(title, lines) {
