@@ -8,15 +8,17 @@ import (
 )
 
 func writeJSON(w http.ResponseWriter, v any) {
-	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Type", jsonType)
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	_ = enc.Encode(v) // an error here means that the client has gone
 }
 
-// writeBytes sends bytes of JSON.
-func writeBytes(w http.ResponseWriter, b []byte) {
-	w.Header().Set("Content-Type", "application/json")
+const jsonType = "application/json"
+
+// send sends an answer with a media type.
+func send(w http.ResponseWriter, kind string, b []byte) {
+	w.Header().Set("Content-Type", kind)
 	_, _ = w.Write(b) // an error here means that the client has gone
 }
 

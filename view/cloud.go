@@ -26,28 +26,24 @@ const (
 // serveCloud sends the cloud at a time: for each point x, y, z and the requested fields, float32, little-endian. The header Cloud has its
 // number and times. The header Fields has all field names in the form "intensity&ring". If the request has a voxel size, it sends centre x,
 // y, z and point count for each voxel with points.
-func (s *Server) serveCloud(w http.ResponseWriter, r *http.Request, e *entry) {
+func (s *Server) serveCloud(w http.ResponseWriter, r *http.Request, e *entry) error {
 	k := slices.IndexFunc(e.Clouds, func(c dataset.CloudStream) bool { return c.Name == r.FormValue("cloud") })
 	if k < 0 || len(e.cloudsOrder[k].times) == 0 {
-		failWith(w, &missing{"cloud " + strconv.Quote(r.FormValue("cloud"))})
-		return
+		return &missing{"cloud " + strconv.Quote(r.FormValue("cloud"))}
 	}
 	at, err := number(r, "at", 0, -1e9, 1e9)
 	if err != nil {
-		failWith(w, err)
-		return
+		return err
 	}
 	size, err := number(r, "voxel", 0, 0, 1e6)
 	if err != nil {
-		failWith(w, err)
-		return
+		return err
 	}
 	c := &e.cloudsOrder[k]
 	place, from, until := e.moment(c, at)
 	cloud, err := e.Clouds[k].Cloud(r.Context(), c.index(place))
 	if err != nil {
-		failWith(w, err)
-		return
+		return err
 	}
 	points, err := thin(cloud, r.Form["field"])
 	width, cut := 3+len(r.Form["field"]), false
@@ -56,8 +52,7 @@ func (s *Server) serveCloud(w http.ResponseWriter, r *http.Request, e *entry) {
 		points, cut, err = s.voxels(r.Context(), cloud, size)
 	}
 	if err != nil {
-		failWith(w, err)
-		return
+		return err
 	}
 	names := cloud.Names()
 	for i, name := range names {
@@ -66,12 +61,12 @@ func (s *Server) serveCloud(w http.ResponseWriter, r *http.Request, e *entry) {
 	w.Header().Set("Cloud", fmt.Sprintf(`{"cloud":%d,"at":%s,"until":%s,"points":%d,"not_finite":%d,"width":%d,"cut":%t}`, c.index(place),
 		from, until, cloud.Len(), cloud.NotFinite, width, cut))
 	w.Header().Set("Fields", strings.Join(names[:min(len(names), mostFields)], "&"))
-	w.Header().Set("Content-Type", "application/octet-stream")
 	b := make([]byte, 0, 4*len(points))
 	for _, v := range points {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
 	}
-	_, _ = w.Write(b) // an error here means that the client has gone
+	send(w, "application/octet-stream", b)
+	return nil
 }
 
 // thin returns x, y, z and the fields for up to mostCloudPoints finite points, evenly spaced. A field that the cloud lacks is NaN.

@@ -110,7 +110,7 @@ func (s *Server) ranked(e *entry) []string {
 var firstUTC, lastUTC = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano(), time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 
 // serveEpisode sends the contents of an episode.
-func (s *Server) serveEpisode(w http.ResponseWriter, r *http.Request, e *entry) {
+func (s *Server) serveEpisode(w http.ResponseWriter, r *http.Request, e *entry) error {
 	order := s.ranked(e)
 	out := episodeJSON{Number: e.number, Name: e.Name, Start: strconv.FormatInt(e.start, 10), Seconds: e.seconds(e.end), Steps: e.Steps, Frames: e.Frames,
 		Task: e.Attributes.Task, Success: e.Attributes.Success, Attributes: e.Attributes.Other, Streams: []streamJSON{}, Media: []mediaJSON{}, Clouds: []mediaJSON{},
@@ -144,6 +144,7 @@ func (s *Server) serveEpisode(w http.ResponseWriter, r *http.Request, e *entry) 
 		out.Findings = append(out.Findings, j)
 	}
 	writeJSON(w, &out)
+	return nil
 }
 
 func (e *entry) streamJSON(i int) streamJSON {

@@ -62,28 +62,15 @@ func (s *Server) get(ctx context.Context, i int, keep retention) (*entry, error)
 	return r.entry, r.err
 }
 
-// entryOf returns the episode of a request. If there is none, it writes the error and returns false.
-func (s *Server) entryOf(w http.ResponseWriter, r *http.Request) (*entry, bool) {
-	i, ok := s.numberOf(w, r)
-	if !ok {
-		return nil, false
+// entryOf returns the episode of a request.
+func (s *Server) entryOf(r *http.Request) (*entry, error) {
+	i, err := s.numberOf(r)
+	if err != nil {
+		return nil, err
 	}
 	as := latest
 	if r.URL.Query().Has("ahead") {
 		as = soon
 	}
-	e, err := s.get(r.Context(), i, as)
-	if err != nil {
-		failWith(w, err)
-		return nil, false
-	}
-	return e, true
-}
-
-func (s *Server) numberOf(w http.ResponseWriter, r *http.Request) (int, bool) {
-	i, err := parseNumber(r.PathValue("episode"), &s.info, s.data.Len())
-	if err != nil {
-		failWith(w, err)
-	}
-	return i, err == nil
+	return s.get(r.Context(), i, as)
 }

@@ -14,11 +14,10 @@ import (
 
 // serveFrame sends the frame of a camera at a time as JPEG. The header Frame has the frame's number, its time and the next frame's time, in
 // seconds.
-func (s *Server) serveFrame(w http.ResponseWriter, r *http.Request, e *entry) {
+func (s *Server) serveFrame(w http.ResponseWriter, r *http.Request, e *entry) error {
 	k, err := e.camera(r)
 	if err != nil {
-		failWith(w, err)
-		return
+		return err
 	}
 	at, err := number(r, "at", 0, -1e9, 1e9)
 	if err == nil && len(e.mediaOrder[k].times) == 0 {
@@ -29,19 +28,17 @@ func (s *Server) serveFrame(w http.ResponseWriter, r *http.Request, e *entry) {
 		err = bad
 	}
 	if err != nil {
-		failWith(w, err)
-		return
+		return err
 	}
 	c := &e.mediaOrder[k]
 	place, from, until := e.moment(c, at)
 	w.Header().Set("Frame", fmt.Sprintf(`{"frame":%d,"at":%s,"until":%s}`, c.index(place), from, until))
 	shot, err := s.frame(r.Context(), e, k, place, height)
 	if err != nil {
-		failWith(w, err)
-		return
+		return err
 	}
-	w.Header().Set("Content-Type", shot.kind)
-	_, _ = w.Write(shot.bytes) // an error here means that the client has gone
+	send(w, shot.kind, shot.bytes)
+	return nil
 }
 
 // frame returns the encoded frame at a place of a camera, scaled to a height. Frames of a video are decoded in groups of ahead frames. A

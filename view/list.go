@@ -58,12 +58,11 @@ func (s *Server) summarise(e *entry, err error) {
 
 // serveList sends up to 2000 episode summaries after the first N, in the order of scan. N is the argument after. An episode with changed
 // findings is sent again. done is true if nothing follows.
-func (s *Server) serveList(w http.ResponseWriter, r *http.Request) {
+func (s *Server) serveList(w http.ResponseWriter, r *http.Request) error {
 	const most = 2000
 	after, err := integer(r, "after", 0, 0, 1<<40)
 	if err != nil {
-		failWith(w, err)
-		return
+		return err
 	}
 	s.list.mu.Lock()
 	known := []summary{} // copies, because finish changes summaries
@@ -76,4 +75,5 @@ func (s *Server) serveList(w http.ResponseWriter, r *http.Request) {
 	all, done := s.data.Len(), s.list.done && after+len(known) >= len(s.list.order)
 	s.list.mu.Unlock()
 	writeJSON(w, map[string]any{"episodes": known, "all": all, "done": done})
+	return nil
 }

@@ -9,29 +9,26 @@ import (
 const mostPathPoints = 4000
 
 // servePath sends up to mostPathPoints evenly spaced points of a path: {"t":[...],"x":[...],"y":[...],"z":[...]}.
-func (s *Server) servePath(w http.ResponseWriter, r *http.Request, e *entry) {
+func (s *Server) servePath(w http.ResponseWriter, r *http.Request, e *entry) error {
 	i, err := e.stream(r.FormValue("stream"))
 	if err != nil {
-		failWith(w, err)
-		return
+		return err
 	}
 	c := e.curves[i]
 	if c == nil {
-		writeBytes(w, []byte(`{"t":[],"x":[],"y":[],"z":[]}`))
-		return
+		send(w, jsonType, []byte(`{"t":[],"x":[],"y":[],"z":[]}`))
+		return nil
 	}
 	columns, err := columnsOf(r, c.width)
 	if err == nil && len(columns) != 3 {
 		err = &badRequest{"columns", r.FormValue("columns"), "three"}
 	}
 	if err != nil {
-		failWith(w, err)
-		return
+		return err
 	}
 	values, err := c.values()
 	if err != nil {
-		failWith(w, err)
-		return
+		return err
 	}
 	var times []int64
 	var axes [3][]float64
@@ -55,5 +52,6 @@ func (s *Server) servePath(w http.ResponseWriter, r *http.Request, e *entry) {
 	b := append(appendTimes([]byte(`{"t":`), e.start, times...), `,"x":`...)
 	b = append(appendNumbers(b, axes[0]), `,"y":`...)
 	b = append(appendNumbers(b, axes[1]), `,"z":`...)
-	writeBytes(w, append(appendNumbers(b, axes[2]), '}'))
+	send(w, jsonType, append(appendNumbers(b, axes[2]), '}'))
+	return nil
 }

@@ -37,7 +37,7 @@ func fail(w http.ResponseWriter, status int, message string) {
 	if status == http.StatusUnprocessableEntity {
 		advice = doctor.Unopened("", errors.New(message)).Findings[0].WhatToDo
 	}
-	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Type", jsonType)
 	w.WriteHeader(status)
 	// An error here means that the client has gone.
 	_ = json.NewEncoder(w).Encode(map[string]any{"error": message, "system": status == http.StatusServiceUnavailable, "what_to_do": advice})
@@ -99,14 +99,15 @@ func integer(r *http.Request, arg string, fallback, least, most int) (int, error
 	return int(v), err
 }
 
-// parseNumber parses the dataset's own number of an episode. If none of the n episodes has it, the error is a *missing; if it is no number,
+// numberOf returns the dataset's own number of a request's episode. If no episode has it, the error is a *missing; if it is no number,
 // a *badRequest.
-func parseNumber(text string, info *dataset.Info, n int) (int, error) {
+func (s *Server) numberOf(r *http.Request) (int, error) {
+	text := r.PathValue("episode")
 	i, err := strconv.Atoi(text)
 	if err != nil {
 		return 0, &badRequest{"episode", text, "a number from 0"}
 	}
-	if info.Place(i, n) < 0 {
+	if s.info.Place(i, s.data.Len()) < 0 {
 		return 0, &missing{"episode " + text}
 	}
 	return i, nil

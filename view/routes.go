@@ -115,8 +115,16 @@ func (s *Server) routes() {
 	}
 	s.mux.Handle("GET /", http.FileServerFS(noFolders{files}))
 	s.mux.HandleFunc("GET /api/dataset", s.serveDataset)
-	s.mux.HandleFunc("GET /api/episodes", s.serveList)
-	for name, serve := range map[string]func(w http.ResponseWriter, r *http.Request, e *entry){
+	handle := func(path string, serve func(w http.ResponseWriter, r *http.Request) error) {
+		s.mux.HandleFunc("GET /api/episodes"+path, func(w http.ResponseWriter, r *http.Request) {
+			if err := serve(w, r); err != nil {
+				failWith(w, err)
+			}
+		})
+	}
+	handle("", s.serveList)
+	handle("/{episode}/thumbnail", s.serveThumbnail)
+	for name, serve := range map[string]func(w http.ResponseWriter, r *http.Request, e *entry) error{
 		"":        s.serveEpisode,
 		"/series": s.serveSeries,
 		"/frame":  s.serveFrame,
@@ -124,13 +132,14 @@ func (s *Server) routes() {
 		"/path":   s.servePath,
 		"/cloud":  s.serveCloud,
 	} {
-		s.mux.HandleFunc("GET /api/episodes/{episode}"+name, func(w http.ResponseWriter, r *http.Request) {
-			if e, ok := s.entryOf(w, r); ok {
-				serve(w, r, e)
+		handle("/{episode}"+name, func(w http.ResponseWriter, r *http.Request) error {
+			e, err := s.entryOf(r)
+			if err != nil {
+				return err
 			}
+			return serve(w, r, e)
 		})
 	}
-	s.mux.HandleFunc("GET /api/episodes/{episode}/thumbnail", s.serveThumbnail)
 }
 
 // noFolders is a file system without listings of folders.

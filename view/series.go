@@ -20,13 +20,12 @@ const mostDrawn = 2_000_000
 
 // serveSeries sends the points of a stream in a time range for a width in pixels. If the request has a rate, it adds the points of the
 // resampled stream.
-func (s *Server) serveSeries(w http.ResponseWriter, r *http.Request, e *entry) {
+func (s *Server) serveSeries(w http.ResponseWriter, r *http.Request, e *entry) error {
 	b, err := s.series(r, e)
-	if err != nil {
-		failWith(w, err)
-		return
+	if err == nil {
+		send(w, jsonType, b)
 	}
-	writeBytes(w, b)
+	return err
 }
 
 func (s *Server) series(r *http.Request, e *entry) ([]byte, error) {

@@ -14,10 +14,10 @@ import (
 const thumbnailHeight = 96
 
 // serveThumbnail sends a small picture of an episode: its middle frame, or a sparkline if it has no camera.
-func (s *Server) serveThumbnail(w http.ResponseWriter, r *http.Request) {
-	i, ok := s.numberOf(w, r)
-	if !ok {
-		return
+func (s *Server) serveThumbnail(w http.ResponseWriter, r *http.Request) error {
+	i, err := s.numberOf(r)
+	if err != nil {
+		return err
 	}
 	name := thumbnailOf(i)
 	shot, err := s.frames.get(r.Context(), name, name, func(ctx context.Context) {
@@ -31,14 +31,13 @@ func (s *Server) serveThumbnail(w http.ResponseWriter, r *http.Request) {
 		}
 	})
 	if err != nil {
-		failWith(w, err)
-		return
+		return err
 	}
 	if r.FormValue("run") == s.run {
 		w.Header().Set("Cache-Control", "private, max-age=86400, immutable")
 	}
-	w.Header().Set("Content-Type", shot.kind)
-	_, _ = w.Write(shot.bytes) // an error here means that the client has gone
+	send(w, shot.kind, shot.bytes)
+	return nil
 }
 
 func thumbnailOf(episode int) pictureKey { return pictureKey{episode, -1, 0, thumbnailHeight} }

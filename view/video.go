@@ -24,21 +24,18 @@ func (e *entry) video(camera int) (dataset.VideoFile, bool) {
 
 // serveVideo sends a camera's video file, or the part that the header Range names. If the request has "times", it sends two float64 numbers a frame instead,
 // little-endian: the time in seconds from the episode's start, and the time in the file.
-func (s *Server) serveVideo(w http.ResponseWriter, r *http.Request, e *entry) {
+func (s *Server) serveVideo(w http.ResponseWriter, r *http.Request, e *entry) error {
 	k, err := e.camera(r)
 	if err != nil {
-		failWith(w, err)
-		return
+		return err
 	}
 	v, ok := e.video(k)
 	if !ok {
-		failWith(w, &missing{"video file of " + e.Media[k].Name})
-		return
+		return &missing{"video file of " + e.Media[k].Name}
 	}
 	file, seconds, done, err := v.OpenVideo(r.Context())
 	if err != nil {
-		failWith(w, err)
-		return
+		return err
 	}
 	defer done()
 	if r.Form.Has("times") {
@@ -47,9 +44,8 @@ func (s *Server) serveVideo(w http.ResponseWriter, r *http.Request, e *entry) {
 			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(e.seconds(t)))
 			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(seconds[i]))
 		}
-		w.Header().Set("Content-Type", "application/octet-stream")
-		_, _ = w.Write(b) // an error here means that the client has gone
-		return
+		send(w, "application/octet-stream", b)
+		return nil
 	}
 	if from, open := strings.CutSuffix(r.Header.Get("Range"), "-"); open {
 		if n, err := strconv.ParseInt(strings.TrimPrefix(from, "bytes="), 10, 64); err == nil {
@@ -58,4 +54,5 @@ func (s *Server) serveVideo(w http.ResponseWriter, r *http.Request, e *entry) {
 	}
 	w.Header().Set("Content-Type", "video/mp4")
 	http.ServeContent(w, r, "", time.Time{}, file)
+	return nil
 }
