@@ -125,7 +125,7 @@ func (x *examiner) noted() {
 				at = append(at, dataset.Span{From: d.Time, To: d.Time + d.Duration})
 			}
 		}
-		f := x.add(Dropout, "", n, "the recorder noted that it lost data "+text.Count(n, "time", "times")+", for "+span(sum)+" together")
+		f := x.add(Dropout, "", n, "the recorder noted that it lost data "+text.Count(n, "time")+", for "+span(sum)+" together")
 		f.cover(at...)
 	}
 	x.empty()

@@ -18,13 +18,9 @@ func (s *State) bin(own *stream, values *tensor.Tensor) error {
 	if values.Len() == 0 {
 		return nil
 	}
-	values, err := values.Contiguous()
-	if err != nil {
-		return err
-	}
 	var b binned
 	if values.DType() == tensor.F64 {
-		list, err := tensor.Data[float64](values)
+		list, err := tensor.Packed[float64](values)
 		if err != nil {
 			return err
 		}

@@ -55,7 +55,7 @@ func (a *app) policyCommand() *cobra.Command {
 	f.BoolVar(&p.live, "live", false, "play the episode in its own time, and predict from the samples so far")
 	f.Var(&cli.PositiveFlag{To: &p.hz, Max: 1e6, Unit: "HZ"}, "hz", "predictions a second with --live; the policy's clock unless given")
 	readingFlags(f, &p.request.Packing.Options)
-	nameFlag(cmd, &p.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N or sim", backendNames()...)
+	backendFlag(cmd, &p.backend, "auto", "where to compute: auto, cpu, cuda, cuda:N or sim")
 	files(cmd, map[string]string{"out": "npz safetensors", "plot": "png"})
 	takesRecordings(cmd, 1)
 	return cmd

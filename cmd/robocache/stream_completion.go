@@ -5,9 +5,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // episodeOf returns an episode of a recording, or nil if it cannot be read.
@@ -100,4 +102,21 @@ func namesOfAll(e *dataset.Episode) []string { return append(e.Names(), cameraNa
 func nameFlag(cmd *cobra.Command, to *string, flag, value, usage string, names ...string) {
 	cmd.Flags().StringVar(to, flag, value, usage)
 	complete(cmd, flag, func() []string { return names })
+}
+
+func backendFlag(cmd *cobra.Command, to *string, value, usage string) {
+	nameFlag(cmd, to, "backend", value, usage, backendNames()...)
+}
+
+func unorderedFlag(cmd *cobra.Command, to *string, usage string) {
+	nameFlag(cmd, to, "unordered", "", usage, align.Unordereds...)
+}
+
+// choiceFlag adds a flag for a value from a list, with the completion of their names.
+func choiceFlag(cmd *cobra.Command, to interface {
+	pflag.Value
+	Names() []string
+}, flag, usage string) {
+	cmd.Flags().Var(to, flag, usage)
+	complete(cmd, flag, to.Names)
 }

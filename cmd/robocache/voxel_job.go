@@ -125,7 +125,7 @@ func (j *voxelJob) picture() (viz.Voxels, error) {
 	}
 	n, width := j.drawn.Coords.Dim(0), j.drawn.Coords.Dim(1)
 	var zyx []int32
-	for i := 0; i < n; i++ {
+	for i := range n {
 		at := coords[i*width : (i+1)*width]
 		if width == 4 {
 			if at[0] > 0 {

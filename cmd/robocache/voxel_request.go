@@ -36,7 +36,7 @@ type voxelRequest struct {
 // options checks the command line without the input, and returns the operation's options. An invalid flag is a usage error.
 func (r *voxelRequest) options() (ops.VoxelizeOptions, error) {
 	none := ops.VoxelizeOptions{}
-	if err := checkFiles(r.out, r.plot, r.backend, ".npz"); err != nil {
+	if err := checkGiven(r.out, r.backend); err != nil {
 		return none, err
 	}
 	if r.columns != nil {

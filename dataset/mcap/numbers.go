@@ -48,21 +48,17 @@ func newNumbers(s *dataset.Stream, encoding Encoding) (*numbers, error) {
 	if err != nil {
 		return nil, err
 	}
-	values, err := s.Values.Contiguous()
-	if err != nil {
-		return nil, err
-	}
 	switch s.Values.DType() {
 	case tensor.F64:
-		data, err := tensor.Data[float64](values)
+		data, err := tensor.Packed[float64](s.Values)
 		n.encode = encoder(data, s.Columns, encoding)
 		return n, err
 	case tensor.F32:
-		data, err := tensor.Data[float32](values)
+		data, err := tensor.Packed[float32](s.Values)
 		n.encode = encoder(data, s.Columns, encoding)
 		return n, err
 	}
-	data, err := tensor.Floats(values)
+	data, err := tensor.Floats(s.Values)
 	narrow := make([]float32, len(data)) // float16 and bfloat16
 	for i, v := range data {
 		narrow[i] = float32(v)

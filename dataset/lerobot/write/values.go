@@ -13,11 +13,7 @@ func float64s(t *tensor.Tensor) ([]float64, error) {
 	if t.DType() != tensor.F64 {
 		return tensor.Floats(t)
 	}
-	t, err := t.Contiguous()
-	if err != nil {
-		return nil, err
-	}
-	return tensor.Data[float64](t)
+	return tensor.Packed[float64](t)
 }
 
 // integers returns a stream's original integers; nil if it has none, or if its values were changed since.
