@@ -295,11 +295,7 @@ func widened[T int32 | uint8](t *tensor.Tensor) (*tensor.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make([]int64, len(data))
-	for i, v := range data {
-		out[i] = int64(v)
-	}
-	return tensor.Of(out, len(out))
+	return tensor.Of(tensor.Cast[int64](data), len(data))
 }
 
 func numbersAs[T tensor.Element](t *tensor.Tensor, to func(T) (float32, bool)) (*tensor.Tensor, int, error) {

@@ -236,7 +236,7 @@ func (w *actor) play(ctx context.Context, e *dataset.Episode, number int, live b
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.Close()) }()
+	defer joinClose(&err, r)
 	feed, err := policy.NewFeed(w.policy.Config(), e)
 	if err != nil {
 		return err
@@ -246,7 +246,7 @@ func (w *actor) play(ctx context.Context, e *dataset.Episode, number int, live b
 		if score, err = policy.NewScore(w.policy.Config(), e); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, score.Close()) }()
+		defer joinClose(&err, score)
 	}
 	hz := w.hz
 	if hz == 0 {

@@ -163,7 +163,7 @@ func (a *app) train(t *training) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, source.Close()) }()
+	defer joinClose(&err, source)
 	w.out.add(notetext.NoteEntries(source.Absent))
 	w.out.Problems = inspection.Problems(source.Problems)
 	t.HoldOut = numbersIn(t.holdOut, source.Store.Numbers())
@@ -173,7 +173,7 @@ func (a *app) train(t *training) (err error) {
 	if err != nil {
 		return explainDrawn(&w.request, w.explain(err))
 	}
-	defer func() { err = errors.Join(err, tr.Close()) }()
+	defer joinClose(&err, tr)
 	if err := w.run(ctx, tr, source.Store); err != nil {
 		if all != nil {
 			all.Leave(err) // so that the others stop waiting

@@ -59,11 +59,7 @@ func newNumbers(s *dataset.Stream, encoding Encoding) (*numbers, error) {
 		return n, err
 	}
 	data, err := tensor.Floats(s.Values)
-	narrow := make([]float32, len(data)) // float16 and bfloat16
-	for i, v := range data {
-		narrow[i] = float32(v)
-	}
-	n.encode = encoder(narrow, s.Columns, encoding)
+	n.encode = encoder(tensor.Cast[float32](data), s.Columns, encoding) // float16 and bfloat16
 	return n, err
 }
 

@@ -43,12 +43,3 @@ func valueIn(s *dataset.Stream, i int, v float64) string {
 	width := len(s.Columns)
 	return fmt.Sprintf("%s in row %d, column %s", strconv.FormatFloat(v, 'g', -1, 64), i/width, s.Columns[i%width].Name)
 }
-
-// convert converts numbers to another type.
-func convert[To, From float32 | float64 | int64](values []From) []To {
-	out := make([]To, len(values))
-	for i, v := range values {
-		out[i] = To(v)
-	}
-	return out
-}
