@@ -118,7 +118,7 @@ func (a *app) batchesCommand() *cobra.Command {
 	folders(cmd, "out", "check-fresh")
 	completeFrom(cmd, (*dataset.Episode).Names, "", "stream")
 	completeFrom(cmd, namesOfAll, "=", "window")
-	completeFrom(cmd, cameraNames, "=", "camera")
+	completeFrom(cmd, (*dataset.Episode).MediaNames, "=", "camera")
 	takesRecordings(cmd, 0)
 	return cmd
 }

@@ -95,7 +95,7 @@ every stream has a valid value are left out and counted, such as those from befo
 	files(cmd, map[string]string{"plan": "yaml yml"})
 	completeFrom(cmd, (*dataset.Episode).Names, "", "state", "action")
 	completeFrom(cmd, namesOfAll, "=", "name")
-	completeFrom(cmd, cameraNames, "", "media")
+	completeFrom(cmd, (*dataset.Episode).MediaNames, "", "media")
 	takesRecordings(cmd, 0)
 	return cmd
 }

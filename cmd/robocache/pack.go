@@ -71,7 +71,7 @@ dataset, are refused unless --replace is given.`,
 	f.BoolVar(&p.Build.Replace, "replace", false, "pack shards anew that are there and were packed with other options")
 	files(cmd, map[string]string{"output": "safetensors"})
 	completeFrom(cmd, (*dataset.Episode).Names, "", "stream")
-	completeFrom(cmd, cameraNames, "", "media")
+	completeFrom(cmd, (*dataset.Episode).MediaNames, "", "media")
 	takesRecordings(cmd, 0)
 	return cmd
 }

@@ -81,22 +81,8 @@ func completeEpisodes(cmd *cobra.Command, flags ...string) {
 	}, flags...)
 }
 
-func cameraNames(e *dataset.Episode) (names []string) {
-	for i := range e.Media {
-		names = append(names, e.Media[i].Name)
-	}
-	return names
-}
-
-func cloudNames(e *dataset.Episode) (names []string) {
-	for i := range e.Clouds {
-		names = append(names, e.Clouds[i].Name)
-	}
-	return names
-}
-
 // namesOfAll returns the names of streams and cameras.
-func namesOfAll(e *dataset.Episode) []string { return append(e.Names(), cameraNames(e)...) }
+func namesOfAll(e *dataset.Episode) []string { return append(e.Names(), e.MediaNames()...) }
 
 // nameFlag adds a flag for one of a few names, with their completion.
 func nameFlag(cmd *cobra.Command, to *string, flag, value, usage string, names ...string) {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/viz"
 	"github.com/spf13/cobra"
@@ -118,7 +119,7 @@ func (a *app) voxelizeCommand() *cobra.Command {
 	choiceFlag(cmd, &r.preset, "preset", "another library's rules: mmcv or open3d")
 	backendFlag(cmd, &r.backend, "auto", "auto, cpu, cuda, cuda:N or sim")
 	files(cmd, map[string]string{"output": "npz", "plot": "png"})
-	completeFrom(cmd, cloudNames, "", "stream")
+	completeFrom(cmd, (*dataset.Episode).CloudNames, "", "stream")
 	return cmd
 }
 
