@@ -106,7 +106,7 @@ func TestOneBadJpegLosesEpisode(t *testing.T) {
 		for file, want := range map[string][]int{ // rows, valid, undecoded
 			"nodht.mcap": {60, 60, 0}, "noeoi.mcap": {60, 60, 0}, "cut.mcap": {60, 59, 1}, "empty.mcap": {58, 58, 0}, "size.mcap": {60, 60, 0},
 		} {
-			if cameras == "auto" && want[1] == 60 && !thorough.Long {
+			if (cameras == "auto" || file == "size.mcap") && want[1] == 60 && !thorough.Long {
 				continue
 			}
 			out, r := made(t, leRobot(t, LeRobotOptions{Cameras: cameras}), Options{Plan: &align.Plan{Rate: 30}}, caseOf(t, "one-bad-jpeg-loses-episode/"+file))
@@ -216,6 +216,9 @@ func TestABadFrameIsCountedInEachFormat(t *testing.T) {
 	thorough.SkipRace(t, thorough.OneRoutine)
 	for _, frames := range []int{12, 300} {
 		for name, to := range map[string]Target{"lerobot": leRobot(t, LeRobotOptions{Cameras: "image"}), "webdataset": WebDataset()} {
+			if name == "webdataset" && frames == 300 && !thorough.Long { // it has no statistics
+				continue
+			}
 			for at := frames / 2; at < frames/2+2; at++ {
 				_, r := made(t, to, Options{Plan: &align.Plan{Rate: 10}}, oneBadFrame(t, frames, at))
 				require.Len(t, r.Streams, 1, name)

@@ -109,7 +109,10 @@ func TestADamagedByteOfAStoreIsAnError(t *testing.T) {
 			require.NoError(t, readStore(open), how)
 		}
 		for at := 0; at < len(whole); at += c.step {
-			for _, mask := range []byte{1 << (at % 8), 0xff} {
+			for k, mask := range []byte{1 << (at % 8), 0xff} {
+				if !thorough.Long && at/2%2 != k {
+					continue
+				}
 				whole[at] ^= mask
 				require.NoError(t, os.WriteFile(path, whole, 0o600))
 				whole[at] ^= mask

@@ -49,7 +49,7 @@ func joinedRanks(t *testing.T, n int, device string, opts StepOptions, fn func(r
 	for rank := range n {
 		wait.Go(func() {
 			errs[rank] = func() (err error) {
-				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				all, err := ranks.Join(ctx, filepath.Join(dir, "s"), rank, n)
 				if err != nil {
@@ -173,7 +173,7 @@ func TestARankThatEndsIsAnErrorInTheOthers(t *testing.T) {
 			assert.Equal(t, 1, lost.Rank)
 		}
 	}
-	assert.Less(t, time.Since(began), 10*time.Second)
+	assert.Less(t, time.Since(began), time.Minute)
 }
 
 // A value that is not finite in one rank stops all, at the same step.

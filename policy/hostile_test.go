@@ -18,6 +18,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/safetensors"
 	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/nn"
 	"github.com/robocache/robocache/ops"
@@ -142,7 +143,7 @@ func TestAHostileConfigIsAnErrorOrRuns(t *testing.T) {
 	device := open(t, "cpu")
 	var whole any
 	require.NoError(t, json.Unmarshal(text, &whole))
-	tried := 0
+	tried, turn := 0, 0
 	var walk func(v any, set func(any))
 	try := func(what string) {
 		tried++
@@ -181,7 +182,11 @@ func TestAHostileConfigIsAnErrorOrRuns(t *testing.T) {
 	}
 	walk = func(v any, set func(any)) {
 		each := []any{nil, -1.0, 0.0, 1.0, 2.0, 3.0, 1e9, 1e300, 1e-300, "", "action", "state", true, []any{}, map[string]any{}}
-		for _, to := range each {
+		turn++
+		for i, to := range each {
+			if i > 0 && (i+turn)%2 == 0 && !thorough.Long { // null and half of the others, which take turns
+				continue
+			}
 			set(to)
 			try(fmt.Sprintf("%v for %v", to, v))
 		}
@@ -205,7 +210,7 @@ func TestAHostileConfigIsAnErrorOrRuns(t *testing.T) {
 	for k, v := range whole.(map[string]any) {
 		walk(v, func(to any) { whole.(map[string]any)[k] = to })
 	}
-	assert.Greater(t, tried, 500)
+	assert.Greater(t, tried, thorough.Of(400, 500))
 }
 
 // A network that asks for more memory than its file has weights for is refused before it has any.

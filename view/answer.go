@@ -16,7 +16,7 @@ func writeJSON(w http.ResponseWriter, v any) {
 
 const jsonType = "application/json"
 
-// send sends an answer with a media type.
+// send writes an answer with its media type.
 func send(w http.ResponseWriter, kind string, b []byte) {
 	w.Header().Set("Content-Type", kind)
 	_, _ = w.Write(b) // an error here means that the client has gone

@@ -10,11 +10,11 @@ import (
 
 const (
 	end  = `(\[\d+\])*$`                                       // an array is hidden as a whole or not at all
-	unit = `(_([num]|nano|micro|milli)?s(ec(ond)?s?)?)*` + end // of a time, such as _ms and _nanosec
+	unit = `(_([num]|nano|micro|milli)?s(ec(ond)?s?)?)*` + end // a time's unit, such as _ms and _nanosec
 )
 
-// bookkeeping matches the names of times, counters and ids, in lower case with words apart: "header.stamp.sec", "timestamp_sample", "frame_index",
-// "device_id". Durations, such as "cycle_time", and counts of things are no bookkeeping.
+// bookkeeping matches names for times, counters and ids, in lower case with words apart: "header.stamp.sec", "timestamp_sample", "frame_index",
+// "device_id". Durations, such as "cycle_time", and counts for things, such as "satellite_count", are no bookkeeping.
 var bookkeeping = regexp.MustCompile(`(^|[_./])(time_?)?stamps?([_./]|` + end + `)|(^|[_./])epoch` + unit +
 	`|(^|[./])((boot|utc|unix|gps|sys|system|sim|wall|host|device|sensor|header|log|publish|receive|received|capture|arrival|armed|arming|takeoff|start|event|` +
 	`frame|ros|server|client)_)?times?(_(boot|utc|unix|gps))*` + unit +

@@ -9,10 +9,10 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// clock has the timestamps of frames or clouds in ascending order.
+// clock has the frames' or clouds' timestamps in ascending order.
 type clock struct {
 	times []int64     // ascending
-	which []int       // index of the frame at each time; nil if the frames are in order
+	which []int       // frame index at each time; nil if the frames are in order
 	core  cover.Cover // range without outliers, if sound
 	sound bool        // all timestamps are valid
 	gaps  []dataset.Span
@@ -41,12 +41,12 @@ func newClock(name string, times []int64) clock {
 	return c
 }
 
-// at returns the place (index in order of time) of the frame at time t, ns: the latest frame not after t, or the first.
+// at returns the frame's place (index in time order) at time t, ns: the latest frame not after t, or the first.
 func (c *clock) at(t int64) int {
 	return max(sort.Search(len(c.times), func(i int) bool { return c.times[i] > t })-1, 0)
 }
 
-// index returns the recorded index of the frame at a place in order of time.
+// index returns the recorded index for a place in time order.
 func (c *clock) index(place int) int {
 	if c.which != nil {
 		return c.which[place]

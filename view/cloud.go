@@ -101,7 +101,7 @@ func thin(c *dataset.Cloud, fields []string) (points []float32, err error) {
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// voxels returns the centre and the number of points of up to mostVoxels voxels, and whether there are more.
+// voxels returns the centre and the point count for up to mostVoxels voxels, and whether there are more.
 func (s *Server) voxels(ctx context.Context, c *dataset.Cloud, size float64) (list []float32, cut bool, err error) {
 	points, err := c.Points.Contiguous()
 	if err != nil || c.Len()-c.NotFinite == 0 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/doctor"
+	"github.com/robocache/robocache/internal/test/browsertest"
 )
 
 // arms is a dataset of ten episodes: the columns of number 2 are in another order, and nothing moves in number 5.
@@ -42,7 +43,7 @@ type listJSON struct {
 // finished waits until a server has read and compared all episodes, and returns their latest summaries.
 func finished(t *testing.T, s *Server) map[int]summary {
 	var list listJSON
-	require.Eventually(t, func() bool { list = getJSON[listJSON](t, s, "/api/episodes"); return list.Done }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { list = getJSON[listJSON](t, s, "/api/episodes"); return list.Done }, browsertest.Patience, 10*time.Millisecond)
 	latest := map[int]summary{}
 	for _, e := range list.Episodes {
 		latest[e.Number] = e

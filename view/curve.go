@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// curve is a stream prepared for drawing: its samples in order of time, with the extremes of blocks of samples.
+// curve is a stream prepared for drawing: its samples in time order, with the extremes in each block.
 type curve struct {
 	times  []int64 // ns, ascending
 	width  int     // columns
@@ -54,7 +54,7 @@ func newCurve(s *dataset.Stream, recorded bool) (*curve, error) {
 	return c, nil
 }
 
-// values returns the table of values. The first call computes the extremes.
+// values returns the values' table. The first call computes the extremes.
 func (c *curve) values() (table, error) {
 	return c.rows.get(func() (table, error) {
 		switch c.source.DType() {
@@ -75,7 +75,7 @@ func (c *curve) values() (table, error) {
 	})
 }
 
-// points are the points of a line. A NaN value breaks the line.
+// points are a line's points. A NaN value breaks the line.
 type points struct {
 	times  []int64
 	values [][]float64 // by requested column
@@ -97,7 +97,7 @@ func (c *curve) draw(from, to int64, pixels int, columns []int) (points, error) 
 		c.samples(&p, values, max(first-1, 0), min(last+1, len(c.times)), columns)
 		return p, nil
 	}
-	// In float64, because the sum of a time and a range may overflow int64.
+	// In float64, because a time plus a range may overflow int64.
 	pixel := (float64(to) - float64(from)) / float64(pixels)
 	low, high := make([]float64, c.width), make([]float64, c.width)
 	before := int64(math.MaxInt64)
@@ -122,7 +122,7 @@ func (c *curve) draw(from, to int64, pixels int, columns []int) (points, error) 
 	return p, nil
 }
 
-// samples adds rows from to to-1 unchanged, with a break of the line in each gap.
+// samples adds rows from to to-1 unchanged, with a break in each gap.
 func (c *curve) samples(p *points, values table, from, to int, columns []int) {
 	row := make([]float64, c.width)
 	for i := from; i < to; i++ {
@@ -136,7 +136,7 @@ func (c *curve) samples(p *points, values table, from, to int, columns []int) {
 	}
 }
 
-// add adds a point, or a break of the line if row is nil.
+// add adds a point, or a break if row is nil.
 func (p *points) add(at int64, row []float64, columns []int) {
 	p.times = append(p.times, at)
 	for i, k := range columns {

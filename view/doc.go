@@ -1,5 +1,5 @@
-// Package view serves a web page for inspecting recordings. The page has a list of episodes with the findings of package doctor.
-// For an episode it shows the streams on one time axis, the result of a plan over the samples, the cameras' frames at a cursor,
+// Package view serves a web page for inspecting recordings. The page lists the episodes with package doctor's findings.
+// For an episode it shows the streams on one time axis, a plan's result over the samples, the cameras' frames at a cursor,
 // and paths, point clouds and voxels.
 //
 //	s, err := view.New(d, view.Options{})
@@ -12,7 +12,7 @@
 //
 // The page needs no network: it is complete in the program, with the plotting library.
 //
-// A curve is drawn from the smallest and the greatest value in each pixel. The server keeps these for blocks of samples, so
+// A curve is drawn from the smallest and the greatest value in each pixel. The server keeps these for sample blocks, so
 // zooming is as quick in an hour at 1 kHz as in a second. Times on the page are seconds from the episode's first sample. Viewed
 // episodes stay in memory, up to Options.Memory.
 package view

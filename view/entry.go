@@ -20,8 +20,8 @@ type entry struct {
 	*dataset.Episode // with the predicted streams, after the recorded ones
 	recorded         *dataset.Episode
 	predicted        []dataset.Stream
-	order            lazy[[]string] // names of the recorded streams, by suggest.Rank
-	start, end       int64          // ns: range of the samples in all streams, cameras and clouds, without outliers
+	order            lazy[[]string] // the recorded streams' names, by suggest.Rank
+	start, end       int64          // ns: first and last time in all streams, cameras and clouds, without outliers
 	bytes            int64
 	curves           []*curve // of Streams; nil if a stream has no samples
 	mediaOrder       []clock  // of Media
@@ -31,7 +31,7 @@ type entry struct {
 	resamplings      map[float64]*lazy[*resampling] // by rate; 0 is the server's plan
 }
 
-// newEntry returns the entry of an episode with its clocks and curves. The streams of a prediction are shown with the recorded ones.
+// newEntry returns an episode's entry with its clocks and curves. The predicted streams are shown with the recorded ones.
 func newEntry(number int, recorded *dataset.Episode, predicted ...dataset.Stream) (*entry, error) {
 	shown := *recorded
 	shown.Streams = slices.Concat(recorded.Streams, predicted)
@@ -48,7 +48,7 @@ func newEntry(number int, recorded *dataset.Episode, predicted ...dataset.Stream
 			covers = append(covers, coverage{c.core, len(c.times)})
 		}
 	}
-	n.bytes += n.bytes / 4 // for the extremes of blocks
+	n.bytes += n.bytes / 4 // for the blocks' extremes
 	for i := range e.Media {
 		n.mediaOrder = append(n.mediaOrder, newClock(e.Media[i].Name, e.Media[i].Times))
 	}
@@ -66,17 +66,17 @@ func newEntry(number int, recorded *dataset.Episode, predicted ...dataset.Stream
 	return n, nil
 }
 
-// coverage is the time that the samples of one stream cover.
+// coverage is the time that one stream's samples cover.
 type coverage struct {
 	cover.Cover
 	samples int
 }
 
-// few is the number of samples below which a stream far from the others does not count for the length of the episode.
+// few is the number of samples below which a stream far from the others does not count for the episode's length.
 const few = 10
 
-// whole returns the time range of an episode, ns: from the first to the last sample in its streams. A stream with few samples counts only
-// if it lies near the others, because such a topic may have timestamps of another clock.
+// whole returns an episode's time range, ns: from the first to the last sample in its streams. A stream with few samples counts only
+// if it lies near the others, because such a topic may have another clock's timestamps.
 func whole(covers []coverage) (from, to int64) {
 	slices.SortStableFunc(covers, func(a, b coverage) int { return cmp.Compare(b.samples, a.samples) })
 	for i, c := range covers {
@@ -94,14 +94,14 @@ func whole(covers []coverage) (from, to int64) {
 // resampling is an episode resampled by a plan.
 type resampling struct {
 	resampled *align.Resampled
-	from      []string       // name of the recorded stream of each of its streams
-	curves    []lazy[*curve] // of its streams
+	from      []string       // the recorded stream's name, for each resampled stream
+	curves    []lazy[*curve] // one for each resampled stream
 }
 
-// seconds converts a timestamp to the page's clock: seconds from the start of the episode.
+// seconds converts a timestamp to the page's clock: seconds from the episode's start.
 func (e *entry) seconds(t int64) float64 { return float64(t-e.start) / 1e9 }
 
-// moment returns the place in a clock at a time in seconds. at and until are the time of that frame and of the next one, as JSON numbers.
+// moment returns the place in a clock at a time in seconds. at and until are that frame's time and the next one's, as JSON numbers.
 func (e *entry) moment(c *clock, seconds float64) (place int, at, until []byte) {
 	place = c.at(e.start + int64(math.Round(seconds*1e9)))
 	end := math.MaxFloat64
@@ -111,7 +111,7 @@ func (e *entry) moment(c *clock, seconds float64) (place int, at, until []byte) 
 	return place, appendNumber(nil, e.seconds(c.times[place])), appendNumber(nil, end)
 }
 
-// stream returns the index of the stream with a name, or a *missing error.
+// stream returns the index for a stream's name, or a *missing error.
 func (e *entry) stream(name string) (int, error) {
 	for i := range e.Streams {
 		if e.Streams[i].Name == name {
@@ -121,7 +121,7 @@ func (e *entry) stream(name string) (int, error) {
 	return 0, &missing{"stream " + strconv.Quote(name)}
 }
 
-// camera returns the index of the camera that a request names, or an error if the episode has no such camera.
+// camera returns the index for the camera that a request names, or an error if the episode has no such camera.
 func (e *entry) camera(r *http.Request) (int, error) {
 	name := r.FormValue("camera")
 	if k := slices.IndexFunc(e.Media, func(m dataset.Media) bool { return m.Name == name }); k >= 0 {
@@ -133,7 +133,7 @@ func (e *entry) camera(r *http.Request) (int, error) {
 // mostPixels is the largest width that a request may have.
 const mostPixels = 8192
 
-// window returns the range of time in a request, in nanoseconds, and its width in pixels.
+// window returns the time range in a request, in nanoseconds, and its width in pixels.
 func (e *entry) window(r *http.Request) (from, to int64, pixels int, err error) {
 	length := float64(e.end-e.start) / 1e9
 	const far = 1e9 // seconds

@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/doctor"
 )
 
-// The JSON of an episode. Times are seconds from its start.
+// An episode's JSON. Times are seconds from its start.
 type (
 	episodeJSON struct {
 		Number     int               `json:"number"`
@@ -32,7 +32,7 @@ type (
 		Clouds     []mediaJSON       `json:"clouds"`
 		Paths      []track           `json:"paths"`
 		Findings   []findingJSON     `json:"findings"`
-		Notes      []notetext.Entry  `json:"notes"` // all of the reader
+		Notes      []notetext.Entry  `json:"notes"` // all from the reader
 	}
 	streamJSON struct {
 		Name    string       `json:"name"`
@@ -41,7 +41,7 @@ type (
 		Rate    float64      `json:"rate"`
 		From    float64      `json:"from"`
 		To      float64      `json:"to"`
-		Gaps    [][2]float64 `json:"gaps"` // gaps that are visible in a picture of the whole episode
+		Gaps    [][2]float64 `json:"gaps"` // those gaps that are visible if the whole episode is shown
 		GapsAll int          `json:"gap_count"`
 		Back    int          `json:"back_steps"`
 		Lost    int          `json:"no_times"`
@@ -61,8 +61,8 @@ type (
 		Width    int          `json:"width,omitempty"`
 		Height   int          `json:"height,omitempty"`
 		Frames   int          `json:"frames"`
-		Video    string       `json:"video,omitempty"` // the path of a file that a browser may play
-		Rate     float64      `json:"rate"`            // 0 also of steps
+		Video    string       `json:"video,omitempty"` // path to a file that a browser may play
+		Rate     float64      `json:"rate"`            // 0 also for steps
 		From     float64      `json:"from"`
 		To       float64      `json:"to"`
 		Gaps     [][2]float64 `json:"gaps"`
@@ -73,34 +73,33 @@ type (
 		Streams  []string        `json:"streams"`
 		Columns  []string        `json:"columns"`
 		Count    int             `json:"count"`
-		At       []float64       `json:"at"`
 		Ranges   [][2]float64    `json:"ranges"` // all places
 		Why      string          `json:"why"`
 		WhatToDo string          `json:"what_to_do"`
 	}
 )
 
-// findings returns the findings of package doctor about an episode. When all episodes are examined, these are also the findings from their comparison.
+// findings returns package doctor's findings about an episode. When all episodes are examined, these are also the findings from their comparison.
 func (s *Server) findings(e *entry) []doctor.Finding {
 	list, err := e.found.get(func() ([]doctor.Finding, error) {
 		return doctor.Episode(e.recorded, e.number, &s.info, doctor.Options{}), nil
 	})
-	if err != nil { // a fault of the program, but the episode can be shown
+	if err != nil { // a fault in the program, but the episode can be shown
 		return []doctor.Finding{{Kind: doctor.Unreadable, Severity: doctor.Warning, Episode: e.number, Count: 1, Why: "could not be examined: " + err.Error()}}
 	}
 	return append(slices.Clip(list), s.list.of(e.number)...)
 }
 
-// newFinding returns a finding without its times.
+// newFinding returns a finding without its places.
 func newFinding(f *doctor.Finding) findingJSON {
-	j := findingJSON{Kind: f.Kind, Severity: f.Severity, Streams: append([]string{}, f.Streams...), Columns: f.Columns, Count: f.Count, At: []float64{}, Ranges: [][2]float64{}, Why: f.Why, WhatToDo: f.WhatToDo}
+	j := findingJSON{Kind: f.Kind, Severity: f.Severity, Streams: append([]string{}, f.Streams...), Columns: f.Columns, Count: f.Count, Ranges: [][2]float64{}, Why: f.Why, WhatToDo: f.WhatToDo}
 	if f.Note != nil {
 		j.Why = notetext.Line(*f.Note)
 	}
 	return j
 }
 
-// ranked returns the names of the recorded streams in the order in which a plan takes them.
+// ranked returns the recorded streams' names in the order in which a plan takes them.
 func (s *Server) ranked(e *entry) []string {
 	order, _ := e.order.get(func() ([]string, error) { return suggest.Rank(e.recorded, &s.info), nil }) // without an order, the recorded one stays
 	return order
@@ -109,7 +108,7 @@ func (s *Server) ranked(e *entry) []string {
 // Timestamps between these are taken as nanoseconds since 1970.
 var firstUTC, lastUTC = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano(), time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 
-// serveEpisode sends the contents of an episode.
+// serveEpisode sends an episode's contents.
 func (s *Server) serveEpisode(w http.ResponseWriter, r *http.Request, e *entry) error {
 	order := s.ranked(e)
 	out := episodeJSON{Number: e.number, Name: e.Name, Start: strconv.FormatInt(e.start, 10), Seconds: e.seconds(e.end), Steps: e.Steps, Frames: e.Frames,
@@ -135,9 +134,6 @@ func (s *Server) serveEpisode(w http.ResponseWriter, r *http.Request, e *entry) 
 	}
 	for _, f := range s.findings(e) {
 		j := newFinding(&f)
-		for _, t := range f.At {
-			j.At = append(j.At, e.seconds(t))
-		}
 		for _, p := range f.Places() {
 			j.Ranges = append(j.Ranges, [2]float64{e.seconds(p.From), e.seconds(p.To)})
 		}
@@ -174,7 +170,7 @@ func (e *entry) mediaJSON(name, kind string, c *clock) mediaJSON {
 	return j
 }
 
-// pairs returns the gaps that are visible in a picture of the whole episode, in seconds.
+// pairs returns the gaps that are visible if the whole episode is shown, in seconds.
 func (e *entry) pairs(gaps []dataset.Span) [][2]float64 {
 	list := [][2]float64{}
 	for _, g := range spans(gaps, e.start, e.end, 1000) {

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// episodes is a cache of the episodes that were viewed last, up to most bytes.
+// episodes caches the episodes that were viewed last, up to most bytes.
 type episodes struct {
 	sync.Mutex
 	most, bytes int64
@@ -15,7 +15,7 @@ type episodes struct {
 
 // pendingEpisode is an episode that is being read. Requests wait for done, then use entry or err.
 type pendingEpisode struct {
-	keep  retention // the longest retention of the waiting requests; the lock of episodes guards it
+	keep  retention // the waiting requests' longest retention; the lock in episodes guards it
 	done  chan struct{}
 	entry *entry
 	err   error
@@ -44,10 +44,10 @@ func (c *episodes) keep(e *entry, as retention) {
 	}
 }
 
-// mostResampled is the number of episodes with resamplings in the cache, which bytes does not count.
+// mostResampled limits the episodes with resamplings in the cache, which bytes does not count.
 const mostResampled = 2
 
-// forget drops the resamplings of all but the latest episodes.
+// forget drops all resamplings except the latest episodes'.
 func (c *episodes) forget() {
 	for _, e := range c.recent[:max(len(c.recent)-mostResampled, 0)] {
 		e.mu.Lock()

@@ -62,7 +62,7 @@ func (s *Server) get(ctx context.Context, i int, keep retention) (*entry, error)
 	return r.entry, r.err
 }
 
-// entryOf returns the episode of a request.
+// entryOf returns a request's episode.
 func (s *Server) entryOf(r *http.Request) (*entry, error) {
 	i, err := s.numberOf(r)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/internal/caught"
 )
 
-// serveFrame sends the frame of a camera at a time as JPEG. The header Frame has the frame's number, its time and the next frame's time, in
+// serveFrame sends a camera's frame at a time as JPEG. The header Frame has the frame's number, its time and the next frame's time, in
 // seconds.
 func (s *Server) serveFrame(w http.ResponseWriter, r *http.Request, e *entry) error {
 	k, err := e.camera(r)
@@ -41,8 +41,8 @@ func (s *Server) serveFrame(w http.ResponseWriter, r *http.Request, e *entry) er
 	return nil
 }
 
-// frame returns the encoded frame at a place of a camera, scaled to a height. Frames of a video are decoded in groups of ahead frames. A
-// request for the second half of a group starts the decoding of the next group.
+// frame returns a camera's encoded frame at a place, scaled to a height. A video is decoded in groups with ahead frames. A
+// request for a group's second half starts the next group's decoding.
 func (s *Server) frame(ctx context.Context, e *entry, camera, place, height int) (*rendering, error) {
 	m, c := &e.Media[camera], &e.mediaOrder[camera]
 	name := pictureKey{e.number, camera, place, height}
@@ -64,7 +64,7 @@ func (s *Server) frame(ctx context.Context, e *entry, camera, place, height int)
 	return shot, err
 }
 
-// run decodes consecutive frames of a video. An error is the result of all frames that follow it.
+// run decodes consecutive frames in a video. An error is the result for all frames that follow it.
 func (f *pictureCache) run(ctx context.Context, m *dataset.Media, name pictureKey, to int) {
 	failed := caught.Do(func() error {
 		for t, err := range m.DecodeRange(ctx, name.place, to) {
@@ -84,7 +84,7 @@ func (f *pictureCache) run(ctx context.Context, m *dataset.Media, name pictureKe
 	}
 }
 
-// one returns the picture of a single frame. A JPEG is not encoded again unless it is more than twice as high as requested.
+// one returns a single frame's picture. A JPEG is not encoded again unless it is more than twice as high as requested.
 func one(ctx context.Context, m *dataset.Media, name pictureKey, i int) (s *rendering) {
 	err := caught.Do(func() error {
 		if m.Encoding == "jpeg" {

@@ -9,14 +9,14 @@ import (
 	"github.com/robocache/robocache/internal/recognise"
 )
 
-// joint is a column of the action, with the columns of the same name in a state and in the prediction.
+// joint is a column in the action, with the columns that have its name in a state and in the prediction.
 type joint struct {
 	Name  string   `json:"name"`
 	Unit  string   `json:"unit"`
 	Parts []member `json:"parts"` // the columns with this name, the state's first
 }
 
-// member is a column of a stream.
+// member is a stream's column.
 type member struct {
 	Role   string `json:"role"` // "state", "action" or "prediction"
 	Stream string `json:"stream"`
@@ -26,7 +26,7 @@ type member struct {
 // numbered matches column names that are only numbers, such as "3".
 var numbered = regexp.MustCompile(`^\d+$`)
 
-// joints returns the columns of the action that a state or the prediction also has. The first state in order counts. Numbered columns match
+// joints returns the action's columns that a state or the prediction also has. The first state in order counts. Numbered columns match
 // only the prediction's columns.
 func (e *entry) joints(order []string) []joint {
 	list := []joint{}

@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// quality is the quality of pictures in the units of package image/jpeg.
+// quality is the pictures' quality in package image/jpeg's units.
 const quality = 85
 
 func encode(t *tensor.Tensor, height int) ([]byte, error) {

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -24,19 +25,8 @@ func numberedRobot(t *testing.T, n int) *dataset.Episode {
 	return e
 }
 
-// watched records the page's requests, and counts in unfinished the answers and pictures that the page waits for.
-const watched = `window.requests = []; window.unfinished = 0;
-	for (const [on, names] of [[window, ["fetch", "createImageBitmap"]], [Response.prototype, ["json", "blob", "arrayBuffer"]]]) for (const name of names) {
-		const own = on[name];
-		on[name] = function (...list) {
-			if (name === "fetch") requests.push(list[0]);
-			unfinished++;
-			return own.apply(this, list).finally(() => unfinished--);
-		};
-	}`
-
 // heldTimers keeps the timers and the animation frames until the test calls run.
-const heldTimers = `window.waiting = []; window.run = () => { for (const f of waiting.splice(0)) f(); };
+const heldTimers = `window.waiting = []; window.before = browsertest.requests.length; window.run = () => { for (const f of waiting.splice(0)) f(); };
 	window.setTimeout = (f, ms, ...list) => waiting.push(() => f(...list));
 	window.requestAnimationFrame = f => waiting.push(() => f(performance.now()));`
 
@@ -71,28 +61,26 @@ func TestLateWorkKeepsToItsEpisode(t *testing.T) {
 	viewer := serve(t, held(numberedRobot(t, 0), numberedRobot(t, 1)), Options{})
 	g := gated(t, viewer)
 	p := b.Open(viewer.URL(g.Listener.Addr().String()), 1200, 800)
-	p.Wait(`document.querySelectorAll(".uplot").length === 2 && /frame 0/.test(document.querySelector(".camera .caption").textContent) &&
-		/points/.test(document.querySelector(".space3d .caption").textContent) && document.querySelectorAll(".episode .badge").length === 2`)
-	p.Wait(`import("/common.js").then(c => c.state.compared)`)
-	p.Eval(watched+heldTimers, nil)
+	p.Settle()
+	p.Eval(heldTimers, nil)
 
 	shuts := func(path string) bool { return strings.HasPrefix(path, "/api/episodes/0/") }
 	g.shuts.Store(&shuts)
 	p.Key(" ")
 	p.Eval(`run()`, nil) // the page plays: the camera requests the next frame, which waits
-	p.Wait(`requests.some(r => r.includes("/frame"))`)
+	p.Wait(`browsertest.requests.slice(before).some(r => r.includes("/frame"))`)
 	p.Key("ArrowRight") // and so does the next cloud
 	p.Key("+")          // the plots request the shorter time later
-	assert.True(t, evaluated[bool](p, `waiting.length >= 3 && requests.some(r => r.includes("/cloud"))`))
+	assert.True(t, evaluated[bool](p, `waiting.length >= 3 && browsertest.requests.slice(before).some(r => r.includes("/cloud"))`))
 	p.Key("j")
 	p.Wait(`document.querySelector("#episode").textContent === "1 · run_1"`)
 	close(g.open)
 	for range 3 { // timers that start others
 		p.Eval(`run()`, nil)
-		p.Wait(`unfinished === 0`)
+		p.Settle()
 	}
 	assert.GreaterOrEqual(t, g.waiter.Load(), int64(2))
-	named := `requests.map(r => [/episodes\/(\d)/.exec(r)?.[1], new URL(r, location).searchParams]).flatMap(([n, q]) => ["stream", "camera", "cloud"].filter(k => q.has(k)).map(k => n + " " + q.get(k)))`
+	named := `browsertest.requests.slice(before).map(r => [/episodes\/(\d)/.exec(r)?.[1], new URL(r, location).searchParams]).flatMap(([n, q]) => ["stream", "camera", "cloud"].filter(k => q.has(k)).map(k => n + " " + q.get(k)))`
 	got := evaluated[[]string](p, named)
 	for _, one := range got {
 		number, name, _ := strings.Cut(one, " ")
@@ -106,8 +94,8 @@ func TestLateWorkKeepsToItsEpisode(t *testing.T) {
 func TestTheLatestRequestWins(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	p := openPage(t, browsertest.Start(t), held(robot(t, 0), robot(t, 1)), "")
-	p.Wait(`import("/common.js").then(c => c.state.compared)`)
-	p.Eval(watched+`let first = new Promise(done => { window.letGo = done; }), own = fetch;
+	p.Settle()
+	p.Eval(`let first = new Promise(done => { window.letGo = done; }), own = fetch;
 		window.fetch = async (path, options) => { const answer = await own(path, options); if (path === "api/episodes/1" && first) { const wait = first; first = null; await wait; } return answer; };
 		location.hash = "e=1&t=2"`, nil)
 	p.Wait(`first === null`)
@@ -115,6 +103,25 @@ func TestTheLatestRequestWins(t *testing.T) {
 	const moment = `document.querySelector("#time").textContent`
 	p.Wait(moment + ` === "5.0 s / 10.0 s"`)
 	p.Eval(`letGo()`, nil)
-	p.Wait(`unfinished === 0`)
+	p.Settle()
 	assert.Equal(t, "5.0 s / 10.0 s", evaluated[string](p, moment))
+}
+
+// The elements of an episode that is no longer shown are freed.
+func TestEarlierEpisodesAreFreed(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
+	p := openPage(t, browsertest.Start(t), held(robot(t, 0), robot(t, 1)), "")
+	p.Eval(`window.earlier = []`, nil)
+	const changes = 4
+	for i := range changes {
+		p.Settle()
+		p.Eval(`earlier.push([...document.querySelectorAll(".stream, .uplot, .scene, #scenes canvas")].map(e => new WeakRef(e)))`, nil)
+		p.Key("jk"[i%2 : i%2+1])
+		p.Wait(fmt.Sprintf(`document.querySelector("#episode").textContent.startsWith("%d ")`, (i+1)%2))
+	}
+	p.Settle()
+	p.CollectGarbage()
+	left := evaluated[[]int](p, `earlier.map(list => list.filter(e => e.deref()).length)`)
+	assert.Equal(t, make([]int, changes-2), left[1:changes-1], "elements of each earlier episode, without the first: uPlot keeps its first plot")
+	assert.Greater(t, evaluated[int](p, `earlier[0].length`), 7)
 }

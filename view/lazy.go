@@ -6,7 +6,7 @@ import (
 	"github.com/robocache/robocache/internal/caught"
 )
 
-// lazy is a value that the first call of get computes. A panic of the computation is its error.
+// lazy is a value that the first call of get computes. A panic in the computation is its error.
 type lazy[T any] struct {
 	sync.Once
 	value T

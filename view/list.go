@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/internal/caught"
 )
 
-// slow is the reading time of an episode from which its thumbnail is made at once, so that it need not be read again.
+// slow is the reading time from which an episode's thumbnail is made at once, so that it need not be read again.
 const slow = 100 * time.Millisecond
 
 // scan reads and examines every episode for the list, one at a time, so that requests need not wait.
@@ -56,7 +56,7 @@ func (s *Server) summarise(e *entry, err error) {
 	s.list.add(n)
 }
 
-// serveList sends up to 2000 episode summaries after the first N, in the order of scan. N is the argument after. An episode with changed
+// serveList sends up to 2000 episode summaries after the first N, in scan's order. N is the argument after. An episode with changed
 // findings is sent again. done is true if nothing follows.
 func (s *Server) serveList(w http.ResponseWriter, r *http.Request) error {
 	const most = 2000
@@ -72,8 +72,8 @@ func (s *Server) serveList(w http.ResponseWriter, r *http.Request) error {
 		}
 		known = append(known, *s.list.known[i])
 	}
-	all, done := s.data.Len(), s.list.done && after+len(known) >= len(s.list.order)
+	done := s.list.done && after+len(known) >= len(s.list.order)
 	s.list.mu.Unlock()
-	writeJSON(w, map[string]any{"episodes": known, "all": all, "done": done})
+	writeJSON(w, map[string]any{"episodes": known, "done": done})
 	return nil
 }

@@ -17,11 +17,11 @@ type summary struct {
 	Steps    bool     `json:"steps,omitempty"`
 	Errors   int      `json:"errors"`
 	Warnings int      `json:"warnings"`
-	Kinds    []string `json:"kinds"`           // of the findings, each once
+	Kinds    []string `json:"kinds"`           // the findings' kinds, each once
 	Error    string   `json:"error,omitempty"` // why it cannot be read
 }
 
-// count adds a finding to the counts of an episode.
+// count adds a finding to an episode's counts.
 func (n *summary) count(f *doctor.Finding) {
 	switch f.Severity {
 	case doctor.Error:
@@ -34,13 +34,13 @@ func (n *summary) count(f *doctor.Finding) {
 	}
 }
 
-// listing has the summaries of the episodes that scan has read.
+// listing has a summary for each episode that scan has read.
 type listing struct {
 	mu       sync.Mutex
-	known    map[int]*summary // by number, of the episodes that were read
+	known    map[int]*summary // by number, if the episode was read
 	order    []int            // episode numbers in the order in which they were read or changed
 	done     bool             // all episodes were examined
-	compared []doctor.Finding // about the dataset; when done also from the comparison of all episodes
+	compared []doctor.Finding // about the dataset; when done also from comparing all episodes
 }
 
 func (l *listing) init(compared []doctor.Finding) {
@@ -54,7 +54,7 @@ func (l *listing) add(s *summary) {
 	l.known[s.Number] = s
 }
 
-// finish adds the findings from the comparison of all episodes.
+// finish adds the findings from comparing all episodes.
 func (l *listing) finish(compared []doctor.Finding) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

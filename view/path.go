@@ -5,10 +5,10 @@ import (
 	"net/http"
 )
 
-// mostPathPoints is the maximum number of points of a path in one answer.
+// mostPathPoints is the maximum number of points in one answer.
 const mostPathPoints = 4000
 
-// servePath sends up to mostPathPoints evenly spaced points of a path: {"t":[...],"x":[...],"y":[...],"z":[...]}.
+// servePath sends up to mostPathPoints evenly spaced points on a path: {"t":[...],"x":[...],"y":[...],"z":[...]}.
 func (s *Server) servePath(w http.ResponseWriter, r *http.Request, e *entry) error {
 	i, err := e.stream(r.FormValue("stream"))
 	if err != nil {

@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	// ahead is the number of frames of a video that are decoded together, because the decoding of a single frame begins at a key frame.
+	// ahead is the number of video frames that are decoded together, because decoding begins at a key frame.
 	ahead = 32
-	// keptFrames is the size of the cache in bytes.
+	// keptFrames is the cache's size in bytes.
 	keptFrames = 64 << 20
 	// retry is the time after which a failed picture is decoded again.
 	retry = 2 * time.Second
 )
 
-// pictureKey identifies a picture: the frame at a place of a camera, or the thumbnail of an episode, with camera -1.
+// pictureKey identifies a picture: a camera's frame at a place, or an episode's thumbnail, with camera -1.
 type pictureKey struct {
 	episode, camera, place, height int
 }
 
-// rendering is an encoded picture, or the error of its decoding.
+// rendering is an encoded picture, or its decoding's error.
 type rendering struct {
 	name  pictureKey
 	kind  string // its media type
@@ -33,9 +33,9 @@ type rendering struct {
 	made  time.Time
 }
 
-// pictureCache keeps the pictures of the last requests, up to keptFrames bytes.
+// pictureCache keeps the pictures for the last requests, up to keptFrames bytes.
 type pictureCache struct {
-	ctx    context.Context      // of the decoding, because several requests may wait for it
+	ctx    context.Context      // for the decoding, because several requests may wait for it
 	start  func(do func()) bool // runs do in the background
 	slots  chan struct{}        // limits how many pictures are decoded at a time
 	small  chan struct{}        // limits thumbnails, so that the viewed episode does not wait for them
@@ -50,7 +50,7 @@ func (f *pictureCache) init(ctx context.Context, start func(do func()) bool) {
 	*f = pictureCache{ctx: ctx, start: start, slots: make(chan struct{}, 2), small: make(chan struct{}, 1), recent: list.New(), kept: map[pictureKey]*list.Element{}, busy: map[pictureKey]chan struct{}{}}
 }
 
-// find returns a picture of the cache; nil if it has none.
+// find returns a picture in the cache; nil if it has none.
 func (f *pictureCache) find(name pictureKey) *rendering {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -88,7 +88,7 @@ func (f *pictureCache) drop(at *list.Element) {
 }
 
 // get returns the picture name from the cache. If it is missing, get runs do, which adds it and may add others. Concurrent calls with the
-// same job run do once. The error is ctx's, or the error of decoding the picture.
+// same job run do once. The error is ctx's or the decoder's.
 func (f *pictureCache) get(ctx context.Context, name, job pictureKey, do func(ctx context.Context)) (*rendering, error) {
 	for range 3 { // the cache may drop a picture at once
 		if s := f.find(name); s != nil {
@@ -145,7 +145,7 @@ func (f *pictureCache) begin(job pictureKey, do func(ctx context.Context)) chan 
 	return done
 }
 
-// encoded returns a decoded frame as a JPEG, scaled down to the height of its key.
+// encoded returns a decoded frame as a JPEG, scaled down to its key's height.
 func encoded(name pictureKey, t *tensor.Tensor) *rendering {
 	b, err := encode(t, name.height)
 	return &rendering{name: name, kind: "image/jpeg", bytes: b, err: err}

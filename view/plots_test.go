@@ -86,7 +86,7 @@ func TestJointsHaveStateActionAndPrediction(t *testing.T) {
 	assert.Equal(t, 26, evaluated[int](p, `document.querySelectorAll(".joint .legend button.off").length`))
 
 	// A drag with shift selects a part, and play repeats it.
-	p.Wait(`document.querySelector('[data-joint="kLeftShoulderPitch"] .u-over')`)
+	p.Settle()
 	plot := p.Box(`[data-joint="kLeftShoulderPitch"] .u-over`)
 	p.Drag(plot.X+0.5*plot.Width, plot.Y+20, plot.X+0.55*plot.Width, plot.Y+20, browsertest.Shift)
 	p.Wait(`document.querySelector("#loop.on")`)
@@ -101,8 +101,14 @@ func TestJointsHaveStateActionAndPrediction(t *testing.T) {
 	assert.InDelta(t, 0.55*seconds, span[1], 0.05)
 	assert.Less(t, evaluated[float64](p, `most`), span[1]+1e-9)
 	assert.False(t, evaluated[bool](p, `document.querySelector("#out").classList.contains("on")`), "all is shown")
+	p.Settle()
+	const pictures = `["#overview", '[data-joint="kLeftShoulderPitch"] canvas'].map(s => document.querySelector(s).toDataURL())`
+	marked := evaluated[[2]string](p, pictures)
 	p.Key("l")
 	p.Wait(`!document.querySelector("#loop.on")`)
+	for k, plain := range evaluated[[2]string](p, pictures) {
+		assert.True(t, plain != marked[k], "the loop is marked")
+	}
 
 	// A time is typed; the fit shows all.
 	goTo(p, "7.5")
@@ -121,7 +127,6 @@ func TestJointsHaveStateActionAndPrediction(t *testing.T) {
 	p.Wait(`document.querySelector("#episode").textContent.startsWith("1 ")`)
 	p.Key("ArrowRight")
 	p.Key("ArrowRight")
-	p.Eval(`new Promise(d => setTimeout(d, 400))`, nil)
 	p.Key("j")
 	p.Wait(`document.querySelector("#episode").textContent.startsWith("2 ")`)
 	assert.Equal(t, entries+2, evaluated[int](p, `history.length`))
@@ -203,7 +208,6 @@ func TestTimesInUTC(t *testing.T) {
 	assert.Equal(t, "m", evaluated[string](p, `document.querySelector('[data-stream="/tf.turtle1"] .legend small').textContent.trim().replace(/[[\]]/g, "")`))
 	p.Key("u")
 	assert.Equal(t, "10.0 s / 21.7 s", shown())
-	p.Eval(`localStorage.clear()`, nil)
 	assert.Empty(t, p.Errors())
 }
 

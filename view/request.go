@@ -15,7 +15,7 @@ import (
 	"github.com/robocache/robocache/doctor"
 )
 
-// badRequest is an invalid argument of a request.
+// badRequest is an invalid argument in a request.
 type badRequest struct{ arg, got, want string }
 
 func (e *badRequest) Error() string {
@@ -27,11 +27,11 @@ type missing struct{ what string }
 
 func (e *missing) Error() string { return "no " + e.what }
 
-// errBusy is the error of a request while the server works on another one.
+// errBusy is a request's error while the server works on another one.
 var errBusy = errors.New("another resampling is at work: try again in a second")
 
 // fail writes an error as JSON for the page: {"error": "no stream", "system": false, "what_to_do": ""}. The field system is true if the
-// system or the network failed, and what_to_do has the advice of package doctor if the recording is broken.
+// system or the network failed, and what_to_do has package doctor's advice if the recording is broken.
 func fail(w http.ResponseWriter, status int, message string) {
 	advice := ""
 	if status == http.StatusUnprocessableEntity {
@@ -55,7 +55,7 @@ func refuse(w http.ResponseWriter, r *http.Request, message string) {
 		`<title>robocache view</title><main><h1>robocache view</h1><p>%s</p></main>`, html.EscapeString(message))
 }
 
-// failWith writes an error with the status of its type.
+// failWith writes an error with its type's status.
 func failWith(w http.ResponseWriter, err error) {
 	var bad *badRequest
 	var none *missing
@@ -113,7 +113,7 @@ func (s *Server) numberOf(r *http.Request) (int, error) {
 	return i, nil
 }
 
-// columnsOf returns the indices of the columns that a request names, or all indices below width if it names none. An invalid index is an
+// columnsOf returns the indices for the columns that a request names, or all indices below width if it names none. An invalid index is an
 // error.
 func columnsOf(r *http.Request, width int) ([]int, error) {
 	text, list := r.FormValue("columns"), []int{}

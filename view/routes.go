@@ -94,7 +94,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// own reports whether the host of a request is localhost, an address or Options.Host. Other names are refused against DNS rebinding: a page of another
+// own reports whether a request's host is localhost, an address or Options.Host. Other names are refused against DNS rebinding: a page of another
 // site can point its own name at this server, but not an address.
 func (s *Server) own(host string) bool {
 	name, _, err := net.SplitHostPort(host)
@@ -115,15 +115,7 @@ func (s *Server) routes() {
 	}
 	s.mux.Handle("GET /", http.FileServerFS(noFolders{files}))
 	s.mux.HandleFunc("GET /api/dataset", s.serveDataset)
-	handle := func(path string, serve func(w http.ResponseWriter, r *http.Request) error) {
-		s.mux.HandleFunc("GET /api/episodes"+path, func(w http.ResponseWriter, r *http.Request) {
-			if err := serve(w, r); err != nil {
-				failWith(w, err)
-			}
-		})
-	}
-	handle("", s.serveList)
-	handle("/{episode}/thumbnail", s.serveThumbnail)
+	s.mux.HandleFunc("GET /api/episodes", answered(s.serveList))
 	for name, serve := range map[string]func(w http.ResponseWriter, r *http.Request, e *entry) error{
 		"":        s.serveEpisode,
 		"/series": s.serveSeries,
@@ -132,17 +124,27 @@ func (s *Server) routes() {
 		"/path":   s.servePath,
 		"/cloud":  s.serveCloud,
 	} {
-		handle("/{episode}"+name, func(w http.ResponseWriter, r *http.Request) error {
+		s.mux.HandleFunc("GET /api/episodes/{episode}"+name, answered(func(w http.ResponseWriter, r *http.Request) error {
 			e, err := s.entryOf(r)
 			if err != nil {
 				return err
 			}
 			return serve(w, r, e)
-		})
+		}))
+	}
+	s.mux.HandleFunc("GET /api/episodes/{episode}/thumbnail", answered(s.serveThumbnail))
+}
+
+// answered answers with an error if serve returns one.
+func answered(serve func(w http.ResponseWriter, r *http.Request) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := serve(w, r); err != nil {
+			failWith(w, err)
+		}
 	}
 }
 
-// noFolders is a file system without listings of folders.
+// noFolders is a file system that lists no folders.
 type noFolders struct{ fs.FS }
 
 func (n noFolders) Open(name string) (fs.File, error) {
@@ -158,7 +160,7 @@ func (n noFolders) Open(name string) (fs.File, error) {
 	return f, err
 }
 
-// serveDataset sends the description of the dataset and the findings about it.
+// serveDataset sends the dataset's description, and the findings and notes about it.
 func (s *Server) serveDataset(w http.ResponseWriter, r *http.Request) {
 	rate := 0.0
 	if s.opt.Plan != nil {

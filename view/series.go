@@ -17,7 +17,7 @@ const mostMade = 20_000_000
 // mostDrawn is the number of extremes in one answer; if there are many columns, each gets fewer pixels.
 const mostDrawn = 2_000_000
 
-// serveSeries sends the points of a stream in a time range for a width in pixels. If the request has a rate, it adds the points of the
+// serveSeries sends a stream's points in a time range for a width in pixels. If the request has a rate, it adds the points of the
 // resampled stream.
 func (s *Server) serveSeries(w http.ResponseWriter, r *http.Request, e *entry) error {
 	b, err := s.series(r, e)
@@ -69,7 +69,7 @@ func (s *Server) series(r *http.Request, e *entry) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// resampling returns the episode resampled at a rate in hertz; 0 is the rate of the server's plan. One resampling runs at a time, and all
+// resampling returns the episode resampled at a rate in hertz; 0 is the plan's rate. One resampling runs at a time, and all
 // its requests wait for it. The error is errBusy while another one runs.
 func (s *Server) resampling(e *entry, rate float64) (*resampling, error) {
 	plan := align.Plan{Rate: rate}
@@ -88,7 +88,7 @@ func (s *Server) resampling(e *entry, rate float64) (*resampling, error) {
 			e.mu.Unlock()
 			return nil, errBusy
 		}
-		if len(e.resamplings) >= 2 { // of earlier rates
+		if len(e.resamplings) >= 2 { // for earlier rates
 			clear(e.resamplings)
 		}
 		l = &lazy[*resampling]{}
@@ -123,7 +123,7 @@ func (s *Server) resampling(e *entry, rate float64) (*resampling, error) {
 	})
 }
 
-// appendMade appends the points of the resampled stream, with columns matched by name.
+// appendMade appends the resampled stream's points, with columns matched by name.
 func (s *Server) appendMade(b []byte, e *entry, rate float64, name string, from, to int64, pixels int, columns []int) ([]byte, error) {
 	m, err := s.resampling(e, rate)
 	if err == errBusy {
@@ -162,7 +162,7 @@ func (s *Server) appendMade(b []byte, e *entry, rate float64, name string, from,
 		if err != nil {
 			return nil, err
 		}
-		p.values = append(all.values, p.values...) // because the streams of a plan share their clock
+		p.values = append(all.values, p.values...) // because a plan's streams share their clock
 		all = p
 	}
 	if all.values != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// Options are the options of a Server. The zero value is the default.
+// Options are a Server's options. The zero value is the default.
 type Options struct {
 	// Plan is the plan for the resampled curves. Without a plan, the page can resample at a rate that the user types.
 	Plan *align.Plan
@@ -31,13 +31,13 @@ type Server struct {
 	opt      Options
 	device   *ops.Device
 	mux      *http.ServeMux
-	run      string // unique to this server; part of the URLs that a browser may cache
+	run      string // unique to this server; in the URLs that a browser may cache
 	token    string // 128 random bits in hexadecimal, which every request needs
 	episodes episodes
 	list     listing
 	frames   pictureCache
 	busy     sync.Mutex      // held while an episode is resampled
-	ctx      context.Context // of background work for several requests
+	ctx      context.Context // for background work that several requests share
 	end      context.CancelFunc
 	closing  sync.Mutex // guards working, so that no work begins when Close waits
 	working  sync.WaitGroup

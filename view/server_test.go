@@ -28,6 +28,7 @@ import (
 
 	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/browsertest"
 	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
@@ -130,18 +131,11 @@ func TestWrongQuestionsAreRefused(t *testing.T) {
 
 func TestOneBrokenEpisodeCostsItself(t *testing.T) {
 	s := serve(t, robots(t, 4), Options{})
-	var list struct {
-		All      int
-		Episodes []summary
-	}
+	var list listJSON
 	require.Eventually(t, func() bool {
-		list = getJSON[struct {
-			All      int
-			Episodes []summary
-		}](t, s, "/api/episodes")
+		list = getJSON[listJSON](t, s, "/api/episodes")
 		return len(list.Episodes) == 4
-	}, 20*time.Second, 10*time.Millisecond)
-	assert.Equal(t, 4, list.All)
+	}, browsertest.Patience, 10*time.Millisecond)
 	for _, e := range list.Episodes {
 		if e.Number == 1 {
 			assert.Contains(t, e.Error, "header")
@@ -175,7 +169,7 @@ func TestAnEpisodeSaysWhatItHolds(t *testing.T) {
 	assert.InDelta(t, 200, e.Streams[0].Rate, 1e-6)
 	assert.Equal(t, []track{{"odom", "position", [3]int{0, 1, 2}}}, e.Paths)
 	require.NotEmpty(t, e.Findings)
-	assert.Equal(t, []float64{4}, e.Findings[0].At, "on the page's clock")
+	assert.Equal(t, [][2]float64{{4, 4.5}}, e.Findings[0].Ranges, "on the page's clock")
 	assert.Equal(t, 100, e.Media[0].Frames)
 	assert.Equal(t, 20, e.Clouds[0].Frames)
 }
@@ -396,7 +390,7 @@ func TestServeEndsWithItsContext(t *testing.T) {
 	require.NoError(t, <-ended)
 	require.NoError(t, s.Close())
 	http.DefaultClient.CloseIdleConnections()
-	for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before && time.Now().Before(end); {
+	for end := time.Now().Add(browsertest.Patience); runtime.NumGoroutine() > before && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
 	}
 	assert.LessOrEqual(t, runtime.NumGoroutine(), before, "goroutines are left")
@@ -460,6 +454,6 @@ func TestEpisodesHaveTheNumbersOfTheDataset(t *testing.T) {
 			}
 		}
 		return list.Done
-	}, 20*time.Second, 10*time.Millisecond)
+	}, browsertest.Patience, 10*time.Millisecond)
 	assert.ElementsMatch(t, []int{3, 7, 12}, numbers)
 }

@@ -6,13 +6,13 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// fan is the number of blocks in one block of the next level.
+// fan is the number of blocks in one block on the next level.
 const fan = 16
 
-// table is the values [S,D] of a stream.
+// table is a stream's values [S,D].
 type table interface {
 	at(row, column int) float64
-	// extremes sets the least and the greatest finite value of each column in rows from to to-1, or +Inf and -Inf if a column has none.
+	// extremes sets each column's least and greatest finite value in rows from to to-1, or +Inf and -Inf if a column has none.
 	extremes(from, to int, low, high []float64)
 }
 
@@ -35,7 +35,7 @@ func newBlocks[F float32 | float64](values *tensor.Tensor) (table, error) {
 		return b, nil
 	}
 	low, high := data, data
-	for rows := values.Dim(0) / fan; rows > 0; rows /= fan { // the last block of a level is left out unless it is full
+	for rows := values.Dim(0) / fan; rows > 0; rows /= fan { // a level's last block is left out unless it is full
 		var next level[F]
 		next.low, next.high = make([]F, rows*b.d), make([]F, rows*b.d)
 		for i := range rows {
@@ -53,7 +53,7 @@ func newBlocks[F float32 | float64](values *tensor.Tensor) (table, error) {
 	return b, nil
 }
 
-// widen updates extremes by a row or a block. It ignores values that are not finite, because the extremes of an empty block are infinite,
+// widen updates extremes by a row or a block. It ignores values that are not finite, because an empty block's extremes are infinite,
 // too.
 func widen[F, T float32 | float64](lo, hi []T, low, high []F) {
 	hi, low, high = hi[:len(lo)], low[:len(lo)], high[:len(lo)]
@@ -79,8 +79,8 @@ func (b *blocks[F]) extremes(from, to int, low, high []float64) {
 	}
 }
 
-// take updates the extremes low and high by the blocks of level at with the indexes from to to-1, or by rows if at is -1. It uses full
-// blocks of the next level if possible.
+// take updates the extremes low and high by level at's blocks with the indexes from to to-1, or by rows if at is -1. It uses full
+// blocks on the next level if possible.
 func (b *blocks[F]) take(at, from, to int, low, high []float64) {
 	lows, highs := b.data, b.data
 	if at >= 0 {

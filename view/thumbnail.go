@@ -10,10 +10,10 @@ import (
 	"github.com/robocache/robocache/internal/caught"
 )
 
-// thumbnailHeight is the height of pictures in the list, in pixels of a screen with two for each pixel of the page.
+// thumbnailHeight is the pictures' height in the list, for a screen that has two pixels for each on the page.
 const thumbnailHeight = 96
 
-// serveThumbnail sends a small picture of an episode: its middle frame, or a sparkline if it has no camera.
+// serveThumbnail sends an episode's small picture: its middle frame, or a sparkline if it has no camera.
 func (s *Server) serveThumbnail(w http.ResponseWriter, r *http.Request) error {
 	i, err := s.numberOf(r)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *Server) thumbnail(ctx context.Context, e *entry) (made *rendering) {
 	return made
 }
 
-// sparkline draws the first columns of the stream with most samples, each from its least to its greatest value. It prefers streams other than flags.
+// sparkline draws the first columns in the stream with most samples, each from its least to its greatest value. It prefers streams other than flags.
 func (e *entry) sparkline() []byte {
 	const width, height, lines = 128, 96, 3
 	var b strings.Builder

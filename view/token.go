@@ -6,17 +6,17 @@ import (
 	"net/http"
 )
 
-// URL returns the address of the page on a host with its port, for example "http://127.0.0.1:7380/?token=4f9c...". Each server
+// URL returns the page's address on a host with its port, for example "http://127.0.0.1:7380/?token=4f9c...". Each server
 // has its own token. Every request needs it: in the address, or in the cookie that the first answer sets.
 func (s *Server) URL(host string) string { return "http://" + host + "/?token=" + s.token }
 
-// cookieName returns the cookie's name, which includes the port because browsers send cookies to all ports of a host.
+// cookieName returns the cookie's name, which includes the port because browsers send a host's cookies to all its ports.
 func cookieName(r *http.Request) string {
 	_, port, _ := net.SplitHostPort(r.Host) // empty if the host has none
 	return "robocache-view-" + port
 }
 
-// admits reports whether a token is the server's. The time of the comparison does not depend on the token.
+// admits reports whether a token is the server's. The comparison takes the same time for any token.
 func (s *Server) admits(token string) bool {
 	return subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) == 1
 }

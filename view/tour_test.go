@@ -84,7 +84,7 @@ func TestTheTourOfTheDocuments(t *testing.T) {
 			p.Eval(s.do, nil)
 		}
 		p.Wait(s.until)
-		p.Eval(`new Promise(d => setTimeout(d, 700))`, nil)
+		p.Settle()
 		picture := reduced(t, p.Screenshot())
 		if s.path != "broken" {
 			assert.Empty(t, p.Errors(), s.name)

@@ -10,10 +10,10 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// track is the three columns of a stream with a position in space.
+// track is a position in space: three columns in a stream.
 type track struct {
 	Stream  string `json:"stream"`
-	Name    string `json:"name"` // the common part of the names of its columns
+	Name    string `json:"name"` // the common part in its columns' names
 	Columns [3]int `json:"columns"`
 }
 
@@ -24,7 +24,7 @@ var (
 	isOther    = regexp.MustCompile(`(?i)vel|acc|gyro|mag|force|torque|wrench|effort|angular|orient|rot|quat|euler|rpy|joint|linear|twist|gravity|covariance|scale|control|setpoint|stick|joy|input|position\[\d+\]\[`)
 )
 
-// tracks returns the positions of an episode by the names of columns: x, y and z, or an array of three with the name of a position.
+// tracks returns an episode's positions by the columns' names: x, y and z, or an array with three columns and a position's name.
 func (e *entry) tracks() []track {
 	list := []track{}
 	for i := range e.Streams {
@@ -39,7 +39,7 @@ func (e *entry) tracks() []track {
 			}
 		}
 	}
-	// Likely names come first, and of these the stream with most samples.
+	// Likely names come first, and among these the stream with most samples.
 	slices.SortStableFunc(list, func(a, b track) int {
 		return cmp.Or(-cmp.Compare(likely(a), likely(b)), cmp.Compare(e.Stream(b.Stream).Len(), e.Stream(a.Stream).Len()))
 	})
@@ -56,7 +56,7 @@ func likely(t track) int {
 	return 0
 }
 
-// position returns the name of the position in three columns, and whether they are one.
+// position returns the position's name in three columns, and whether they are one.
 func position(s *dataset.Stream, k int) (string, bool) {
 	a, b, c := s.Columns[k].Name, s.Columns[k+1].Name, s.Columns[k+2].Name
 	if m := lastAxis.FindStringSubmatch(a); m != nil {

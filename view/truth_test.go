@@ -9,6 +9,7 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -55,6 +56,11 @@ func TestHiddenColumnsAreListedAndHaveNoValues(t *testing.T) {
 		})}}
 	}
 	p := openPage(t, b, held(one("a", "time", "x", "y", "z", "id"), one("b", "z", "id", "x", "y", "time")), "")
+	p.Settle()
+	p.Eval(`document.querySelector("#only-found").click()`, nil)
+	assert.Equal(t, 0, evaluated[int](p, `document.querySelectorAll(".episode").length`), "no episode has a finding")
+	p.Eval(`document.querySelector("#only-found").click()`, nil)
+	assert.Equal(t, 2, evaluated[int](p, `document.querySelectorAll(".episode").length`))
 	const legend = `Object.fromEntries([...document.querySelectorAll(".legend button")].map(s => [s.childNodes[1].textContent.trim(), s.querySelector("b").textContent]))`
 	const note = `document.querySelector(".aside").textContent`
 	p.Wait(`document.querySelector(".u-over") && document.querySelectorAll(".legend b")[3].textContent`)
@@ -93,9 +99,11 @@ func TestTheCursorCoversNoCurve(t *testing.T) {
 		return float32(math.Floor(s/4.3)) * float32(k)
 	})}}
 	e.Streams[0].Columns[1].Integer = true // so that the step at 4.3 s is a vertical line
-	p := openPage(t, b, held(e), "#e=0&t=4.3")
-	p.Wait(`document.querySelector(".u-over")`)
-	p.Eval(`new Promise(d => setTimeout(d, 500))`, nil)
+	made := held(e)
+	made.info.Notes = dataset.Notes{{Code: dataset.CodeLogClock, Subject: "runs", Count: 1}}
+	p := openPage(t, b, made, "#e=0&t=4.3")
+	p.Settle()
+	assert.Contains(t, evaluated[string](p, `document.querySelector("#side").textContent`), "Remarksruns: ", "notes about the dataset")
 	over := p.Box(".u-over")
 	x := int(over.X + over.Width*0.43)
 	lines := 0
@@ -117,8 +125,7 @@ func TestMarksAreDrawnOverAllPlaces(t *testing.T) {
 		return float32(math.Sin(s * float64(k+1)))
 	})}}
 	p := openPage(t, b, held(e), "")
-	p.Wait(`document.querySelector(".u-over")`)
-	p.Eval(`new Promise(d => setTimeout(d, 500))`, nil)
+	p.Settle()
 	over := p.Box(".u-over")
 	for tenth := range 10 {
 		from, marks := int(over.X+over.Width*float64(tenth)/10), 0
@@ -156,15 +163,15 @@ func TestAFrameNeverStandsUnderAnotherTitle(t *testing.T) {
 	const drawn = `(c => c.width === 64 && c.getContext("2d").getImageData(32, 24, 1, 1).data[3] === 255)(document.querySelector(".camera canvas"))`
 	p.Wait(drawn)
 	p.Key("j")
-	p.Wait(`document.querySelector("#episode").textContent === "1 · run_1"`)
-	p.Eval(`new Promise(d => setTimeout(d, 300))`, nil)
+	p.Wait(`document.querySelector("#episode").textContent === "1 · run_1" && browsertest.requests.some(r => r.startsWith("api/episodes/1/frame"))`)
 	assert.False(t, evaluated[bool](p, drawn), "the frame of run_0 below the title of run_1")
 	assert.Equal(t, "", evaluated[string](p, `document.querySelector(".camera .caption").textContent`))
 	close(letGo)
 	p.Wait(drawn)
 }
 
-// A page that another server answers, for example of another recording at the same port, is loaded anew.
+// A page that another server answers, for example after another recording was opened at the same port, is loaded anew: at the next request, or when the
+// page looks for its server.
 func TestAnotherServerIsAnotherPage(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	b := browsertest.Start(t)
@@ -173,26 +180,35 @@ func TestAnotherServerIsAnotherPage(t *testing.T) {
 		first.Name, second.Name = name, name
 		return serve(t, held(first, second), Options{})
 	}
-	var now atomic.Pointer[Server]
-	now.Store(named("old"))
-	var loaded atomic.Int32
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		now.Load().ServeHTTP(w, r)
-		if r.URL.Path == "/app.js" {
-			loaded.Add(1)
-		}
-	}))
-	defer server.Close()
-	p := b.Open(now.Load().URL(server.Listener.Addr().String()), 1200, 800)
-	p.Wait(`document.querySelector("#episode").textContent === "0 · old"`)
-	before := loaded.Load()
-	next := named("new")
-	next.token = now.Load().token // so that the browser's cookie is right
-	now.Store(next)
-	p.Key("j")
-	require.Eventually(t, func() bool { return loaded.Load() > before }, 20*time.Second, 10*time.Millisecond)
-	p.Wait(`/ · new$/.test(document.querySelector("#episode")?.textContent)`)
-	p.Wait(`[...document.querySelectorAll(".episode")].every(e => !e.textContent.includes("old"))`)
+	for name, do := range map[string]string{"request": `dispatchEvent(new KeyboardEvent("keydown", { key: "j" }))`, "look": `document.dispatchEvent(new Event("visibilitychange"))`} {
+		t.Run(name, func(t *testing.T) {
+			var now atomic.Pointer[Server]
+			now.Store(named("old"))
+			var loaded atomic.Int32
+			ended := make(chan struct{})
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodHead && name == "request" { // the page's look for its server has no answer
+					<-ended
+				}
+				now.Load().ServeHTTP(w, r)
+				if r.URL.Path == "/app.js" {
+					loaded.Add(1)
+				}
+			}))
+			defer server.Close()
+			defer close(ended)
+			p := b.Open(now.Load().URL(server.Listener.Addr().String()), 1200, 800)
+			p.Settle()
+			before := loaded.Load()
+			next := named("new")
+			next.token = now.Load().token // so that the browser's cookie is right
+			now.Store(next)
+			p.Eval(do, nil)
+			require.Eventually(t, func() bool { return loaded.Load() > before }, browsertest.Patience, 10*time.Millisecond)
+			p.Wait(`/ · new$/.test(document.querySelector("#episode").textContent)`)
+			p.Wait(`[...document.querySelectorAll(".episode")].every(e => !e.textContent.includes("old"))`)
+		})
+	}
 }
 
 func TestStepsAreShownAsSteps(t *testing.T) {
@@ -202,10 +218,10 @@ func TestStepsAreShownAsSteps(t *testing.T) {
 	e.Streams = []dataset.Stream{stream(t, "actions", 0, 1, 9, []string{"x", "y"}, func(s float64, k int) float32 { return float32(s) })}
 	e.Media, e.Clouds, e.Steps = nil, nil, true
 	p := openPage(t, b, held(e, e), "")
-	p.Wait(`document.querySelector(".u-over") && document.querySelectorAll(".episode .soft").length > 3`)
+	p.Settle()
 	text := evaluated[string](p, `document.body.innerText`)
 	assert.Contains(t, text, "step 0 / 10 steps")
-	assert.Contains(t, text, "\n10 steps", "in the list and beside the findings")
+	assert.Equal(t, 3, strings.Count(text, "\n10 steps"), "twice in the list, and beside the findings: %s", text)
 	assert.NotContains(t, text, "Hz")
 	p.Key("ArrowRight")
 	p.Wait(fmt.Sprintf(`document.querySelector("#time").textContent === %q`, "step 1 / 10 steps"))

@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// suffixes has the units by the ends of column names, such as "baro_pressure_pa" and "gyro_deg_s". PX4's gyro_rad is in rad/s.
+// suffixes has the units by column names' ends, such as "baro_pressure_pa" and "gyro_deg_s". PX4's gyro_rad is in rad/s.
 var suffixes = map[string]string{
 	"m_s_s": "m/s²", "m_s2": "m/s²", "m_s": "m/s", "mps": "m/s", "gyro_rad": "rad/s", "rad_s": "rad/s", "deg_s": "°/s", "dps": "°/s", "rad": "rad", "radians": "rad",
 	"deg": "°", "degrees": "°", "meter": "m", "meters": "m", "metres": "m", "mm": "mm", "cm": "cm", "km": "km", "km_h": "km/h", "kmh": "km/h",
@@ -24,7 +24,7 @@ var letters = map[string]struct{ quantities, unit string }{
 	"m": {"pos dist range height alt depth length width radius offset", "m"},
 }
 
-// standard has the units of ROS messages, by type and field, as the message definitions and REP 103 state them. JointState has none,
+// standard has ROS messages' units, by type and field, as the message definitions and REP 103 state them. JointState has none,
 // because a joint turns or slides.
 var standard = map[string]string{
 	"Imu angular_velocity": "rad/s", "Imu linear_acceleration": "m/s²", "Twist linear": "m/s", "Twist angular": "rad/s", "Accel linear": "m/s²", "Accel angular": "rad/s²",
@@ -41,7 +41,7 @@ var (
 	rosField   = regexp.MustCompile(`(\w+)(\.[xyz])?$`) // "linear" of "twist.linear.x"
 )
 
-// unitOf returns the unit that a recording states for a column: in brackets after the name, at its end, or by the type of a ROS message. It
+// unitOf returns the unit that a recording states for a column: in brackets after the name, at its end, or by a ROS message's type. It
 // is empty if the recording states none.
 func unitOf(s *dataset.Stream, column string) string {
 	if m := inBrackets.FindStringSubmatch(column); m != nil {
@@ -72,7 +72,7 @@ func unitOf(s *dataset.Stream, column string) string {
 	}
 }
 
-// units returns the units of a stream's columns, or nil if it has none.
+// units returns a stream's units by column, or nil if it has none.
 func units(s *dataset.Stream) []string {
 	list := make([]string, len(s.Columns))
 	some := false

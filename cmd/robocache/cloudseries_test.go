@@ -146,6 +146,7 @@ func TestAFolderOfCloudsPlaysInABrowser(t *testing.T) {
 	assert.Equal(t, "2 m", bar.Text)
 	assert.InDelta(t, 66, bar.Width, 1e-6)
 
+	p.Settle()
 	box := p.Box(".space3d canvas")
 	x, y := box.X+box.Width/2, box.Y+box.Height/2
 	p.Wheel(x, y, 500, false)

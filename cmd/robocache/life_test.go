@@ -6,11 +6,13 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -77,12 +79,16 @@ func TestASignalLeavesNothing(t *testing.T) {
 	batch := writeNPZ(t, map[string]*tensor.Tensor{"values": values, "times": clock})
 	streams := writeNPZ(t, map[string]*tensor.Tensor{"a.values": values, "a.times": clock})
 	points := writeNPZ(t, map[string]*tensor.Tensor{"points": tensor.Must(tensor.New(tensor.F32, 100_000, 3))})
-	for name, args := range map[string][]string{
+	signals := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
+	commands := map[string][]string{
 		"resample": {"resample", batch, "--hz=5000"}, "fuse": {"fuse", streams, "--hz=5000"},
 		"voxelize": {"voxelize", points, "--size=.02", "--min=0,0,0", "--max=4,4,4"}, "profile": {"profile", "resample", batch, "--hz=5"},
-	} {
+	}
+	for number, name := range slices.Sorted(maps.Keys(commands)) {
 		t.Run(name, func(t *testing.T) {
-			for i, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+			args := commands[name]
+			for i := range thorough.Of(2, 3) { // by default each signal ends two commands or more
+				sig := signals[(number+i)%3]
 				dir := t.TempDir()
 				out := filepath.Join(dir, "out.npz")
 				cmd, temp := program(t, append(args, "-o", out, "--plot", filepath.Join(dir, "out.png"))...)

@@ -66,7 +66,7 @@ func TestAPipeInPlaceOfAFileIsRefused(t *testing.T) {
 		}()
 		select {
 		case <-ended:
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal(name, " is waited for")
 		}
 	}
@@ -87,7 +87,7 @@ func TestAFolderOfTheKernelIsNoSpecialCase(t *testing.T) {
 			}()
 			select {
 			case <-ended:
-			case <-time.After(20 * time.Second):
+			case <-time.After(time.Minute):
 				t.Fatal(command, folder, " waits")
 			}
 		}

@@ -86,7 +86,8 @@ func TestAPipeThatNobodyReadsLeavesACheckpoint(t *testing.T) {
 func TestOneProgramMakesACheckpoint(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	out := filepath.Join(t.TempDir(), "policy")
-	args := []string{"train", g1, "--steps=10000", "--batch=1", "--backend=cpu", "--json", "--out", out}
+	short := shortPlan(t)
+	args := []string{"train", g1, short, "--steps=10000", "--batch=1", "--backend=cpu", "--json", "--out", out}
 	first, _ := program(t, args...)
 	stdout, err := first.StdoutPipe()
 	require.NoError(t, err)
@@ -94,7 +95,7 @@ func TestOneProgramMakesACheckpoint(t *testing.T) {
 	in := bufio.NewReader(stdout)
 	_, err = in.ReadString('\n') // the first step, after which a signal leaves a checkpoint
 	require.NoError(t, err)
-	code, _, stderr := execute("train", g1, "--backend=cpu", "--resume", "--out", out)
+	code, _, stderr := execute("train", g1, short, "--backend=cpu", "--resume", "--out", out)
 	assert.Equal(t, 1, code, stderr)
 	assert.Contains(t, stderr, "another program is making it")
 	require.NoError(t, first.Process.Signal(syscall.SIGTERM))

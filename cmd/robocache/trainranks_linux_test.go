@@ -178,7 +178,7 @@ func TestAKilledRankEndsTheOthers(t *testing.T) {
 			require.NoError(t, all[killed].Process.Kill())
 			began := time.Now()
 			codes := ended(t, all)
-			assert.Less(t, time.Since(began), 20*time.Second)
+			assert.Less(t, time.Since(began), time.Minute)
 			t.Logf("rank %d of %d killed: the others ended after %.2f s", killed, world, time.Since(began).Seconds())
 			for rank, p := range all {
 				if rank != killed {

@@ -143,9 +143,9 @@ func sweepView(t *testing.T, path string) {
 	for path, text := range whole {
 		require.NotRegexp(t, "^5", text, path)
 	}
-	n, points := all.calls.Load(), 12
+	n, points := all.calls.Load(), 8
 	if filepath.Ext(path) == ".mcap" { // ffmpeg takes most of the time
-		points = 6
+		points = 4
 	}
 	step := max(1, n/int64(thorough.Of(points, 1<<20)))
 	for k := int64(0); k < n; k += step {

@@ -328,11 +328,11 @@ func (s *sweep) lay(t *testing.T) (root, path string) {
 	return root, filepath.Join(root, s.open)
 }
 
-// cuts are the lengths at which a file of n bytes is cut: all of a small one, and of others some 120.
+// cuts are the lengths at which a file of n bytes is cut: all of a small one, and about 80 of others.
 func cuts(n, files int) (list []int) {
 	step := 1
 	if n*files > 2000 && !thorough.Long {
-		step = max(1, n*files/120)
+		step = max(1, n*files/80)
 	} else if n > 20_000 {
 		step = n / 20_000
 	}

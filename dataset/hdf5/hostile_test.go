@@ -96,7 +96,7 @@ func within(t *testing.T, what string, data []byte) {
 	began := time.Now()
 	_, err := exercise(data)
 	require.NoError(t, err, what)
-	require.Less(t, time.Since(began), 20*time.Second, what)
+	require.Less(t, time.Since(began), time.Minute, what)
 }
 
 // files are those of testdata and, where they are, the shared ones up to a size.
@@ -125,7 +125,7 @@ func TestBrokenBytesAreErrorsOrData(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			within(t, "as it is", data)
 			// Some bytes, spread over the file: a step that is no multiple of what the format's structures are.
-			step := max(1, len(data)/60) | 1
+			step := max(1, len(data)/thorough.Of(27, 60)) | 1
 			for at := 0; at < len(data); at += step {
 				for k, x := range []byte{0xff, 1, 0x80} {
 					if len(data) > 100_000 && (at/step+k)%thorough.Of(3, 1) != 0 {

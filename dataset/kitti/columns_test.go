@@ -138,7 +138,7 @@ func TestTheColumnsFoundAreNeverWrong(t *testing.T) {
 	right, files := 0, 0
 	for _, name := range slices.Sorted(maps.Keys(shapes)) {
 		shape := shapes[name]
-		for range thorough.Of(120, 400) {
+		for range thorough.Of(80, 400) {
 			width, n := 3+r.IntN(4), 1+r.IntN(4)
 			if r.IntN(4) > 0 {
 				n = int(math.Exp(r.Float64() * 7.5))

@@ -105,7 +105,7 @@ func TestOtherColumnsAreNotTakenForThese(t *testing.T) {
 		recorded = append(recorded, scan(t, path))
 	}
 	names, kinds := slices.Sorted(maps.Keys(makers)), slices.Sorted(maps.Keys(shapes))
-	for range thorough.Of(400, 1500) {
+	for range thorough.Of(250, 1500) {
 		n, from := 3+int(math.Exp(r.Float64()*8.5)), "a scan"
 		var points [][]float64
 		if r.IntN(4) > 0 {

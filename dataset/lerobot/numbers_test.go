@@ -131,7 +131,7 @@ func TestManyEpisodesAreListedInTimeThatGrowsWithThem(t *testing.T) {
 	assert.Equal(t, n, s.Len())
 	_, err := s.Episode(context.Background(), 17)
 	assert.ErrorIs(t, err, dataset.ErrTruncated)
-	assert.Less(t, time.Since(begin), 20*time.Second)
+	assert.Less(t, time.Since(begin), time.Minute)
 }
 
 func TestAnEpisodeMayGoOnInTheNextFile(t *testing.T) {

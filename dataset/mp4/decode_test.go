@@ -155,13 +155,13 @@ func TestTheEndOfTheContextEndsFFmpeg(t *testing.T) {
 	for range v.DecodeFrames(context.Background(), 0, v.Len()) {
 		break // a caller who has enough
 	}
-	script(t, "exec sleep 60")
+	script(t, "exec sleep 600")
 	ctx, cancel = context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
 	began := time.Now()
 	_, err := collect(ctx, v, 0, 1)
 	assert.ErrorIs(t, err, context.DeadlineExceeded)
-	assert.Less(t, time.Since(began), 20*time.Second)
+	assert.Less(t, time.Since(began), time.Minute)
 	for range 100 {
 		if runtime.NumGoroutine() <= before {
 			break

@@ -212,7 +212,7 @@ func TestDecodedFramesAreThoseOfFFmpeg(t *testing.T) {
 				assert.Equal(t, to, i)
 			}
 			check(0, v.Len())
-			step := thorough.Of(23, 11)
+			step := thorough.Of(31, 11)
 			if strings.Contains(name, "open") || strings.Contains(name, "refresh") {
 				step = thorough.Of(13, 3) // key frames that do not do for all that follow
 			}

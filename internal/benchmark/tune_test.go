@@ -194,9 +194,13 @@ func TestTuneIsCutBetweenJobs(t *testing.T) {
 func TestTuneMeasures(t *testing.T) {
 	thorough.SkipRace(t, thorough.Simulates)
 	onDevices(t, func(t *testing.T, dev *ops.Device) {
-		report, _, err := Tune(context.Background(), dev, tunedJobs(), quick, func(int, int, *Tuning) {})
+		jobs := tunedJobs()
+		if dev.Info().Backend == "sim" && !thorough.Long {
+			jobs = jobs[2:4] // one of each operation; TestTuneKeepsWhatIsFaster has them all
+		}
+		report, _, err := Tune(context.Background(), dev, jobs, quick, func(int, int, *Tuning) {})
 		require.NoError(t, err)
-		require.Len(t, report.Rows, len(tunedJobs()))
+		require.Len(t, report.Rows, len(jobs))
 		for _, row := range report.Rows {
 			assert.Positive(t, row.HeuristicTime.Median, row.Job)
 		}

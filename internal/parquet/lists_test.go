@@ -143,13 +143,13 @@ func TestBrokenListsAreErrors(t *testing.T) {
 			var bad *dataset.FormatError
 			assert.ErrorAs(t, err, &bad, "%s %d", name, at)
 		}
-		for n := 0; n < len(file); n += thorough.Of(7, 1) {
+		for n := 0; n < len(file); n += thorough.Of(11, 1) {
 			filetest.Write(t, broken, file[:n])
 			_, err := lists(t, broken, languageColumns[0], 0, rows, rows)
 			typed(err, "cut at", n)
 		}
 		refused := 0
-		for n := 0; n < len(file); n += thorough.Of(41, 1) {
+		for n := 0; n < len(file); n += thorough.Of(61, 1) {
 			changed := slices.Clone(file)
 			changed[n] ^= 1 << (n % 8)
 			filetest.Write(t, broken, changed)

@@ -139,7 +139,7 @@ func TestTheChildEndsWithItsParentThoughOthersHoldTheSocket(t *testing.T) {
 	_ = cmd.Wait() // killed
 	killed := time.Now()
 	for alive(child) || alive(orphan) {
-		require.Less(t, time.Since(killed), time.Second, "child %v, orphan %v", alive(child), alive(orphan))
+		require.Less(t, time.Since(killed), time.Minute, "child %v, orphan %v", alive(child), alive(orphan))
 		time.Sleep(time.Millisecond)
 	}
 	assert.True(t, alive(holder), "it held the socket all the time")
@@ -170,7 +170,8 @@ func TestTheChildEndsOnSIGTERMAndLeavesInterruptsToItsParent(t *testing.T) {
 // If a child is killed during its work, there is either a reply and the whole output, or no reply. A wrong value never looks right.
 func TestAKilledChildIsAnErrorAndNeverAWrongValue(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
-	const rounds, n = 100, 20_000
+	const n = 20_000
+	rounds := thorough.Of(40, 100)
 	files, arenas := openFiles(t), map[uint64]bool{}
 	src, times := of(ramp(n, 1), n, 1), of(ticks(n, 1000), n)
 	want, err := raw.Of(src) // at its own times

@@ -35,7 +35,7 @@ func run(t *testing.T, n int, fn func(ctx context.Context, g *Group) error) []er
 	var all sync.WaitGroup
 	for rank := range n {
 		all.Go(func() {
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			g, err := Join(ctx, path, rank, n)
 			if err == nil {
@@ -254,7 +254,7 @@ func TestARankWithoutADescriptorEnds(t *testing.T) {
 				}
 				return nil
 			})
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			_, err := Join(ctx, path, rank, 2)
 			restore()
 			assert.NoError(t, ctx.Err(), "rank %d waits", rank)

@@ -39,8 +39,10 @@ func TestNNWithLittleSharedMemory(t *testing.T) {
 	require.NoError(t, err)
 	dev, err := ops.NewDevice(b)
 	require.NoError(t, err)
-	large := regexp.MustCompile(`x(176|256|257|272|512)x`).MatchString // columns of norms, and keys, that want more memory than there is
-	nntest.Pick(t, dev, large, "matmul", "attention")
+	large := regexp.MustCompile(`x(176|256|257|272|512)x`) // columns of norms, and keys, that need more memory than there is
+	// The default set leaves out the products with few rows, because their plans are those of the other norms of 512 columns.
+	left := regexp.MustCompile(`^few_rows_`)
+	nntest.Pick(t, dev, func(name string) bool { return large.MatchString(name) && (thorough.Long || !left.MatchString(name)) }, "matmul", "attention")
 	assert.NoError(t, dev.Close())
 }
 

@@ -19,7 +19,7 @@ async function open(number, at = {}, entry = true) {
   const place = list.numbers.indexOf(number);
   if (place < 0) return;
   if (entry && wanted >= 0 && wanted !== number) {
-    history.replaceState(null, '', address());
+    keep();
     history.pushState(null, '', '#e=' + number);
   }
   wanted = number;
@@ -98,14 +98,16 @@ function zoom(factor, about = state.cursor) {
 // address returns the part of the page's address with the episode and the moment.
 function address() {
   const q = new URLSearchParams({ e: wanted });
-  if (state.episode?.number === wanted) {
+  if (state.episode) {
     if (state.cursor) q.set('t', +state.cursor.toFixed(6));
     if (state.from > 0 || state.to < limits()) q.set('from', +state.from.toFixed(6)), q.set('to', +state.to.toFixed(6));
   }
   return '#' + q;
 }
 
-const remember = later(300, () => history.replaceState(null, '', address()));
+// keep writes the moment into the page's address, unless the next episode is not shown yet: its address may have a moment.
+function keep() { if (!state.episode || state.episode.number === wanted) history.replaceState(null, '', address()); }
+const remember = later(300, keep);
 
 function moved() {
   $('time').textContent = state.episode ? clock(state.cursor) + (isUTC() ? '' : ` / ${state.episode.steps ? length(state.episode.seconds, true) : clock(limits())}`) : '';

@@ -34,12 +34,12 @@ export class Camera {
     this.video = new Video(this.episode, this.media, this.element, (frame, at) => { this.wrong.hidden = true; this.tell({ frame, at }); }, broken => this.instead(broken));
   }
 
-  // instead replaces the video by the server's pictures. A video that only missed a frame stays if there are none.
+  // instead replaces the video by the server's pictures. A video that only missed a frame stays if there are none, or if the frame came meanwhile.
   async instead(broken) {
     this.broken ||= broken;
     if (this.busy) return; // the earlier call goes on
     await this.picture();
-    if (this.closed || !this.broken && !this.wrong.hidden) return;
+    if (this.closed || !this.broken && !(this.wrong.hidden && this.video?.missed)) return;
     this.element.replaceWith(this.canvas);
     this.release();
     this.show();

@@ -2,7 +2,7 @@
 
 import { $, state, on, tell, make, count, length } from './common.js';
 
-let chosen = -1, nth = 0; // the selected finding, and the index of its shown place
+let chosen = -1, nth = 0, shown; // the selected finding, the index of its shown place, and the episode
 
 function draw() {
   const side = $('side'), e = state.episode;
@@ -23,9 +23,10 @@ function draw() {
   if (e.success !== null) facts.push(e.success ? 'success' : 'failure');
   section('Episode', facts);
   section('Metadata', Object.entries(e.attributes ?? {}).map(([k, v]) => `${k}: ${v.length > 200 ? v.slice(0, 200) + ' …' : v}`));
-  const notes = kind => e.notes.filter(n => n.class === kind).map(n => n.text.includes(n.subject) ? n.text : `${n.subject}: ${n.text}`);
-  section('Remarks', notes('remark'));
-  section('Left out', notes('left-out'));
+  for (const [title, kind] of [['Remarks', 'remark'], ['Left out', 'left-out']]) {
+    const notes = [...state.dataset.notes, ...e.notes].filter(n => n.class === kind);
+    section(title, [...new Set(notes.map(n => n.text.includes(n.subject) ? n.text : `${n.subject}: ${n.text}`))]);
+  }
 }
 
 function section(title, lines) {
@@ -88,6 +89,12 @@ export function step(by) {
   choose(p.i, p.k);
 }
 
-on('episode', () => { chosen = -1; draw(); $('side').scrollTop = 0; });
+on('episode', () => {
+  const other = shown !== state.episode; // otherwise the theme changed
+  shown = state.episode;
+  if (other) chosen = -1;
+  draw();
+  if (other) $('side').scrollTop = 0;
+});
 on('findings', draw);
 on('closed', draw);

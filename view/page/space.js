@@ -80,7 +80,7 @@ export class Space {
 
   // begin loads the selected cloud or path.
   async begin() {
-    const [kind, ...rest] = this.select.value.split(' ');
+    const { value } = this.select, [kind, ...rest] = value.split(' ');
     this.kind = kind;
     this.voxel.hidden = this.field.hidden = kind !== 'cloud';
     Object.assign(this, { points: null, path: null, shown: null, box: null, range: null, zoom: 1, moved: [0, 0, 0] });
@@ -88,7 +88,7 @@ export class Space {
     const p = this.episode.paths.find(p => `${p.stream} ${p.columns}` === rest.join(' '));
     try {
       const path = await askJSON(`api/episodes/${this.episode.number}/path?` + query({ stream: p.stream, columns: p.columns }));
-      if (this.closed || this.kind !== 'path') return;
+      if (this.closed || this.select.value !== value) return;
       this.path = path;
       this.bound([path.x, path.y, path.z]);
       this.caption.textContent = `${p.stream} ${p.name}`;

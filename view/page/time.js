@@ -12,7 +12,7 @@ export function loop(from, to) {
 
 // parse reads a time in seconds from the start: "12.5", "1:02.5", "1:00:03", a date with a time, or nanoseconds as in a report. In UTC, "19:24:48" is a
 // time of the day. It returns NaN for anything else.
-export function parse(text) {
+function parse(text) {
   text = text.trim().replace(/ ?(s|UTC)$/i, '');
   const e = state.episode, dated = /^\d{4}-\d\d-\d\d[ T]\d\d?:/.test(text);
   if (/^\d{15,}$/.test(text)) return Number(BigInt(text) - BigInt(e.start_ns)) / 1e9;

@@ -5,7 +5,7 @@ import { $, make, state, on, tell } from './common.js';
 const main = document.querySelector('main');
 
 // trouble shows a page, and hides the plots behind it.
-export function trouble(title, cause, cure, again) {
+function trouble(title, cause, cure, again) {
   const button = again && make('button', { textContent: 'try again' });
   button?.addEventListener('click', again);
   $('message').replaceChildren(make('h2', { textContent: title }), make('p', { className: 'cause', textContent: cause }), make('p', { textContent: cure }), ...button ? [make('p', {}, button)] : []);

@@ -108,7 +108,7 @@ export class Video {
   patient(target, left) {
     if (target !== this.target || this.frame === target) return;
     if (left) { requestAnimationFrame(() => this.patient(target, left - 1)); return; }
-    Object.assign(this, { target: -1, behind: false });
+    Object.assign(this, { target: -1, behind: false, missed: true });
     this.failed(false);
   }
 
@@ -125,6 +125,7 @@ export class Video {
     const k = last(this.times, time + exact), known = Math.abs(this.times[k] - time) <= exact;
     this.frame = known ? k : -1;
     if (known) {
+      this.missed = false;
       this.element.style.visibility = '';
       this.shown(k, this.at[k]);
     }

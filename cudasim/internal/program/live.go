@@ -10,7 +10,6 @@ import (
 // set is a set of small integers.
 type set []uint64
 
-func newSet(n int) set         { return make(set, (n+63)/64) }
 func (s set) add(i int32)      { s[i>>6] |= 1 << (i & 63) }
 func (s set) has(i int32) bool { return s[i>>6]>>(i&63)&1 != 0 }
 
@@ -89,9 +88,17 @@ func spans(code []inst) []span {
 // At place 2i instruction i reads, at 2i+1 it writes. For an unused register, last < first.
 func liveness(code []inst, n int) (first, last []int32) {
 	list := spans(code)
+	words := (n + 63) / 64
+	room := make(set, 4*words*len(list))
+	before := make([][]int, len(list)) // the spans that go on with a span
 	for s := range list {
 		sp := &list[s]
-		sp.in, sp.out, sp.gen, sp.kill = newSet(n), newSet(n), newSet(n), newSet(n)
+		for _, of := range []*set{&sp.in, &sp.out, &sp.gen, &sp.kill} {
+			*of, room = room[:words:words], room[words:]
+		}
+		for _, t := range sp.next {
+			before[t] = append(before[t], s)
+		}
 		for i := sp.from; i < sp.to; i++ {
 			in := &code[i]
 			uses(in, func(r *int32) {
@@ -105,10 +112,18 @@ func liveness(code []inst, n int) (first, last []int32) {
 		}
 		copy(sp.in, sp.gen)
 	}
+	due := make([]bool, len(list)) // the spans for which one of the next has changed
+	for s := range due {
+		due[s] = len(list[s].next) > 0
+	}
 	for changed := true; changed; {
 		changed = false
 		for s := len(list) - 1; s >= 0; s-- {
-			sp := &list[s]
+			if !due[s] {
+				continue
+			}
+			sp, grown := &list[s], false
+			due[s] = false
 			for _, t := range sp.next {
 				for w, v := range list[t].in {
 					sp.out[w] |= v
@@ -116,7 +131,13 @@ func liveness(code []inst, n int) (first, last []int32) {
 			}
 			for w := range sp.in {
 				if v := sp.gen[w] | sp.out[w]&^sp.kill[w]; v != sp.in[w] {
-					sp.in[w], changed = v, true
+					sp.in[w], grown = v, true
+				}
+			}
+			if grown {
+				changed = true
+				for _, b := range before[s] {
+					due[b] = true
 				}
 			}
 		}

@@ -131,7 +131,7 @@ func TestDefinitionsThatGrowAreHeldBack(t *testing.T) {
 	for name, text := range map[string]string{"double": double, "square": square, "many": many, "long": long} {
 		start := time.Now()
 		d, err := New("cdr", Schema{"p/msg/A", "ros2msg", []byte(text)}, nil)
-		assert.Less(t, time.Since(start), 10*time.Second)
+		assert.Less(t, time.Since(start), time.Minute)
 		if name == "double" {
 			assert.ErrorIs(t, err, dataset.ErrTooLarge)
 			continue

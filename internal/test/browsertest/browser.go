@@ -19,7 +19,7 @@ import (
 )
 
 // Patience is how long a test waits for an answer or a condition. A busy machine takes many seconds.
-const Patience = time.Minute
+const Patience = 2 * time.Minute
 
 // Browser is a profile in the Chromium process of a test binary. Its pages share no storage with the profiles of other tests, and the
 // end of the test closes them.
@@ -226,6 +226,7 @@ func (b *Browser) Open(url string, width, height int) *Page {
 	p.call("Page.enable", object{}, nil)
 	p.call("Runtime.enable", object{}, nil)
 	p.call("Log.enable", object{}, nil)
+	p.call("Page.addScriptToEvaluateOnNewDocument", object{"source": watch}, nil)
 	p.Resize(width, height)
 	p.call("Page.navigate", object{"url": url}, nil)
 	p.Wait(`document.readyState === "complete" && location.href !== "about:blank"`)

@@ -88,6 +88,7 @@ func copyTree(t *testing.T) string {
 }
 
 func TestTheBinaryIsTheSameBytesFromAnyFolder(t *testing.T) {
+	thorough.SkipShort(t, "another build takes 2 s of processor time")
 	again := filepath.Join(t.TempDir(), "again")
 	require.NoError(t, Build(copyTree(t), here, testVersion, again))
 	a := filetest.Read(t, binary(t))
@@ -184,6 +185,7 @@ print(d.version, checked > 10, os.access(binary[0], os.X_OK), d.requires)
 const greets = "import robocache; assert robocache.__version__ == robocache.info()['binary_version']; print(robocache.__version__)"
 
 func TestAWheelInstallsWithoutANetwork(t *testing.T) {
+	thorough.SkipShort(t, "pip takes 6 s of processor time")
 	python, wheel := python3(t), wheel(t)
 	said := "robocache " + testVersion + " " + runtime.Version() + " " + string(here) + "\n"
 	assert.Equal(t, "None\n", output(t, nil, python, "-c", "import sys, zipfile; print(zipfile.ZipFile(sys.argv[1]).testzip())", wheel))
