@@ -99,20 +99,6 @@ func integer(r *http.Request, arg string, fallback, least, most int) (int, error
 	return int(v), err
 }
 
-// numberOf returns the dataset's own number of a request's episode. If no episode has it, the error is a *missing; if it is no number,
-// a *badRequest.
-func (s *Server) numberOf(r *http.Request) (int, error) {
-	text := r.PathValue("episode")
-	i, err := strconv.Atoi(text)
-	if err != nil {
-		return 0, &badRequest{"episode", text, "a number from 0"}
-	}
-	if s.info.Place(i, s.data.Len()) < 0 {
-		return 0, &missing{"episode " + text}
-	}
-	return i, nil
-}
-
 // columnsOf returns the indices for the columns that a request names, or all indices below width if it names none. An invalid index is an
 // error.
 func columnsOf(r *http.Request, width int) ([]int, error) {
