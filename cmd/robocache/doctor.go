@@ -67,9 +67,6 @@ is 5 if there is a finding as bad as that.`,
 }
 
 func (a *app) doctor(ctx context.Context, p *physician) error {
-	if ctx == nil {
-		ctx = context.Background()
-	}
 	if p.html != "" {
 		if ext := strings.ToLower(filepath.Ext(p.html)); ext != ".html" && ext != ".htm" {
 			return usagef("--html: got %q, want a name that ends in .html", p.html)

@@ -53,9 +53,6 @@ summed over all, or are those of --episode N.`,
 }
 
 func (a *app) inspect(ctx context.Context, in *inspector) error {
-	if ctx == nil {
-		ctx = context.Background()
-	}
 	if err := a.begin(&in.path, in.opt.Definitions, picture(in.plot)); err != nil {
 		return err
 	}

@@ -176,7 +176,7 @@ func (a *app) voxelized(j *voxelJob, device ops.Info) error {
 	if err != nil {
 		return err
 	}
-	if lo, hi, ok, err := j.cloud.bounds(); err == nil && ok {
+	if lo, hi, ok := j.cloud.bounds(); ok {
 		fmt.Fprintf(a.Out, "cloud: %d points, from %s to %s (x, y, z)\n", n.Points, shortVec(lo), shortVec(hi))
 	}
 	end := j.grid.Min // the end of the last cells, which may differ from the given bound

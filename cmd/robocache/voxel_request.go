@@ -128,10 +128,7 @@ func (r *voxelRequest) grid(c *cloud, o ops.VoxelizeOptions) (g ops.VoxelGrid, d
 	if r.lo.set && r.hi.set {
 		return g, false, checkRoom(g, c, o)
 	}
-	lo, hi, ok, err := c.bounds()
-	if err != nil {
-		return g, true, err
-	}
+	lo, hi, ok := c.bounds()
 	if !ok {
 		return g, true, &inputError{Path: c.path, Msg: "no finite points to lay a grid around, want --min and --max"}
 	}
