@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os/exec"
 	"strings"
@@ -41,6 +42,9 @@ func (e *usageError) Error() string { return e.Message }
 func usagef(format string, args ...any) error {
 	return &usageError{Message: fmt.Sprintf(format, args...)}
 }
+
+// joinClose closes c and adds the error.
+func joinClose(err *error, c io.Closer) { *err = errors.Join(*err, c.Close()) }
 
 func readError(path string, err error) error { return batching.ReadError(path, err) }
 

@@ -44,7 +44,7 @@ With --backend it opens that one only, and exits with 4 if it is not there.`,
 			return a.info(survey(cmd.Context()), "auto")
 		},
 	}
-	nameFlag(cmd, &backend, "backend", "", "open only this one: auto, cpu, cuda or cuda:N", backendNames()...)
+	backendFlag(cmd, &backend, "", "open only this one: auto, cpu, cuda or cuda:N")
 	return cmd
 }
 
