@@ -30,7 +30,7 @@ func (j *job) report(e *dataset.Episode) Report {
 	if len(j.plan.Streams) > 0 {
 		var names []string
 		for i := range j.plan.Streams {
-			names = append(names, j.plan.Streams[i].source())
+			names = append(names, j.plan.Streams[i].Source())
 		}
 		taken = taken.About(names)
 	}

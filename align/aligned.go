@@ -47,11 +47,7 @@ func (a *Aligned) Shown() (*tensor.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	valid, err := a.Valid.Contiguous()
-	if err != nil {
-		return nil, err
-	}
-	flags, err := tensor.Data[uint8](valid)
+	flags, err := tensor.Packed[uint8](a.Valid)
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ func (j *job) choose(e *dataset.Episode) error {
 	}
 	var disorder error // of the first stream that is left out because of its timestamps
 	for i, w := range want {
-		name := w.source()
+		name := w.Source()
 		s, err := j.find(e, i, w)
 		if err != nil {
 			return err
@@ -100,7 +100,7 @@ func (j *job) choose(e *dataset.Episode) error {
 // note and returns nil. If the recording has the stream's columns but no samples, find returns a stream without samples, because
 // its columns keep their place in a row from Fuse. An unknown name or a point cloud is an error.
 func (j *job) find(e *dataset.Episode, i int, w Stream) (*dataset.Stream, error) {
-	name := w.source()
+	name := w.Source()
 	s := e.Stream(name)
 	if m := e.MediaStream(name); s == nil && m != nil {
 		j.left = append(j.left, mediaNote(m)) // plans for conversions name cameras

@@ -79,7 +79,7 @@ func channels(s *dataset.Stream, o *Sampling, own bool, custom dataset.Rotation)
 			}
 		}
 	}
-	for i := 0; i < len(set); i++ {
+	for i := range set {
 		if c := set[i]; c != nil && c.Lo == i {
 			list = append(list, *c)
 		}

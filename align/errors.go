@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/robocache/robocache/internal/errs"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -53,17 +54,7 @@ type StreamError struct {
 }
 
 func (e *StreamError) Error() string {
-	s := "stream " + e.Stream
-	if e.Got != "" {
-		s += ": got " + e.Got
-	}
-	if e.Want != "" {
-		s += ", want " + e.Want
-	}
-	if e.Err != nil {
-		s += ": " + e.Err.Error()
-	}
-	return s
+	return "stream " + e.Stream + errs.Values(e.Got, e.Want, e.Err)
 }
 
 // Unwrap returns the operation's own error.

@@ -1,6 +1,7 @@
 package align
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -78,13 +79,8 @@ type Stream struct {
 	Sampling `json:"-"`
 }
 
-// source returns the stream's name in the recording.
-func (s *Stream) source() string {
-	if s.From != "" {
-		return s.From
-	}
-	return s.Name
-}
+// Source returns the stream's name in the recording.
+func (s *Stream) Source() string { return cmp.Or(s.From, s.Name) }
 
 // Sampling describes how a stream's columns are put on the clock. Empty fields come from Plan.Defaults. If these are empty too, the
 // column's type decides.

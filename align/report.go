@@ -108,11 +108,7 @@ func timeAt(t *tensor.Tensor, i int) any {
 
 // Count adds an episode: its sample timestamps and targets, both in one dtype, and the operation's valid flags.
 func (s *StreamReport) Count(times, targets, valid *tensor.Tensor) error {
-	valid, err := valid.Contiguous()
-	if err != nil {
-		return err
-	}
-	flags, err := tensor.Data[uint8](valid)
+	flags, err := tensor.Packed[uint8](valid)
 	if err != nil {
 		return err
 	}

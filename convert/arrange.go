@@ -51,7 +51,7 @@ func (c *Conversion) arrange(e *dataset.Episode) (*arranged, error) {
 	named := len(a.plan.Streams) > 0
 	var keep []int // indexes in the plan's streams, without cameras that are not selected
 	for k := range a.plan.Streams {
-		if s := &a.plan.Streams[k]; e.MediaStream(fromOf(s)) == nil || c.wantsMedia(fromOf(s)) {
+		if s := &a.plan.Streams[k]; e.MediaStream(s.Source()) == nil || c.wantsMedia(s.Source()) {
 			keep = append(keep, k)
 		}
 	}
@@ -68,7 +68,7 @@ func (c *Conversion) arrange(e *dataset.Episode) (*arranged, error) {
 		}
 		own.Streams = append(own.Streams, s)
 		a.origin[m.Name] = source{m.Name, m.Len(), m}
-		k := slices.IndexFunc(a.plan.Streams, func(s align.Stream) bool { return fromOf(&s) == m.Name })
+		k := slices.IndexFunc(a.plan.Streams, func(s align.Stream) bool { return s.Source() == m.Name })
 		if k >= 0 {
 			s := &a.plan.Streams[k]
 			if s.Kinds == nil {
@@ -86,18 +86,11 @@ func (c *Conversion) arrange(e *dataset.Episode) (*arranged, error) {
 		return nil, err
 	}
 	for i := range a.plan.Streams {
-		if s := &a.plan.Streams[i]; s.Name != fromOf(s) {
-			a.names[s.Name] = fromOf(s)
+		if s := &a.plan.Streams[i]; s.Name != s.Source() {
+			a.names[s.Name] = s.Source()
 		}
 	}
 	return a, nil
-}
-
-func fromOf(s *align.Stream) string {
-	if s.From != "" {
-		return s.From
-	}
-	return s.Name
 }
 
 // shift adds the plan's offsets to the streams' times. If the plan takes one stream with several offsets, the episode gets a copy for each.
@@ -116,7 +109,7 @@ func (a *arranged) shift() error {
 		s := &a.plan.Streams[i]
 		by := a.plan.OffsetOf(i)
 		s.Offset = 0
-		recorded := a.episode.Stream(fromOf(s))
+		recorded := a.episode.Stream(s.Source())
 		if by == 0 || recorded == nil {
 			continue
 		}
@@ -148,9 +141,9 @@ func Unwritten(shards []*Report, opt Options) (names []string) {
 	if opt.Plan != nil {
 		for i := range opt.Plan.Streams {
 			s := &opt.Plan.Streams[i]
-			if k := slices.Index(asked, fromOf(s)); k >= 0 {
+			if k := slices.Index(asked, s.Source()); k >= 0 {
 				asked[k] = s.Name
-			} else if !slices.ContainsFunc(shards, func(r *Report) bool { return opt.Media != nil && r.isMedia(fromOf(s)) }) { // Options.Media leaves such cameras out
+			} else if !slices.ContainsFunc(shards, func(r *Report) bool { return opt.Media != nil && r.isMedia(s.Source()) }) { // Options.Media leaves such cameras out
 				asked = append(asked, s.Name)
 			}
 		}

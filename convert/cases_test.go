@@ -175,6 +175,8 @@ func TestDepthVideoBlocksConversion(t *testing.T) {
 			require.NoError(t, err)
 			m, n := x.MediaStream("observation.images.depth"), y.MediaStream("observation.images.depth")
 			assert.Equal(t, []any{m.Len(), depth}, []any{n.Len(), n.Encoding})
+			_, err = m.Decode(t.Context(), 0)
+			assert.ErrorIs(t, err, dataset.ErrUnsupported, "its levels are no colours")
 			for k := range m.Len() {
 				want, err := m.Frame(t.Context(), k)
 				require.NoError(t, err)

@@ -51,11 +51,7 @@ func inOrder(s *dataset.Stream, names []string) (out dataset.Stream, moved bool,
 
 // permuted returns a copy of t [S,D] in which column c is column from[c] of t.
 func permuted[T float32 | float64 | int64](t *tensor.Tensor, from []int) (*tensor.Tensor, error) {
-	t, err := t.Contiguous()
-	if err != nil {
-		return nil, err
-	}
-	list, err := tensor.Data[T](t)
+	list, err := tensor.Packed[T](t)
 	if err != nil {
 		return nil, err
 	}

@@ -107,8 +107,7 @@ func (l *leRobotWriter) media(ctx context.Context, m *dataset.Media, times []int
 	if picked {
 		recorded = p.Recorded
 	}
-	switch recorded.Encoding {
-	case "16UC1", "mono16", "16SC1", "32FC1":
+	if wide(recorded.Encoding) {
 		return *m, dataset.Note{Code: dataset.CodeDeepPixels, Detail: dataset.Detail{Want: "LeRobot"}}
 	}
 	if recorded.Encoding == "tiff" && lerobotwrite.DepthInfo(recorded) != "" {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"image/jpeg"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -51,15 +52,7 @@ type messagesWriter struct {
 
 func (w *messagesWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 	kept := Kept{Samples: map[string]int{}}
-	for i := range e.Streams {
-		kept.Samples[e.Streams[i].Name] = e.Streams[i].Len()
-	}
-	for i := range e.Media {
-		kept.Samples[e.Media[i].Name] = e.Media[i].Len()
-	}
-	for i := range e.Clouds {
-		kept.Samples[e.Clouds[i].Name] = e.Clouds[i].Len()
-	}
+	maps.Insert(kept.Samples, e.Lengths())
 	own := *e.Episode
 	if e.Aligned != nil {
 		with, err := e.Aligned.Episode()

@@ -5,6 +5,7 @@ import (
 	"image/png"
 	"sync"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -13,21 +14,8 @@ const jpegQuality = 95
 
 // picture is a frame u8 [H,W,C] as an image.
 func picture(t *tensor.Tensor) image.Image {
-	h, w, c := t.Dim(0), t.Dim(1), t.Dim(2)
 	pixels, _ := tensor.Data[uint8](t) // a decoder's, which is contiguous and on the host
-	rect := image.Rect(0, 0, w, h)
-	switch c {
-	case 1:
-		return &image.Gray{Pix: pixels, Stride: w, Rect: rect}
-	case 4:
-		return &image.NRGBA{Pix: pixels, Stride: 4 * w, Rect: rect}
-	}
-	out := image.NewNRGBA(rect)
-	for i, k := 0, 0; i+c <= len(pixels); i, k = i+c, k+4 {
-		copy(out.Pix[k:k+3], pixels[i:i+3])
-		out.Pix[k+3] = 255
-	}
-	return out
+	return dataset.Picture(pixels, t.Dim(0), t.Dim(1), t.Dim(2))
 }
 
 // wide reports whether raw pixels are decoded to numbers that no picture holds.

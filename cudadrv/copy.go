@@ -141,32 +141,25 @@ func (s *Stream) hostCopy(op string, fn slot, m *HostMem, off, n int64, write bo
 
 // CopyDevice queues a copy of n bytes on the device. The ranges must not overlap.
 func (s *Stream) CopyDevice(dst, src DevicePtr, n int64) error {
-	if err := count("CopyDevice", n); err != nil || n == 0 {
-		return err
-	}
-	return s.do("CopyDevice", fnMemcpyDtoDAsync, func(f *frame, h uintptr) Code {
-		return s.ctx.free(fnMemcpyDtoDAsync, f, uintptr(dst), uintptr(src), uintptr(n), h)
-	})
+	return s.fill("CopyDevice", fnMemcpyDtoDAsync, dst, uintptr(src), n)
 }
 
 // Memset8 queues setting n bytes to value.
 func (s *Stream) Memset8(dst DevicePtr, value uint8, n int64) error {
-	if err := count("Memset8", n); err != nil || n == 0 {
-		return err
-	}
-	return s.do("Memset8", fnMemsetD8Async, func(f *frame, h uintptr) Code {
-		return s.ctx.free(fnMemsetD8Async, f, uintptr(dst), uintptr(value), uintptr(n), h)
-	})
+	return s.fill("Memset8", fnMemsetD8Async, dst, uintptr(value), n)
 }
 
 // Memset32 queues setting n 4-byte words to value. dst must be a multiple of 4.
 func (s *Stream) Memset32(dst DevicePtr, value uint32, n int64) error {
-	if err := count("Memset32", n); err != nil || n == 0 {
+	return s.fill("Memset32", fnMemsetD32Async, dst, uintptr(value), n)
+}
+
+// fill queues a driver's call that fills n items of device memory from an address or with a value.
+func (s *Stream) fill(op string, fn slot, dst DevicePtr, from uintptr, n int64) error {
+	if err := count(op, n); err != nil || n == 0 {
 		return err
 	}
-	return s.do("Memset32", fnMemsetD32Async, func(f *frame, h uintptr) Code {
-		return s.ctx.free(fnMemsetD32Async, f, uintptr(dst), uintptr(value), uintptr(n), h)
-	})
+	return s.do(op, fn, func(f *frame, h uintptr) Code { return s.ctx.free(fn, f, uintptr(dst), from, uintptr(n), h) })
 }
 
 func count(op string, n int64) error {

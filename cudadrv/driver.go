@@ -87,7 +87,7 @@ func NewDriver(t *FunctionTable) (*Driver, error) {
 		}
 		return fail(kind, d.fail(fnInit, code))
 	}
-	for s := slot(0); s < slotCount; s++ {
+	for s := range slotCount {
 		if d.procs[s] == nil && !resolve(s) && symbols[s].required {
 			return missing(s)
 		}

@@ -163,7 +163,7 @@ type InUseError struct{ Open map[string]int }
 
 func (e *InUseError) Error() string {
 	var parts []string
-	for k := kind(0); k < kindCount; k++ {
+	for k := range kindCount {
 		if n := e.Open[k.String()]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, k))
 		}

@@ -186,7 +186,7 @@ func CString(addr uintptr) string {
 	if addr == 0 {
 		return ""
 	}
-	for n := 0; n < 1<<16; n++ {
+	for n := range 1 << 16 {
 		// SAFETY: as View; the driver's texts and the names that we pass end in a zero byte.
 		if *(*byte)(unsafe.Add(*(*unsafe.Pointer)(unsafe.Pointer(&addr)), n)) == 0 {
 			return string(View(addr, n))

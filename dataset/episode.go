@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strconv"
 
@@ -199,6 +200,43 @@ func (e *Episode) Names() []string {
 		names[i] = e.Streams[i].Name
 	}
 	return names
+}
+
+// MediaNames returns the names of the media streams, in file order.
+func (e *Episode) MediaNames() (names []string) {
+	for i := range e.Media {
+		names = append(names, e.Media[i].Name)
+	}
+	return names
+}
+
+// CloudNames returns the names of the cloud series, in file order.
+func (e *Episode) CloudNames() (names []string) {
+	for i := range e.Clouds {
+		names = append(names, e.Clouds[i].Name)
+	}
+	return names
+}
+
+// Lengths yields the name and the number of samples of each stream, media stream and cloud series.
+func (e *Episode) Lengths() iter.Seq2[string, int] {
+	return func(yield func(string, int) bool) {
+		for i := range e.Streams {
+			if s := &e.Streams[i]; !yield(s.Name, s.Len()) {
+				return
+			}
+		}
+		for i := range e.Media {
+			if m := &e.Media[i]; !yield(m.Name, m.Len()) {
+				return
+			}
+		}
+		for i := range e.Clouds {
+			if c := &e.Clouds[i]; !yield(c.Name, c.Len()) {
+				return
+			}
+		}
+	}
 }
 
 // MediaStream returns the media stream with a name, or nil.

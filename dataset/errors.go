@@ -67,16 +67,7 @@ func (e *FormatError) Error() string {
 	if e.Kind != nil {
 		s += ": " + e.Kind.Error()
 	}
-	if e.Got != "" {
-		s += ": got " + e.Got
-	}
-	if e.Want != "" {
-		s += ", want " + e.Want
-	}
-	if e.Err != nil {
-		s += ": " + e.Err.Error()
-	}
-	return s
+	return s + errs.Values(e.Got, e.Want, e.Err)
 }
 
 // InFile returns err, with path in its *FormatError if it is one.

@@ -18,10 +18,7 @@ func Numbers(t *tensor.Tensor, bits int) (values *tensor.Tensor, inexact int, er
 }
 
 func numbers[I int64 | int32 | uint8](t *tensor.Tensor, bits int) (values *tensor.Tensor, inexact int, err error) {
-	if t, err = t.Contiguous(); err != nil {
-		return nil, 0, err
-	}
-	data, err := tensor.Data[I](t)
+	data, err := tensor.Packed[I](t)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"fmt"
+	"image"
 
 	"github.com/robocache/robocache/internal/taps"
 	"github.com/robocache/robocache/tensor"
@@ -16,6 +17,23 @@ func (e *SizeError) Error() string {
 
 // Unwrap returns ErrOption.
 func (e *SizeError) Unwrap() error { return ErrOption }
+
+// Picture returns pixels u8 [H,W,C] for the encoders of the standard library. C is 1 (grey), 3 or 4; pixels of 1 and 4 numbers are not copied.
+func Picture(pixels []uint8, height, width, channels int) image.Image {
+	rect := image.Rect(0, 0, width, height)
+	switch channels {
+	case 1:
+		return &image.Gray{Pix: pixels, Stride: width, Rect: rect}
+	case 4:
+		return &image.NRGBA{Pix: pixels, Stride: 4 * width, Rect: rect}
+	}
+	out := image.NewRGBA(rect)
+	for i := range height * width {
+		copy(out.Pix[4*i:], pixels[3*i:3*i+3])
+		out.Pix[4*i+3] = 255
+	}
+	return out
+}
 
 // Resize writes src to dst at another size: src u8 [H,W,C], dst u8 [H',W',C], both contiguous. Each pixel is a weighted mean under
 // a triangle filter (bilinear). The triangle is two source pixels wide, or two result pixels if the image shrinks, so every source

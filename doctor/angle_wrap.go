@@ -45,7 +45,7 @@ func (x *examiner) wraps(s *dataset.Stream, v *values, t *tally, c int) {
 		if turn == 360 {
 			unit, period = "360", ", period: 360"
 		}
-		f := x.add(AngleWrap, s.Name, n, fmt.Sprintf("%s jumps by a turn of %s, %s", s.Columns[c].Name, unit, text.Count(n, "time", "times")))
+		f := x.add(AngleWrap, s.Name, n, fmt.Sprintf("%s jumps by a turn of %s, %s", s.Columns[c].Name, unit, text.Count(n, "time")))
 		x.show(f, s, v, []int{c}, rows)
 		f.WhatToDo = fmt.Sprintf("Give the column method: angle%s in the plan, so that it is not interpolated through the turn; for a network, take its sine and cosine.", period)
 		return

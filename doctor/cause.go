@@ -206,5 +206,5 @@ func (f *Finding) describeUnfilled(columns string) {
 		each = "their streams' "
 	}
 	f.Why = fmt.Sprintf("%s NaN or infinite in each of %s%s: %s", text.Count(len(f.Columns), "column is", "columns are"), each,
-		text.Count(f.Count, "sample", "samples"), columns)
+		text.Count(f.Count, "sample"), columns)
 }

@@ -27,7 +27,7 @@ func (x *examiner) notFinite(s *dataset.Stream, v *values, t *tally) {
 			rows = v.badRows(columnsOf(s, some))
 		}
 		n := len(rows)
-		f := x.add(NaN, s.Name, n, fmt.Sprintf("%s of %d with NaN or infinite values, in %s", text.Count(n, "sample", "samples"), v.rows, text.List(some, mostNames)))
+		f := x.add(NaN, s.Name, n, fmt.Sprintf("%s of %d with NaN or infinite values, in %s", text.Count(n, "sample"), v.rows, text.List(some, mostNames)))
 		x.show(f, s, v, columnsOf(s, some), rows)
 	}
 	if len(never) > 0 {

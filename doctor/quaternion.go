@@ -142,7 +142,7 @@ func (x *examiner) quaternion(s *dataset.Stream, v *values, lo int) {
 	columns := []string{s.Columns[lo].Name, s.Columns[lo+1].Name, s.Columns[lo+2].Name, s.Columns[lo+3].Name}
 	which := []int{lo, lo + 1, lo + 2, lo + 3}
 	if len(off) > 0 && zeros < judged { // a message type may have fields that its publisher leaves 0
-		why := fmt.Sprintf("%s of %d with a quaternion that is not of length 1", text.Count(len(off), "sample", "samples"), v.rows)
+		why := fmt.Sprintf("%s of %d with a quaternion that is not of length 1", text.Count(len(off), "sample"), v.rows)
 		if worst != 1 {
 			why += fmt.Sprintf(", at worst of %s", short(worst))
 		}
@@ -154,7 +154,7 @@ func (x *examiner) quaternion(s *dataset.Stream, v *values, lo int) {
 	}
 	if turned := len(flips); turned > 0 {
 		f := x.add(QuaternionFlip, s.Name, turned, fmt.Sprintf("the quaternion changes its sign %s, which is the same rotation written otherwise (%s)",
-			text.Count(turned, "time", "times"), text.List(columns, mostNames)))
+			text.Count(turned, "time"), text.List(columns, mostNames)))
 		x.show(f, s, v, which, flips)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
@@ -125,7 +124,7 @@ func (x *examiner) noted() {
 				at = append(at, dataset.Span{From: d.Time, To: d.Time + d.Duration})
 			}
 		}
-		f := x.add(Dropout, "", n, "the recorder noted that it lost data "+text.Count(n, "time", "times")+", for "+span(sum)+" together")
+		f := x.add(Dropout, "", n, "the recorder noted that it lost data "+text.Count(n, "time")+", for "+span(sum)+" together")
 		f.cover(at...)
 	}
 	x.empty()
@@ -167,7 +166,7 @@ func (x *examiner) empty() {
 		}
 		return
 	}
-	for name, n := range x.lengths() {
+	for name, n := range x.e.Lengths() {
 		if n == 0 {
 			f := x.add(Empty, name, 1, "it has no samples, and other streams of the episode have some")
 			f.WhatToDo = "Leave the stream out, or the episode, if it is needed."
@@ -182,33 +181,12 @@ func (x *examiner) has(kinds ...Kind) bool {
 
 // holds reports whether the episode has any sample, frame or cloud.
 func (x *examiner) holds() bool {
-	for _, n := range x.lengths() {
+	for _, n := range x.e.Lengths() {
 		if n > 0 {
 			return true
 		}
 	}
 	return false
-}
-
-// lengths yields the name of each stream, camera and cloud series with its number of samples, frames or clouds.
-func (x *examiner) lengths() iter.Seq2[string, int] {
-	return func(yield func(string, int) bool) {
-		for i := range x.e.Streams {
-			if s := &x.e.Streams[i]; !yield(s.Name, s.Len()) {
-				return
-			}
-		}
-		for i := range x.e.Media {
-			if m := &x.e.Media[i]; !yield(m.Name, m.Len()) {
-				return
-			}
-		}
-		for i := range x.e.Clouds {
-			if c := &x.e.Clouds[i]; !yield(c.Name, c.Len()) {
-				return
-			}
-		}
-	}
 }
 
 // timeOf returns a list with the time of a row in the episode, ns; nil if it has none.

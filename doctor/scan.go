@@ -49,19 +49,13 @@ func valuesOf(s *dataset.Stream) (v values, ok bool) {
 	}
 	v.rows, v.width = s.Values.Dim(0), s.Values.Dim(1)
 	var err error
-	t := s.Values
-	switch t.DType() {
-	case tensor.F32, tensor.F64:
-		if t, err = t.Contiguous(); err != nil {
-			return v, false
-		}
-		if t.DType() == tensor.F32 {
-			v.f32, err = tensor.Data[float32](t)
-		} else {
-			v.f64, err = tensor.Data[float64](t)
-		}
+	switch s.Values.DType() {
+	case tensor.F32:
+		v.f32, err = tensor.Packed[float32](s.Values)
+	case tensor.F64:
+		v.f64, err = tensor.Packed[float64](s.Values)
 	default:
-		v.f64, err = tensor.Floats(t)
+		v.f64, err = tensor.Floats(s.Values)
 	}
 	return v, err == nil && v.rows > 0 && v.width > 0
 }

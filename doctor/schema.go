@@ -167,7 +167,7 @@ func differs(a, b float64) bool { return a > otherRate*b || b > otherRate*a }
 // otherThan describes the first difference of columns from others.
 func otherThan(columns, others []dataset.Column) string {
 	if len(columns) != len(others) {
-		return text.Count(len(columns), "column", "columns")
+		return text.Count(len(columns), "column")
 	}
 	for i, c := range columns {
 		if c != others[i] {
@@ -233,7 +233,7 @@ func (s *schema) found() (list []Finding) {
 			mismatch
 		}{{Schema, Error, s.videos[name].size}, {FPSMismatch, Error, s.videos[name].rate}, {Schema, Warning, s.videos[name].encoding}} {
 			if u.episodes > 0 {
-				f := newFinding(u.kind, name, u.episodes, fmt.Sprintf("%s; so in %s", u.how, text.Count(u.episodes, "episode", "episodes")))
+				f := newFinding(u.kind, name, u.episodes, fmt.Sprintf("%s; so in %s", u.how, text.Count(u.episodes, "episode")))
 				f.Path, f.Severity, f.WhatToDo = s.path, u.severity, asDeclared
 				list = append(list, *f)
 			}
@@ -266,7 +266,7 @@ func (s *schema) missingStreams() (list []Finding) {
 		streams[g] = append(streams[g], name)
 	}
 	for _, g := range groups {
-		why := fmt.Sprintf("%s of %d without it, the first is %s", text.Count(g.missing, "episode", "episodes"), s.episodes, g.first)
+		why := fmt.Sprintf("%s of %d without it, the first is %s", text.Count(g.missing, "episode"), s.episodes, g.first)
 		list = append(list, s.finding(Schema, streams[g][0], g.missing, why+alsoOf(streams[g]), withAll))
 	}
 	return list

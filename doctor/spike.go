@@ -171,8 +171,8 @@ func (x *examiner) unitJump(s *dataset.Stream, v *values, found []int, usual []f
 	if len(rows) == 0 {
 		return false
 	}
-	f := x.add(UnitJump, s.Name, len(rows), fmt.Sprintf("%s jump at once to what they are in another unit, %s: %s, %s", text.Count(len(columns), "column", "columns"),
-		what, text.List(columns, mostNames), text.Count(len(rows), "time", "times")))
+	f := x.add(UnitJump, s.Name, len(rows), fmt.Sprintf("%s jump at once to what they are in another unit, %s: %s, %s", text.Count(len(columns), "column"),
+		what, text.List(columns, mostNames), text.Count(len(rows), "time")))
 	x.show(f, s, v, columnsOf(s, columns), rows)
 	return true
 }

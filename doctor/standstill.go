@@ -59,12 +59,12 @@ func (x *examiner) stuck(s *dataset.Stream, v *values, t *tally) {
 	if n == 0 {
 		return
 	}
-	longest := text.Count(worst.to-worst.from, "sample", "samples")
+	longest := text.Count(worst.to-worst.from, "sample")
 	if len(times) >= v.rows && !x.e.Steps {
 		longest += ", " + span(times[worst.to-1]-times[worst.from])
 	}
 	f := x.add(Stuck, s.Name, n, fmt.Sprintf("all %s hold the same values in %s, the longest of %s, in the middle of a motion; %.3g %% of the samples",
-		text.Count(v.width, "column", "columns"), text.Count(n, "stretch", "stretches"), longest, 100*float64(rows)/float64(v.rows)))
+		text.Count(v.width, "column"), text.Count(n, "stretch", "stretches"), longest, 100*float64(rows)/float64(v.rows)))
 	f.cover(held...)
 	f.draw = x.series(s, v, v.moving(t), f.At)
 }
@@ -72,7 +72,7 @@ func (x *examiner) stuck(s *dataset.Stream, v *values, t *tally) {
 // constant returns the finding about a stream that never changes. It counts only if the stream changes in other episodes.
 func (x *examiner) constant(s *dataset.Stream, v *values, t *tally) Finding {
 	f := newFinding(Stuck, s.Name, 1, fmt.Sprintf("all %s hold the same values throughout, %s, though they change in other episodes",
-		text.Count(v.width, "column", "columns"), text.Count(v.rows, "sample", "samples")))
+		text.Count(v.width, "column"), text.Count(v.rows, "sample")))
 	f.whole(x.times[s.Name])
 	f.throughout = false // it changes in other episodes
 	f.draw = x.series(s, v, v.moving(t), nil)

@@ -87,10 +87,7 @@ type frameStreams struct {
 // findFrames returns an episode's camera frames as streams of frame numbers. If the plan cannot use a camera's frames, the camera is left
 // out with a note; with strict that is an error.
 func (f *cameraPlan) findFrames(e *dataset.Episode, strict bool) (*frameStreams, error) {
-	out := &frameStreams{streams: make([]prepared.Stream, len(f.streams)), why: make([]dataset.Note, len(f.streams))}
-	for _, m := range e.Media {
-		out.media = append(out.media, m.Name)
-	}
+	out := &frameStreams{media: e.MediaNames(), streams: make([]prepared.Stream, len(f.streams)), why: make([]dataset.Note, len(f.streams))}
 	for i, s := range f.streams {
 		name := f.from(i)
 		if n := e.Notes.LeftOut(name); n != nil {

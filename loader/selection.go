@@ -72,7 +72,7 @@ func (c *selection) notes(e *dataset.Episode) dataset.Notes {
 	}
 	var names []string
 	for i := range c.plan.Streams {
-		names = append(names, cmp.Or(c.plan.Streams[i].From, c.plan.Streams[i].Name))
+		names = append(names, c.plan.Streams[i].Source())
 	}
 	if c.cameras != nil {
 		for i := range c.cameras.cameras {
@@ -91,7 +91,7 @@ func (c *selection) notes(e *dataset.Episode) dataset.Notes {
 // lacking lists the plan's streams without samples in an episode, with the reasons.
 func (c *selection) lacking(i int, e *dataset.Episode, about *store.Episode, p *prepared.Recording) (list []Lacking) {
 	for m := range c.plan.Streams {
-		name, from := c.plan.Streams[m].Name, cmp.Or(c.plan.Streams[m].From, c.plan.Streams[m].Name)
+		name, from := c.plan.Streams[m].Name, c.plan.Streams[m].Source()
 		if slices.ContainsFunc(p.Streams, func(s prepared.Stream) bool { return s.Name == name && s.Len() > 0 }) {
 			continue
 		}
@@ -109,7 +109,7 @@ func Doubles(plan *align.Plan, opt *Options) func(s *dataset.Stream) bool {
 			return false
 		}
 		for _, s := range plan.Streams {
-			if cmp.Or(s.From, s.Name) == recorded.Name && cmp.Or(s.DType, plan.Defaults.DType, opt.DType) == tensor.F64 {
+			if s.Source() == recorded.Name && cmp.Or(s.DType, plan.Defaults.DType, opt.DType) == tensor.F64 {
 				return true
 			}
 		}

@@ -1,7 +1,6 @@
 package loader
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -103,7 +102,7 @@ func (s stores) alike(i int, plan *align.Plan) error {
 		return nil
 	}
 	for _, p := range plan.Streams {
-		name := cmp.Or(p.From, p.Name)
+		name := p.Source()
 		want, got := s[0].Stream(name), s[i].Stream(name)
 		switch {
 		case want == nil: // Prepare reports it

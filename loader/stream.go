@@ -1,7 +1,6 @@
 package loader
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,7 +55,7 @@ func NewStreaming(ctx context.Context, device *ops.Device, d dataset.Dataset, pl
 		} else {
 			var sources []string
 			for _, s := range c.plan.Streams {
-				sources = append(sources, cmp.Or(s.From, s.Name))
+				sources = append(sources, s.Source())
 			}
 			u, err := unpack(ctx, d, sources, store.BuildOptions{Columns: store.Columns(c.plan.Streams), Double: Doubles(&c.plan, &opt), Workers: 1}, &opt)
 			if err != nil {

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -27,7 +26,7 @@ func (c *Config) contents(ctx context.Context, store *store.Store, numbers []int
 	}
 	from := map[string]string{}
 	for i := range p.Streams {
-		from[p.Streams[i].Name] = cmp.Or(p.Streams[i].From, p.Streams[i].Name)
+		from[p.Streams[i].Name] = p.Streams[i].Source()
 	}
 	all := map[int]string{}
 	for i := range store.Episodes {
@@ -121,7 +120,7 @@ func (p *Policy) TrainedOn(ctx context.Context, store *store.Store, numbers []in
 		return nil, err
 	}
 	for i := range plan.Streams {
-		if from := cmp.Or(plan.Streams[i].From, plan.Streams[i].Name); store.Stream(from) == nil {
+		if from := plan.Streams[i].Source(); store.Stream(from) == nil {
 			return nil, &StreamError{from, "none in " + store.Name(), "one, as the policy was trained with"}
 		}
 	}

@@ -35,10 +35,7 @@ func NewFeed(c *Config, e *dataset.Episode) (*Feed, error) {
 	f := &Feed{}
 	for i := range plan.Streams {
 		in := &plan.Streams[i]
-		from := in.From
-		if from == "" {
-			from = in.Name
-		}
+		from := in.Source()
 		s := e.Stream(from)
 		if s == nil || len(s.Nanoseconds()) == 0 {
 			return nil, &StreamError{from, "no samples in episode " + e.Name, "some, as the policy was trained with"}

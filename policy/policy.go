@@ -276,10 +276,7 @@ func (p *Policy) LiveStreams(e *dataset.Episode) ([]align.LiveStream, error) {
 	}
 	var list []align.LiveStream
 	for i := range plan.Streams {
-		from := plan.Streams[i].From
-		if from == "" {
-			from = plan.Streams[i].Name
-		}
+		from := plan.Streams[i].Source()
 		s := e.Stream(from)
 		if s == nil {
 			return nil, &StreamError{from, "none in episode " + e.Name, "one, as the policy was trained with"}

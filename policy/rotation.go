@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"cmp"
 	"regexp"
 	"strings"
 
@@ -22,7 +21,7 @@ func (c *Config) Rotations(store *store.Store) ([]string, error) {
 	from := c.Action.Name
 	for i := range p.Streams {
 		if in := &p.Streams[i]; in.Name == c.Action.Name {
-			from = cmp.Or(in.From, in.Name)
+			from = in.Source()
 		}
 	}
 	said := map[string]bool{}

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -62,7 +61,7 @@ func (c *Config) findCameras(info dataset.Info) error {
 		return err
 	}
 	for _, s := range p.Streams {
-		if info.DeclaresMedia(cmp.Or(s.From, s.Name)) {
+		if info.DeclaresMedia(s.Source()) {
 			c.NotStates = append(c.NotStates, NotState{Stream: s.Name, Reason: Camera})
 		}
 	}

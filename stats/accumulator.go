@@ -67,10 +67,6 @@ func (a *Accumulator) add(values *tensor.Tensor, workers int) error {
 		}
 		return fmt.Errorf("stats: got values %v, want [N,%d] of %s", values, a.width, want)
 	}
-	values, err := values.Contiguous()
-	if err != nil {
-		return err
-	}
 	switch values.DType() {
 	case tensor.F64:
 		return share(values, a.width, workers, a.exact.Add64)
@@ -98,7 +94,7 @@ func widened[T interface {
 
 // share calls take with consecutive rows, at most rowsAtOnce at a time, from up to `workers` goroutines.
 func share[T tensor.Element](values *tensor.Tensor, width, workers int, take func([]T)) error {
-	rows, err := tensor.Data[T](values)
+	rows, err := tensor.Packed[T](values)
 	if err != nil || len(rows) == 0 {
 		return err
 	}

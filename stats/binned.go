@@ -18,13 +18,9 @@ func (s *State) bin(own *stream, values *tensor.Tensor) error {
 	if values.Len() == 0 {
 		return nil
 	}
-	values, err := values.Contiguous()
-	if err != nil {
-		return err
-	}
 	var b binned
 	if values.DType() == tensor.F64 {
-		list, err := tensor.Data[float64](values)
+		list, err := tensor.Packed[float64](values)
 		if err != nil {
 			return err
 		}
@@ -34,11 +30,7 @@ func (s *State) bin(own *stream, values *tensor.Tensor) error {
 		if err != nil {
 			return err
 		}
-		narrow := make([]float32, len(list))
-		for i, v := range list {
-			narrow[i] = float32(v)
-		}
-		b = binnedOf(narrow, values.Dim(1))
+		b = binnedOf(tensor.Cast[float32](list), values.Dim(1))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

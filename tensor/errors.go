@@ -24,14 +24,7 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	s := "tensor." + e.Op + ": " + e.Kind.Error()
-	if e.Got != "" {
-		s += ": got " + e.Got
-	}
-	if e.Want != "" {
-		s += ", want " + e.Want
-	}
-	return s
+	return "tensor." + e.Op + ": " + e.Kind.Error() + errs.Values(e.Got, e.Want, nil)
 }
 
 // Unwrap returns the kind, so that errors.Is finds it.

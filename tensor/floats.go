@@ -38,3 +38,12 @@ func floats[T Element](t *Tensor, f func(T) float64) ([]float64, error) {
 	}
 	return out, nil
 }
+
+// Cast converts numbers to another type, as Go converts each.
+func Cast[To, From ~float32 | ~float64 | ~int32 | ~int64 | ~uint8](list []From) []To {
+	out := make([]To, len(list))
+	for i, v := range list {
+		out[i] = To(v)
+	}
+	return out
+}

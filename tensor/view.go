@@ -112,6 +112,15 @@ func Data[T Element](t *Tensor) ([]T, error) {
 	return Elements[T](t)
 }
 
+// Packed returns the elements of t in row-major order: those of t itself if it is contiguous, else a copy. The errors are those of Contiguous and Data.
+func Packed[T Element](t *Tensor) ([]T, error) {
+	t, err := t.Contiguous()
+	if err != nil {
+		return nil, err
+	}
+	return Data[T](t)
+}
+
 // Contiguous returns t itself if it is contiguous, else a contiguous host copy. It returns an error if t is on a device
 // and not contiguous, or if the copy would be larger than Available.
 func (t *Tensor) Contiguous() (*Tensor, error) {

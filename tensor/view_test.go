@@ -100,6 +100,9 @@ func TestContiguousIsItselfOrACopy(t *testing.T) {
 	copied, err := tensor.Must(x.Slice(1, 0, 2)).Contiguous()
 	require.NoError(t, err)
 	assert.False(t, tensor.Overlap(x, copied))
+	packed, err := tensor.Packed[int32](tensor.Must(x.Slice(1, 0, 2)))
+	require.NoError(t, err)
+	assert.Equal(t, []int32{0, 1, 4, 5, 8, 9}, packed)
 	for _, d := range allTypes {
 		y := tensor.Must(tensor.Must(tensor.New(d, 4, 4)).Slice(1, 1, 3))
 		c, err := y.Contiguous()

@@ -57,21 +57,18 @@ func newCurve(s *dataset.Stream, recorded bool) (*curve, error) {
 // values returns the values' table. The first call computes the extremes.
 func (c *curve) values() (table, error) {
 	return c.rows.get(func() (table, error) {
-		values, err := c.source.Contiguous()
-		if err != nil {
-			return nil, err
-		}
-		switch values.DType() {
+		switch c.source.DType() {
 		case tensor.F64:
-			return newBlocks[float64](values)
+			return newBlocks[float64](c.source)
 		case tensor.F32:
-			return newBlocks[float32](values)
+			return newBlocks[float32](c.source)
 		}
-		list, err := tensor.Floats(values)
+		list, err := tensor.Floats(c.source)
 		if err != nil {
 			return nil, err
 		}
-		if values, err = tensor.Of(list, values.Shape()...); err != nil {
+		values, err := tensor.Of(list, c.source.Shape()...)
+		if err != nil {
 			return nil, err
 		}
 		return newBlocks[float64](values)

@@ -3,6 +3,7 @@ package view
 import (
 	"context"
 	"net/http"
+	"strconv"
 
 	"github.com/robocache/robocache/internal/caught"
 )
@@ -75,6 +76,16 @@ func (s *Server) entryOf(r *http.Request) (*entry, error) {
 	return s.get(r.Context(), i, as)
 }
 
+// numberOf returns the dataset's own number of a request's episode. If no episode has it, the error is a *missing; if it is no number,
+// a *badRequest.
 func (s *Server) numberOf(r *http.Request) (int, error) {
-	return parseNumber(r.PathValue("episode"), &s.info, s.data.Len())
+	text := r.PathValue("episode")
+	i, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, &badRequest{"episode", text, "a number from 0"}
+	}
+	if s.info.Place(i, s.data.Len()) < 0 {
+		return 0, &missing{"episode " + text}
+	}
+	return i, nil
 }

@@ -2,7 +2,6 @@ package view
 
 import (
 	"bytes"
-	"image"
 	"image/jpeg"
 	"math"
 	"slices"
@@ -33,23 +32,8 @@ func encode(t *tensor.Tensor, height int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, w, channels := t.Dim(0), t.Dim(1), t.Dim(2)
-	var im image.Image
-	switch channels {
-	case 1:
-		im = &image.Gray{Pix: data, Stride: w, Rect: image.Rect(0, 0, w, h)}
-	case 4:
-		im = &image.NRGBA{Pix: data, Stride: 4 * w, Rect: image.Rect(0, 0, w, h)}
-	default:
-		rgba := image.NewRGBA(image.Rect(0, 0, w, h))
-		for i := range h * w {
-			copy(rgba.Pix[4*i:], data[3*i:3*i+3])
-			rgba.Pix[4*i+3] = 255
-		}
-		im = rgba
-	}
 	var out bytes.Buffer
-	err = jpeg.Encode(&out, im, &jpeg.Options{Quality: quality})
+	err = jpeg.Encode(&out, dataset.Picture(data, t.Dim(0), t.Dim(1), t.Dim(2)), &jpeg.Options{Quality: quality})
 	return out.Bytes(), err
 }
 

@@ -99,19 +99,6 @@ func integer(r *http.Request, arg string, fallback, least, most int) (int, error
 	return int(v), err
 }
 
-// parseNumber parses the dataset's own number of an episode. If none of the n episodes has it, the error is a *missing; if it is no number,
-// a *badRequest.
-func parseNumber(text string, info *dataset.Info, n int) (int, error) {
-	i, err := strconv.Atoi(text)
-	if err != nil {
-		return 0, &badRequest{"episode", text, "a number from 0"}
-	}
-	if info.Place(i, n) < 0 {
-		return 0, &missing{"episode " + text}
-	}
-	return i, nil
-}
-
 // columnsOf returns the indices for the columns that a request names, or all indices below width if it names none. An invalid index is an
 // error.
 func columnsOf(r *http.Request, width int) ([]int, error) {

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -114,7 +113,7 @@ func (s *Server) resampling(e *entry, rate float64) (*resampling, error) {
 			from := got.Streams[i].Name
 			for _, p := range plan.Streams {
 				if p.Name == from {
-					from = cmp.Or(p.From, p.Name)
+					from = p.Source()
 					break
 				}
 			}

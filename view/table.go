@@ -26,7 +26,7 @@ type blocks[F float32 | float64] struct {
 type level[F float32 | float64] struct{ low, high []F } // [blocks,D]
 
 func newBlocks[F float32 | float64](values *tensor.Tensor) (table, error) {
-	data, err := tensor.Data[F](values)
+	data, err := tensor.Packed[F](values)
 	if err != nil {
 		return nil, err
 	}

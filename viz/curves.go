@@ -1,7 +1,6 @@
 package viz
 
 import (
-	"cmp"
 	"fmt"
 	"image/color"
 	"io"
@@ -11,7 +10,6 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
 
 	"github.com/robocache/robocache/dataset"
 )
@@ -29,11 +27,8 @@ var strokes = []draw.LineStyle{
 // reference for the others, and the legend has the streams' names. A curve is interrupted at values that are not finite and at
 // steps longer than [dataset.GapLimit].
 func WriteCurvesPNG(w io.Writer, streams []dataset.Stream, show []int, opt Options) error {
-	fail := func(kind error, arg, got, want string) error {
-		return &Error{Panel: -1, Arg: arg, Got: got, Want: want, Err: kind}
-	}
 	if n := len(streams); n == 0 || n > len(strokes) {
-		return fail(ErrOption, "streams", fmt.Sprint(n), fmt.Sprintf("1 to %d", len(strokes)))
+		return refused(ErrOption, "streams", fmt.Sprint(n), fmt.Sprintf("1 to %d", len(strokes)))
 	}
 	c := curves{lo: math.Inf(1), hi: math.Inf(-1)}
 	first, some := int64(math.MaxInt64), false
@@ -43,17 +38,17 @@ func WriteCurvesPNG(w io.Writer, streams []dataset.Stream, show []int, opt Optio
 		}
 	}
 	if !some {
-		return fail(ErrMissing, "streams", "no samples", "at least one")
+		return refused(ErrMissing, "streams", "no samples", "at least one")
 	}
 	names := streams[0].Columns
 	for i := range streams {
 		s := &streams[i]
 		if !dataset.SameColumns(s.Columns, names) {
-			return fail(ErrShape, "streams", fmt.Sprintf("other columns of %s", s.Name), "those of "+streams[0].Name)
+			return refused(ErrShape, "streams", fmt.Sprintf("other columns of %s", s.Name), "those of "+streams[0].Name)
 		}
 		y, err := columns(s.Values)
 		if err != nil {
-			return fail(err, "streams", err.Error(), "host tensors")
+			return refused(err, "streams", err.Error(), "host tensors")
 		}
 		one := series{y: y}
 		for _, at := range s.Nanoseconds() {
@@ -69,11 +64,11 @@ func WriteCurvesPNG(w io.Writer, streams []dataset.Stream, show []int, opt Optio
 		c.lo, c.hi = c.lo-0.5, c.hi+0.5
 	}
 	if len(show) == 0 || len(show) > maxTimelines {
-		return fail(ErrOption, "show", fmt.Sprintf("%d columns", len(show)), fmt.Sprintf("1 to %d", maxTimelines))
+		return refused(ErrOption, "show", fmt.Sprintf("%d columns", len(show)), fmt.Sprintf("1 to %d", maxTimelines))
 	}
 	for _, j := range show {
 		if j < 0 || j >= len(names) {
-			return fail(ErrOption, "show", fmt.Sprint(j), fmt.Sprintf("indices of %d columns", len(names)))
+			return refused(ErrOption, "show", fmt.Sprint(j), fmt.Sprintf("indices of %d columns", len(names)))
 		}
 	}
 	return c.write(w, names, show, opt)
@@ -89,9 +84,7 @@ type curves struct {
 
 func (c *curves) write(w io.Writer, names []dataset.Column, show []int, opt Options) error {
 	height := headHeight + footHeight + vg.Length(len(show))*panelHeight
-	img := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(cmp.Or(opt.DPI, 120)))
-	page := draw.New(img)
-	write(page, 12, height-17, style(13, true), opt.Title)
+	page, img := newPage(height, opt.Title, opt)
 	x, y, small := vg.Length(12), height-34, style(9, false)
 	for i, name := range c.names {
 		page.StrokeLine2(strokes[i], x, y+3, x+20, y+3)
@@ -117,12 +110,7 @@ func (c *curves) write(w io.Writer, names []dataset.Column, show []int, opt Opti
 
 // plot returns the axes and curves of column j.
 func (c *curves) plot(j int) *plot.Plot {
-	p := plot.New()
-	p.BackgroundColor = nil
-	p.Title.Text, p.Title.TextStyle, p.Title.Padding = " ", style(nameHeight-8, false), 3
-	p.X.Tick.Label, p.Y.Tick.Label = tickStyle(p.X.Tick.Label), tickStyle(p.Y.Tick.Label)
-	p.X.Padding, p.Y.Padding = 0, 0
-	p.X.Tick.Marker, p.Y.Tick.Marker = ticks{12}, ticks{4}
+	p := newPlot(12)
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, s := range c.series {
 		if from, to, ok := extent(s.y[j]); ok {

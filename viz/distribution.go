@@ -1,7 +1,6 @@
 package viz
 
 import (
-	"cmp"
 	"fmt"
 	"image/color"
 	"io"
@@ -12,7 +11,6 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
 )
 
 // Distribution has the statistics of one column.
@@ -61,7 +59,7 @@ func WriteDistributionsPNG(w io.Writer, streams []Distributions, quantiles []str
 		all, rows = all+of, rows+n
 	}
 	if rows == 0 {
-		return &Error{Panel: -1, Arg: "streams", Got: "no columns", Want: "at least one", Err: ErrMissing}
+		return refused(ErrMissing, "streams", "no columns", "at least one")
 	}
 	title, below := opt.Title, []string(nil)
 	if all > rows {
@@ -69,9 +67,8 @@ func WriteDistributionsPNG(w io.Writer, streams []Distributions, quantiles []str
 		below = strings.Split(words.Wrap("not drawn: "+strings.Join(others, ", "), mostNotDrawn, 0), "\n")
 	}
 	height := headHeight + vg.Length(rows+len(drawn)+len(below))*distributionRow + 8
-	img := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(cmp.Or(opt.DPI, 120)))
-	d := distributions{page: draw.New(img), left: timelineName + distributionEnds, right: width - timelineNote - distributionEnds}
-	write(d.page, 12, height-17, style(13, true), title)
+	page, img := newPage(height, title, opt)
+	d := distributions{page: page, left: timelineName + distributionEnds, right: width - timelineNote - distributionEnds}
 	d.legend(height-34, quantiles)
 	y := height - headHeight
 	for _, s := range drawn {

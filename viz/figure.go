@@ -117,8 +117,7 @@ func (s *sheet) missing(from, to float64) (most float64) {
 func (s *sheet) write(w io.Writer) error {
 	rows := len(s.panels)
 	height := headHeight + footHeight + vg.Length(rows)*panelHeight
-	img := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(cmp.Or(s.opt.DPI, 120)))
-	page := draw.New(img)
+	page, img := newPage(height, s.opt.Title, s.opt)
 	s.head(draw.Crop(page, 0, 0, height-headHeight, 0))
 
 	body := draw.Crop(page, 8, -10, footHeight, -headHeight)
@@ -153,7 +152,6 @@ func (s *sheet) write(w io.Writer) error {
 
 // head writes the title and the legend of the marks.
 func (s *sheet) head(c draw.Canvas) {
-	write(c, c.Min.X+12, c.Max.Y-17, style(13, true), s.opt.Title)
 	x, y := c.Min.X+12, c.Max.Y-34
 	small := style(9, false)
 	grey := colours[len(colours)-1]
@@ -207,17 +205,9 @@ func fitted(txt string, s text.Style, width vg.Length) string {
 
 // plot returns one panel's axes and curves between two times.
 func (s *sheet) plot(p *panel, lo, hi float64, detail bool) *plot.Plot {
-	out := plot.New()
-	out.BackgroundColor = nil
-	out.Title.Text = " "
-	out.Title.TextStyle = style(nameHeight-8, false)
-	out.Title.Padding = 3
+	out := newPlot(7)
 	out.X.Min, out.X.Max = lo, hi
 	out.Y.Min, out.Y.Max = p.yRange(lo, hi)
-	out.X.Tick.Label, out.Y.Tick.Label = tickStyle(out.X.Tick.Label), tickStyle(out.Y.Tick.Label)
-	out.X.Padding, out.Y.Padding = 0, 0
-	out.Y.Tick.Marker = ticks{4}
-	out.X.Tick.Marker = ticks{7}
 	if !detail && p.Unit != "" {
 		out.Y.Label.Text = p.Unit
 		out.Y.Label.TextStyle.Font = style(9, false).Font
@@ -236,7 +226,7 @@ func (p *panel) yRange(lo, hi float64) (float64, float64) {
 	for _, s := range []*series{&p.recorded, &p.resampled} {
 		for _, j := range p.show {
 			for i, x := range s.x {
-				if v := s.y[j][i]; x >= lo && x <= hi && !math.IsNaN(v) && !math.IsInf(v, 0) {
+				if v := s.y[j][i]; x >= lo && x <= hi && finite(v) {
 					min1, max1 = min(min1, v), max(max1, v)
 				}
 			}
@@ -251,6 +241,25 @@ func (p *panel) yRange(lo, hi float64) (float64, float64) {
 	}
 	pad := (max1 - min1) * 0.07
 	return min1 - pad, max1 + pad
+}
+
+// newPage returns an empty picture of a height, with its title.
+func newPage(height vg.Length, title string, opt Options) (draw.Canvas, *vgimg.Canvas) {
+	img := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(cmp.Or(opt.DPI, 120)))
+	page := draw.New(img)
+	write(page, 12, height-17, style(13, true), title)
+	return page, img
+}
+
+// newPlot returns an empty plot with room for names above it. Its time axis has about n ticks.
+func newPlot(n int) *plot.Plot {
+	p := plot.New()
+	p.BackgroundColor = nil
+	p.Title.Text, p.Title.TextStyle, p.Title.Padding = " ", style(nameHeight-8, false), 3
+	p.X.Tick.Label, p.Y.Tick.Label = tickStyle(p.X.Tick.Label), tickStyle(p.Y.Tick.Label)
+	p.X.Padding, p.Y.Padding = 0, 0
+	p.X.Tick.Marker, p.Y.Tick.Marker = ticks{n}, ticks{4}
+	return p
 }
 
 func style(size vg.Length, bold bool) text.Style {

@@ -42,7 +42,7 @@ func WriteLossPNG(w io.Writer, first int, losses []float32, opt Options) error {
 		}
 	}
 	if len(points) == 0 {
-		return &Error{Panel: -1, Arg: "losses", Got: fmt.Sprintf("%d, none of them finite", len(losses)), Want: "at least one", Err: ErrMissing}
+		return refused(ErrMissing, "losses", fmt.Sprintf("%d, none of them finite", len(losses)), "at least one")
 	}
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = opt.Title, "step", cmp.Or(opt.Unit, "loss")
@@ -107,16 +107,11 @@ func addLosses(p *plot.Plot, points plotter.XYs) error {
 	var upper, lower plotter.XYs
 	for i := 0; i < len(points); i += each {
 		some := points[i:min(i+each, len(points))]
-		lo, hi := some[0].Y, some[0].Y
-		for _, q := range some {
-			lo, hi = min(lo, q.Y), max(hi, q.Y)
-		}
+		_, _, lo, hi := plotter.XYRange(some)
 		lower, upper = append(lower, plotter.XY{X: some[0].X, Y: lo}), append(upper, plotter.XY{X: some[0].X, Y: hi})
 	}
-	for i := len(lower) - 1; i >= 0; i-- {
-		upper = append(upper, lower[i])
-	}
-	band, err := plotter.NewPolygon(upper)
+	slices.Reverse(lower)
+	band, err := plotter.NewPolygon(append(upper, lower...))
 	if err != nil {
 		return err
 	}
@@ -128,14 +123,8 @@ func addLosses(p *plot.Plot, points plotter.XYs) error {
 
 // lossAxes sets the axes so that they contain all losses, with a margin.
 func lossAxes(p *plot.Plot, points, mean plotter.XYs) {
-	lo, hi := points[0].Y, points[0].Y
-	for _, q := range points {
-		lo, hi = min(lo, q.Y), max(hi, q.Y)
-	}
-	least, most := mean[0].Y, mean[0].Y
-	for _, q := range mean {
-		least, most = min(least, q.Y), max(most, q.Y)
-	}
+	_, _, lo, hi := plotter.XYRange(points)
+	_, _, least, most := plotter.XYRange(mean)
 	from, to := points[0].X, points[len(points)-1].X
 	margin := max((to-from)*0.015, 0.5)
 	p.X.Min, p.X.Max = from-margin, to+margin

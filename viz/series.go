@@ -50,7 +50,9 @@ func firstTimestamps(panels []Panel) origin {
 				o.ns = min(o.ns, slices.Min(ns))
 			} else if sec, err := tensor.Floats(t); err == nil {
 				for _, s := range sec {
-					o.sec = math.Min(o.sec, nanTo(s, math.Inf(1)))
+					if s < o.sec { // false for NaN
+						o.sec = s
+					}
 				}
 			}
 		}
@@ -67,11 +69,7 @@ func firstTimestamps(panels []Panel) origin {
 func (o origin) seconds(t *tensor.Tensor) ([]float64, error) {
 	switch t.DType() {
 	case tensor.I64:
-		c, err := t.Contiguous()
-		if err != nil {
-			return nil, err
-		}
-		ns, err := tensor.Data[int64](c)
+		ns, err := tensor.Packed[int64](t)
 		if err != nil {
 			return nil, err
 		}
@@ -111,7 +109,7 @@ func columns(values *tensor.Tensor) ([][]float64, error) {
 func extent(v []float64) (lo, hi float64, ok bool) {
 	lo, hi = math.Inf(1), math.Inf(-1)
 	for _, x := range v {
-		if !math.IsNaN(x) && !math.IsInf(x, 0) {
+		if finite(x) {
 			lo, hi = min(lo, x), max(hi, x)
 		}
 	}
@@ -206,11 +204,4 @@ func thin(x, y []float64, lo, hi, n int) []int {
 		out = append(out, slices.Compact(keep[:])...)
 	}
 	return out
-}
-
-func nanTo(v, other float64) float64 {
-	if math.IsNaN(v) {
-		return other
-	}
-	return v
 }

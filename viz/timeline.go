@@ -11,7 +11,6 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
 
 	"github.com/robocache/robocache/dataset"
 	words "github.com/robocache/robocache/internal/text"
@@ -54,7 +53,7 @@ const (
 // If there are more than 250 rows, the first 250 are drawn, and the title has the total number.
 func WriteTimelinePNG(w io.Writer, rows []Timeline, opt Options) error {
 	if len(rows) == 0 {
-		return &Error{Panel: -1, Arg: "rows", Got: "none", Want: "at least one", Err: ErrMissing}
+		return refused(ErrMissing, "rows", "none", "at least one")
 	}
 	from, to := axisOf(rows)
 	title := opt.Title
@@ -62,9 +61,7 @@ func WriteTimelinePNG(w io.Writer, rows []Timeline, opt Options) error {
 		rows, title = rows[:maxTimelines], fmt.Sprintf("%s (the first %d of %d streams)", title, maxTimelines, n)
 	}
 	height := headHeight + footHeight + vg.Length(len(rows))*timelineRow
-	img := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(cmp.Or(opt.DPI, 120)))
-	page := draw.New(img)
-	write(page, 12, height-17, style(13, true), title)
+	page, img := newPage(height, title, opt)
 	t := timeline{page: page, from: from, to: to, length: max(float64(to)-float64(from), 1), left: timelineName, right: width - timelineNote}
 	t.axis(footHeight, height-headHeight)
 	for i := range rows {
@@ -87,8 +84,8 @@ func (t *timeline) at(ns int64) vg.Length {
 
 // axis draws ticks with their lines, from the bottom to the top of the rows, and the labels.
 func (t *timeline) axis(bottom, top vg.Length) {
-	x, small := text.XCenter, style(8.5, false)
-	small.XAlign = x
+	small := style(8.5, false)
+	small.XAlign = text.XCenter
 	for _, tick := range (ticks{8}).Ticks(0, t.length/1e9) {
 		at := t.left + (t.right-t.left)*vg.Length(tick.Value*1e9/t.length)
 		t.page.StrokeLine2(draw.LineStyle{Color: gridColour, Width: 0.5}, at, bottom, at, top)

@@ -40,6 +40,11 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("viz: panel %d: %s: got %s, want %s", e.Panel, e.Arg, e.Got, e.Want)
 }
 
+// refused returns an error about the whole picture.
+func refused(kind error, arg, got, want string) error {
+	return &Error{Panel: -1, Arg: arg, Got: got, Want: want, Err: kind}
+}
+
 // Unwrap returns ErrInput and the cause.
 func (e *Error) Unwrap() []error { return []error{ErrInput, e.Err} }
 
@@ -81,7 +86,7 @@ type Options struct {
 // WritePNG draws the panels below each other and writes a PNG image. The height grows with the number of panels.
 func WritePNG(w io.Writer, panels []Panel, opt Options) error {
 	if len(panels) == 0 {
-		return &Error{Panel: -1, Arg: "panels", Got: "none", Want: "at least one", Err: ErrMissing}
+		return refused(ErrMissing, "panels", "none", "at least one")
 	}
 	drawn := make([]panel, len(panels))
 	from := firstTimestamps(panels)
@@ -99,10 +104,10 @@ func WritePNG(w io.Writer, panels []Panel, opt Options) error {
 // the first one if several are as large. It returns their indices. If none varies, it returns feature 0.
 func Pick(values *tensor.Tensor) ([]int, error) {
 	if values == nil {
-		return nil, &Error{Panel: -1, Arg: "values", Got: "nil", Want: "[S,D]", Err: ErrMissing}
+		return nil, refused(ErrMissing, "values", "nil", "[S,D]")
 	}
 	if values.Rank() != 2 {
-		return nil, &Error{Panel: -1, Arg: "values", Got: fmt.Sprint(values), Want: "[S,D]", Err: ErrShape}
+		return nil, refused(ErrShape, "values", fmt.Sprint(values), "[S,D]")
 	}
 	cols, err := columns(values)
 	if err != nil {

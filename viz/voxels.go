@@ -1,9 +1,9 @@
 package viz
 
 import (
+	"cmp"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 
 	"github.com/robocache/robocache/tensor"
@@ -47,39 +47,32 @@ type blocks struct {
 }
 
 func newBlocks(v *Voxels) (*blocks, error) {
-	fail := func(kind error, arg, got, want string) (*blocks, error) {
-		return nil, &Error{Panel: -1, Arg: arg, Got: got, Want: want, Err: kind}
-	}
 	const wantCoords = "i32 [V,3], V at least 1"
 	switch x := v.Coords; {
 	case x == nil:
-		return fail(ErrMissing, "Coords", "nil", wantCoords)
+		return nil, refused(ErrMissing, "Coords", "nil", wantCoords)
 	case x.DType() != tensor.I32:
-		return fail(ErrDType, "Coords", fmt.Sprint(x), wantCoords)
+		return nil, refused(ErrDType, "Coords", fmt.Sprint(x), wantCoords)
 	case x.Rank() != 2 || x.Dim(1) != 3 || x.Dim(0) == 0:
-		return fail(ErrShape, "Coords", fmt.Sprint(x), wantCoords)
+		return nil, refused(ErrShape, "Coords", fmt.Sprint(x), wantCoords)
 	}
-	coords, err := v.Coords.Contiguous()
+	c, err := tensor.Packed[int32](v.Coords)
 	if err != nil {
-		return fail(err, "Coords", err.Error(), "a host tensor")
-	}
-	c, err := tensor.Data[int32](coords)
-	if err != nil {
-		return fail(err, "Coords", err.Error(), "a host tensor")
+		return nil, refused(err, "Coords", err.Error(), "a host tensor")
 	}
 	for i := range 3 {
 		if !(v.Size[i] > 0) || !finite(v.Size[i]) || !finite(v.Min[i]) {
-			return fail(ErrOption, "Min, Size", fmt.Sprint(v.Min, v.Size), "finite numbers, sizes above 0")
+			return nil, refused(ErrOption, "Min, Size", fmt.Sprint(v.Min, v.Size), "finite numbers, sizes above 0")
 		}
 	}
-	n := coords.Dim(0)
+	n := v.Coords.Dim(0)
 	var values []float64
 	if v.Values != nil {
 		if v.Values.Rank() != 1 || v.Values.Dim(0) != n {
-			return fail(ErrShape, "Values", fmt.Sprint(v.Values), fmt.Sprintf("[%d], one a voxel", n))
+			return nil, refused(ErrShape, "Values", fmt.Sprint(v.Values), fmt.Sprintf("[%d], one a voxel", n))
 		}
 		if values, err = tensor.Floats(v.Values); err != nil {
-			return fail(err, "Values", err.Error(), "a host tensor")
+			return nil, refused(err, "Values", err.Error(), "a host tensor")
 		}
 	}
 	lo, hi := [3]int32{c[2], c[1], c[0]}, [3]int32{c[2], c[1], c[0]}
@@ -100,7 +93,7 @@ func newBlocks(v *Voxels) (*blocks, error) {
 	first, last, end := b.corner(0, 0, 0), b.corner(b.n[0]-1, b.n[1]-1, b.n[2]-1), b.corner(b.n[0], b.n[1], b.n[2])
 	for k := range 3 {
 		if !(first[k]+b.size[k] > first[k] && end[k] > last[k]) || !finite(end[k]-first[k]) {
-			return fail(ErrOption, "Min, Size", fmt.Sprint(v.Min, v.Size), "cells that float64 can separate")
+			return nil, refused(ErrOption, "Min, Size", fmt.Sprint(v.Min, v.Size), "cells that float64 can separate")
 		}
 	}
 	b.collect(c, values, lo)
@@ -127,10 +120,7 @@ func (b *blocks) collect(c []int32, values []float64, lo [3]int32) {
 		}
 	}
 	slices.SortFunc(list, func(p, q cell) int {
-		if p.key != q.key {
-			return p.key - q.key
-		}
-		return compare(p.value, q.value)
+		return cmp.Or(p.key-q.key, cmp.Compare(p.value, q.value))
 	})
 	b.filled = make([]uint64, (b.n[0]*b.n[1]*b.n[2]+63)/64)
 	for i := 0; i < len(list); {
@@ -143,17 +133,6 @@ func (b *blocks) collect(c []int32, values []float64, lo [3]int32) {
 		b.value = append(b.value, sum/float64(n))
 		b.filled[key/64] |= 1 << (key % 64)
 	}
-}
-
-// compare returns -1, 0 or 1, as cmp.Compare does. NaN is less than all numbers.
-func compare(p, q float64) int {
-	switch {
-	case p < q || p != p && q == q:
-		return -1
-	case p > q || p == p && q != q:
-		return 1
-	}
-	return 0
 }
 
 // has reports whether there is a block at a position.
@@ -172,7 +151,7 @@ func (b *blocks) corner(x, y, z int) [3]float64 {
 
 // scale fits the colours to the finite values.
 func (b *blocks) scale(counts bool) scale {
-	sorted := slices.DeleteFunc(slices.Clone(b.value), func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
+	sorted := slices.DeleteFunc(slices.Clone(b.value), func(v float64) bool { return !finite(v) })
 	slices.Sort(sorted)
 	return scaleOf(sorted, counts)
 }

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/internal/clocks"
 	"github.com/robocache/robocache/ops"
@@ -28,19 +27,19 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 	takesRecordings(cmd, 0)
 	f := cmd.Flags()
 	f.StringVarP(&r.out, "output", "o", "", "the .npz, .safetensors or .mcap `FILE` to write")
-	f.Var(&r.encoding, "encoding", "of the messages of an .mcap file: protobuf (default) or json")
+	choiceFlag(cmd, &r.encoding, "encoding", "of the messages of an .mcap file: protobuf (default) or json")
 	f.StringVar(&r.plot, "plot", "", "also draw recorded samples, resampled curves and gaps to this .png `FILE`")
 	f.BoolVar(&r.reading.Strict, "strict", false, "refuse a file that is broken anywhere, instead of keeping the whole parts and listing the losses")
 	f.Var(cli.Hertz(&r.Rate), "hz", "the clock's rate")
-	f.Var(&r.span, "range", "the time that --hz covers: common (default; topics that hold and short streams do not narrow it), intersection or union")
+	choiceFlag(cmd, &r.span, "range", "the time that --hz covers: common (default; topics that hold and short streams do not narrow it), intersection or union")
 	f.StringVar(&r.planFile, "plan", "", "a plan `FILE`, instead of the other flags here; docs/plans.md has its keys")
-	f.Var(&r.method, "method", strings.Join(r.method.Names(), ", ")+" (default linear)")
+	choiceFlag(cmd, &r.method, "method", strings.Join(r.method.Names(), ", ")+" (default linear)")
 	f.Var(&r.method, "kind", "")
 	f.Lookup("kind").Hidden = true // the old name of --method, which job scripts have
-	f.Var(&r.quat, "quat", "quaternion order if the recording does not declare it: xyzw or wxyz (default wxyz for .ulg, else xyzw)")
+	choiceFlag(cmd, &r.quat, "quat", "quaternion order if the recording does not declare it: xyzw or wxyz (default wxyz for .ulg, else xyzw)")
 	f.Var(&cli.PositiveFlag{To: &r.Defaults.Period, Unit: "PERIOD"}, "period", "period for --method angle (default 2 pi)")
 	f.Var(&cli.LimitFlag{To: &r.Defaults.Window, Above: true}, "window", "the window methods reduce the samples from this long before each timestamp")
-	f.Var(&r.edge, "edge", "outside the recorded range: clamp (default), fill, extrapolate, error, or hold: the last sample stays valid")
+	choiceFlag(cmd, &r.edge, "edge", "outside the recorded range: clamp (default), fill, extrapolate, error, or hold: the last sample stays valid")
 	f.Var(&cli.LimitFlag{To: &r.Snap}, "snap", "a timestamp this near to a sample counts as on it, no more than half a step of --hz; 0: none does")
 	f.Lookup("snap").DefValue = clocks.Snap.String()
 	gapsFlag(f, &r.Defaults.MaxGap)
@@ -48,21 +47,9 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 	f.Var(&cli.LimitFlag{To: &r.Defaults.Tolerance}, "tolerance", "previous, next and nearest samples further away than this are not valid")
 	readingFlags(f, &r.reading)
 	f.Var(&r.episode, "episode", "the episode's number in the dataset, from 0 if the dataset has no numbers")
-	nameFlag(cmd, &r.Unordered, "unordered", "", "a stream if its timestamps step back or are no times: drop (default; the others stay), sort, or error", align.Unordereds...)
-	f.Var(&r.from, "in-dtype", "bf16: read uint16 values of an .npz file as bf16")
-	nameFlag(cmd, &r.backend, "backend", "auto", "auto, cpu, cuda, cuda:N or sim", backendNames()...)
-	r.completions(cmd)
-}
-
-// completions registers the shell completions for flags, and for stream names from IN.
-func (r *request) completions(cmd *cobra.Command) {
-	complete(cmd, "method", r.method.Names)
-	complete(cmd, "quat", r.quat.Names)
-	complete(cmd, "edge", r.edge.Names)
-	complete(cmd, "range", r.span.Names)
-	complete(cmd, "dtype", r.dtype.Names)
-	complete(cmd, "in-dtype", r.from.Names)
-	complete(cmd, "encoding", r.encoding.Names)
+	unorderedFlag(cmd, &r.Unordered, "a stream if its timestamps step back or are no times: drop (default; the others stay), sort, or error")
+	choiceFlag(cmd, &r.from, "in-dtype", "bf16: read uint16 values of an .npz file as bf16")
+	backendFlag(cmd, &r.backend, "auto", "auto, cpu, cuda, cuda:N or sim")
 	files(cmd, map[string]string{"output": "npz safetensors mcap", "plot": "png"})
 	completeWith(cmd, "stream", r.completeStream)
 }
@@ -110,7 +97,7 @@ func (a *app) put(r *request, load loading) error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	if err := a.begin(&r.in, append(r.reading.Definitions, r.planFile), output{flag: "-o", path: r.out}, output{flag: "--plot", path: r.plot}); err != nil {
+	if err := a.begin(&r.in, append(r.reading.Definitions, r.planFile), output{flag: "-o", path: r.out, ends: []string{".npz", ".safetensors", ".mcap"}}, picture(r.plot)); err != nil {
 		return err
 	}
 	form, err := formatOf(r.in)

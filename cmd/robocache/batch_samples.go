@@ -6,13 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"image"
 	"image/jpeg"
 	"io"
 	"path/filepath"
 	"runtime"
 	"strings"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/webdataset"
 	"github.com/robocache/robocache/internal/atomicfile"
@@ -269,13 +269,8 @@ func jpegs(frames *tensor.Tensor, row int) (list [][]byte, err error) {
 		return nil, err
 	}
 	t, h, w := frames.Dim(1), frames.Dim(2), frames.Dim(3)
-	picture := image.NewRGBA(image.Rect(0, 0, w, h))
 	for k := row * t; k < (row+1)*t; k++ {
-		rgb := pixels[k*h*w*3 : (k+1)*h*w*3]
-		for p := range h * w {
-			copy(picture.Pix[4*p:], rgb[3*p:3*p+3])
-			picture.Pix[4*p+3] = 255
-		}
+		picture := dataset.Picture(pixels[k*h*w*3:(k+1)*h*w*3], h, w, 3)
 		var b bytes.Buffer
 		if err := jpeg.Encode(&b, picture, &jpeg.Options{Quality: jpegQuality}); err != nil {
 			return nil, err

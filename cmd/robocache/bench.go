@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -76,7 +75,7 @@ func (a *app) benchCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	nameFlag(cmd, &r.backend, "backend", "auto", "auto, cpu, cuda or cuda:N; several between commas, or cuda:all, for train, which they do together", backendNames()...)
+	backendFlag(cmd, &r.backend, "auto", "auto, cpu, cuda or cuda:N; several between commas, or cuda:all, for train, which they do together")
 	f.BoolVar(&r.options.NCCL, "nccl", false, "several GPUs share by NCCL, not by themselves")
 	f.StringVar(&r.only, "only", "", "measure only jobs with a suite and name that match this regular `EXPRESSION`")
 	f.StringVar(&r.shapes, "shapes", "", "take the jobs from this .json `FILE`")
@@ -117,8 +116,6 @@ func (r *benchRequest) check() error {
 		return usagef("--from selects the jobs: no suites, --shapes or --sweep with it")
 	case (r.list || r.runs != 0 || r.first || r.explain) && (r.plot != "" || len(r.compare) > 0 || r.benchstat || r.markdown):
 		return usagef("%s measures nothing: no --plot, --compare, --benchstat or --markdown with it", modes[0])
-	case r.plot != "" && !strings.EqualFold(filepath.Ext(r.plot), ".png"):
-		return usagef("--plot: got %q, want a name that ends in .png", r.plot)
 	case r.benchstat && r.markdown:
 		return usagef("--benchstat and --markdown do not go together")
 	case r.limit > 0 && (r.from != "" || len(modes) > 0):
@@ -139,7 +136,7 @@ func (a *app) bench(r *benchRequest) error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	if err := writable(append(r.compare, r.shapes, r.from), output{flag: "--plot", path: r.plot}); err != nil {
+	if err := writable(append(r.compare, r.shapes, r.from), picture(r.plot)); err != nil {
 		return err
 	}
 	if r.from != "" {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"regexp"
 	"slices"
@@ -31,18 +32,20 @@ func (a *app) measured(done, all int, row *benchmark.Row) {
 	fmt.Fprintf(a.Err, "%d of %d: %.3g us, ratio %.2f, %s %s\n", done, all, row.Time.Median, row.Ratio, row.Suite, row.Job)
 }
 
-// readShapes reads jobs from a file.
-func readShapes(path string) (jobs []benchmark.Job, err error) {
+// readJSON reads a file by a function.
+func readJSON[T any](path string, read func(io.Reader) (T, error)) (v T, err error) {
 	f, err := os.Open(path)
 	if err == nil {
 		defer f.Close()
-		jobs, err = benchmark.ReadShapes(f)
+		v, err = read(f)
 	}
 	if err != nil {
-		return nil, &inputError{Path: path, Err: err}
+		return v, &inputError{Path: path, Err: err}
 	}
-	return jobs, nil
+	return v, nil
 }
+
+func readShapes(path string) ([]benchmark.Job, error) { return readJSON(path, benchmark.ReadShapes) }
 
 // only returns the jobs with a suite and name that match a regular expression.
 func only(jobs []benchmark.Job, expr string) ([]benchmark.Job, error) {
@@ -58,16 +61,7 @@ func only(jobs []benchmark.Job, expr string) ([]benchmark.Job, error) {
 }
 
 func readReport(path string) (*benchmark.Report, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, &inputError{Path: path, Err: err}
-	}
-	defer f.Close()
-	report, err := benchmark.ReadReport(f, path)
-	if err != nil {
-		return nil, &inputError{Path: path, Err: err}
-	}
-	return report, nil
+	return readJSON(path, func(r io.Reader) (*benchmark.Report, error) { return benchmark.ReadReport(r, path) })
 }
 
 func suiteNames() []string {

@@ -281,26 +281,25 @@ func rounded(t *tensor.Tensor) (*tensor.Tensor, int, error) {
 
 // toI64 converts whole numbers to i64.
 func toI64(t *tensor.Tensor) (*tensor.Tensor, error) {
-	if t.DType() == tensor.I64 {
-		return t, nil
+	switch t.DType() {
+	case tensor.I32:
+		return widened[int32](t)
+	case tensor.U8:
+		return widened[uint8](t)
 	}
-	data, err := tensor.Data[int32](t)
+	return t, nil
+}
+
+func widened[T int32 | uint8](t *tensor.Tensor) (*tensor.Tensor, error) {
+	data, err := tensor.Data[T](t)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]int64, len(data))
-	for i, v := range data {
-		out[i] = int64(v)
-	}
-	return tensor.Of(out, len(out))
+	return tensor.Of(tensor.Cast[int64](data), len(data))
 }
 
 func numbersAs[T tensor.Element](t *tensor.Tensor, to func(T) (float32, bool)) (*tensor.Tensor, int, error) {
-	t, err := t.Contiguous()
-	if err != nil {
-		return nil, 0, err
-	}
-	data, err := tensor.Data[T](t)
+	data, err := tensor.Packed[T](t)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -23,16 +24,8 @@ func (c *cloud) finite(use func(i int, p [3]float64)) error {
 }
 
 // bounds returns the least and greatest coordinates of the finite points. ok is false if there are none.
-func (c *cloud) bounds() (lo, hi [3]float64, ok bool, err error) {
-	err = c.finite(func(_ int, p [3]float64) {
-		if !ok {
-			lo, hi, ok = p, p, true
-		}
-		for k, v := range p {
-			lo[k], hi[k] = min(lo[k], v), max(hi[k], v)
-		}
-	})
-	return lo, hi, ok, err
+func (c *cloud) bounds() (lo, hi [3]float64, ok bool) {
+	return (&dataset.Cloud{Points: c.points}).Bounds()
 }
 
 // strays has the number and the bounds of points far from the others.

@@ -48,11 +48,7 @@ func (r *voxelRequest) recorded(ctx context.Context, d dataset.Dataset) (*cloud,
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for i := range e.Clouds {
-		names = append(names, e.Clouds[i].Name)
-	}
-	name := r.stream
+	names, name := e.CloudNames(), r.stream
 	switch {
 	case len(names) == 0:
 		return nil, &inputError{Path: r.in, Got: "no point clouds in it", Want: "a recording that has some"}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,8 +24,7 @@ type conversion struct {
 	out, to  string
 	planFile string
 	backend  string
-	shard    shardFlag
-	shards   int
+	shards   shardFlags
 	// allowSkipped permits an input with no converted episode.
 	allowSkipped bool
 	unordered    string
@@ -115,29 +113,6 @@ func (c *conversion) named() error {
 		}
 	}
 	return nil
-}
-
-// which returns the range of shards that this program makes: begin to end-1.
-func (c *conversion) which(given func(string) bool, remark func(string, ...any)) (begin, end int, err error) {
-	switch {
-	case given("shard"):
-		if given("shards") && c.shards != c.shard.count {
-			return 0, 0, usagef("--shards: got %d with --shard %v, want these equal, or one of them", c.shards, &c.shard)
-		}
-		c.opt.Shards = c.shard.count
-		return c.shard.index, c.shard.index + 1, nil
-	case given("shards"):
-		if c.shards < 1 || c.shards > convert.MostShards {
-			return 0, 0, usagef("--shards: got %d, want 1 to %d", c.shards, convert.MostShards)
-		}
-		c.opt.Shards = c.shards
-		begin, end, from, err := shardsOf(c.shards, os.Getenv)
-		if err == nil && from != "" {
-			remark("shard %d of %d, by %s", begin, c.shards, from)
-		}
-		return begin, end, err
-	}
-	return 0, 1, nil
 }
 
 // explain maps errors from package convert to command-line errors.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/convert"
 	"github.com/robocache/robocache/dataset"
@@ -72,18 +71,18 @@ every stream has a valid value are left out and counted, such as those from befo
 	f.StringVar(&c.planFile, "plan", "", "a plan `FILE` for putting streams on one clock; docs/plans.md has its keys")
 	f.Var(cli.Hertz(&hz), "hz", "put everything on one clock with this rate")
 	gapsFlag(f, &c.maxGap)
-	f.Var(&c.shard, "shard", "make one shard, I from 0, of N")
-	f.IntVar(&c.shards, "shards", 0, "make the output in `N` shards: this array task's, or all without a launcher")
+	f.Var(&c.shards.one, "shard", "make one shard, I from 0, of N")
+	f.IntVar(&c.shards.all, "shards", 0, "make the output in `N` shards: this array task's, or all without a launcher")
 	f.StringArrayVar(&c.opt.Media, "media", nil, "a media stream to take, all unless given, or none; repeatable")
-	f.Var(&encoding, "encoding", "encoding for mcap messages: protobuf (default) or json")
+	choiceFlag(cmd, &encoding, "encoding", "encoding for mcap messages: protobuf (default) or json")
 	lerobot.add(f)
 	selectionFlags(cmd, &c.opt.Reading.Episodes)
 	readingFlags(f, &c.opt.Reading)
 	f.BoolVar(&c.opt.Reading.Strict, "strict", false, "refuse broken data")
 	f.BoolVar(&c.allowSkipped, "allow-skipped", false, "an input with every episode skipped is no error")
 	f.BoolVar(&c.opt.KeepInvalid, "keep-invalid", false, "lerobot: keep rows at the ends in which not every stream is valid")
-	nameFlag(cmd, &c.unordered, "unordered", "", "with --plan or --hz: a stream if its timestamps step back or are no times: drop (default; the others stay), sort, or error", align.Unordereds...)
-	nameFlag(cmd, &c.backend, "backend", "cpu", "auto, cpu, cuda, cuda:N or sim, which --plan and --hz compute on", backendNames()...)
+	unorderedFlag(cmd, &c.unordered, "with --plan or --hz: a stream if its timestamps step back or are no times: drop (default; the others stay), sort, or error")
+	backendFlag(cmd, &c.backend, "cpu", "auto, cpu, cuda, cuda:N or sim, which --plan and --hz compute on")
 	c.targets = map[string]func() (convert.Target, error){
 		"lerobot":     lerobot.target,
 		"npz":         func() (convert.Target, error) { return convert.NPZ(), nil },
@@ -92,12 +91,11 @@ every stream has a valid value are left out and counted, such as those from befo
 		"webdataset":  func() (convert.Target, error) { return convert.WebDataset(), nil },
 	}
 	complete(cmd, "to", c.formats)
-	complete(cmd, "encoding", encoding.Names)
 	lerobot.complete(cmd)
 	files(cmd, map[string]string{"plan": "yaml yml"})
 	completeFrom(cmd, (*dataset.Episode).Names, "", "state", "action")
 	completeFrom(cmd, namesOfAll, "=", "name")
-	completeFrom(cmd, cameraNames, "", "media")
+	completeFrom(cmd, (*dataset.Episode).MediaNames, "", "media")
 	takesRecordings(cmd, 0)
 	return cmd
 }
@@ -113,9 +111,12 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 		c.out += ext
 		a.Pipe.Add(c.out, "standard output")
 	}
-	begin, end, err := c.which(given, a.Remark)
+	made, err := c.shards.choose(given, convert.MostShards)
 	if err != nil {
 		return err
+	}
+	if c.opt.Shards = made.count; made.from != "" {
+		a.Remark("shard %d of %d, by %s", made.begin, made.count, made.from)
 	}
 	if err := a.locals(c.in); err != nil {
 		return err
@@ -150,10 +151,10 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 		}
 		a.Remark("ended by a signal before %s was done: %s", c.out, what)
 	})()
-	for i := begin; i < end; i++ {
+	for i := made.begin; i < made.end; i++ {
 		what := "converting"
-		if c.opt.Shards > 1 {
-			what = fmt.Sprintf("converting shard %d of %d", i, c.opt.Shards)
+		if made.count > 1 {
+			what = fmt.Sprintf("converting shard %d of %d", i, made.count)
 		}
 		n := work.Episodes(i)
 		shown = a.Rating(what, n, "episodes")
@@ -190,7 +191,7 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 				wereEpisodes(s.Skipped), byFlags.Replace(notetext.Text(*s.First)))}
 		}
 	}
-	if names := convert.Unwritten(all.Shards, c.opt); len(names) > 0 && end-begin == max(1, c.opt.Shards) {
+	if names := convert.Unwritten(all.Shards, c.opt); len(names) > 0 && made.end-made.begin == max(1, made.count) {
 		return &inputError{Path: c.out, Msg: "no episode in the output has " + text.Names(names) + ", which was asked for"}
 	}
 	return nil

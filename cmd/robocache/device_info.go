@@ -52,6 +52,7 @@ func probe(name string) (deviceInfo, error) {
 		return failed, err
 	}
 	defer d.Close()
-	i := d.Info()
-	return deviceInfo{Backend: i.Backend, Name: i.Name, Product: i.Product, Driver: i.Driver, Kernels: i.Kernels, Shapes: i.Shapes, Why: i.Why}, nil
+	found := deviceOf(d.Info())
+	found.Shapes = d.Info().Shapes
+	return found, nil
 }

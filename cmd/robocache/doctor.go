@@ -57,20 +57,16 @@ is 5 if there is a finding as bad as that.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&p.html, "html", "", "write a page with pictures of the findings to `OUT.html`")
-	f.Var(&p.failOn, "fail-on", "exit with 5 if there is a finding as bad: error or warning")
+	choiceFlag(cmd, &p.failOn, "fail-on", "exit with 5 if there is a finding as bad: error or warning")
 	f.Var(&cli.LimitFlag{To: &step, Above: true}, "max-step", "the longest step of a clock that is no gap (default the greater of 20ms and three medians)")
 	f.BoolVar(&p.opt.Strict, "strict", false, "refuse broken or missing data anywhere")
 	readingFlags(f, &p.opt)
-	complete(cmd, "fail-on", p.failOn.Names)
 	takesRecordings(cmd, 0)
 	files(cmd, map[string]string{"html": "html"})
 	return cmd
 }
 
 func (a *app) doctor(ctx context.Context, p *physician) error {
-	if ctx == nil {
-		ctx = context.Background()
-	}
 	if p.html != "" {
 		if ext := strings.ToLower(filepath.Ext(p.html)); ext != ".html" && ext != ".htm" {
 			return usagef("--html: got %q, want a name that ends in .html", p.html)

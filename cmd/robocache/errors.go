@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os/exec"
 	"strings"
@@ -41,6 +42,9 @@ func (e *usageError) Error() string { return e.Message }
 func usagef(format string, args ...any) error {
 	return &usageError{Message: fmt.Sprintf(format, args...)}
 }
+
+// joinClose closes c and adds the error.
+func joinClose(err *error, c io.Closer) { *err = errors.Join(*err, c.Close()) }
 
 func readError(path string, err error) error { return batching.ReadError(path, err) }
 
@@ -115,9 +119,13 @@ func describe(err error) report {
 	r := report{Report: failure.Of(err, rules...)}
 	r.Kind, r.Code = string(r.Report.Code), exitCodes[r.Report.Code]
 	r.Class, r.Op, r.Message = "", "", notetext.ErrorText(err)
-	if r.Message = plainText(err, r.Message); lacksFFmpeg(err) {
+	r.Message = plainText(err, r.Message)
+	if library, lacks := lacksFFmpeg(err); lacks {
 		r.Kind, r.Code, r.Got, r.Want = string(failure.Other), exitOther, "", ""
 		r.Message = "ffmpeg decodes and encodes videos: got no program ffmpeg, want it in PATH, where its package puts it, or its path in ROBOCACHE_FFMPEG"
+		if library != "" {
+			r.Message += "; the package " + library + " decodes this video too"
+		}
 	}
 	if r.Cure == failure.CureStretch {
 		r.Message += ": --stretch 1 reads the first"
@@ -132,10 +140,13 @@ func describe(err error) report {
 	return r
 }
 
-// lacksFFmpeg reports whether an error means that ffmpeg is not installed.
-func lacksFFmpeg(err error) bool {
+// lacksFFmpeg reports whether an error means that ffmpeg is not installed. library, if any, decodes the video too.
+func lacksFFmpeg(err error) (library string, lacks bool) {
 	var program *video.ProgramError
-	return errors.As(err, &program) && (errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist))
+	if !errors.As(err, &program) {
+		return "", false
+	}
+	return program.Library, errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist)
 }
 
 // plainText returns an error's text with the backend's flag in place of the Go function, and without the paths at which a library was

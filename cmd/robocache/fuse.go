@@ -42,7 +42,7 @@ func (a *app) fuseCommand() *cobra.Command {
 	}
 	cmd.Flags().StringArrayVar(&r.streams, "stream", nil, streamFlag+", in the order of the columns")
 	cmd.Flags().Var(&r.fill, "fill", "value written by --edge fill, --edge hold before the first sample, --fill-gaps, and for a stream without samples (default 0)")
-	cmd.Flags().Var(&r.dtype, "dtype", "dtype of the values written: f32, f64, f16 or bf16 (default f64 if any stream is, else f32; bf16 is stored as uint16)")
+	choiceFlag(cmd, &r.dtype, "dtype", "dtype of the values written: f32, f64, f16 or bf16 (default f64 if any stream is, else f32; bf16 is stored as uint16)")
 	r.finish(cmd, func() error { return a.put(r, loadStreams) })
 	return cmd
 }

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/robocache/robocache/internal/schema"
+	"github.com/robocache/robocache/internal/video"
 	"github.com/robocache/robocache/ops"
 	"github.com/spf13/cobra"
 )
@@ -15,15 +19,18 @@ type infoResult struct {
 	Backends []string     `json:"backends"`
 	Devices  []deviceInfo `json:"devices"`
 	Auto     deviceInfo   `json:"auto"`
+
+	Video []video.Choice `json:"video"`
 }
 
 func (a *app) infoCommand() *cobra.Command {
 	var backend string
 	cmd := &cobra.Command{
 		Use:   "info",
-		Short: "List the backends, devices and kernels",
+		Short: "List devices, kernels and video decoders",
 		Long: `Info opens every backend and prints the driver, the devices, which kernel
-image was chosen and why, or why there is no GPU. It ends with the choice for --backend auto.
+image was chosen and why, or why there is no GPU. Then it prints the decoder for each video
+codec, and the packages with others. It ends with the choice for --backend auto.
 With --backend it opens that one only, and exits with 4 if it is not there.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -32,18 +39,18 @@ With --backend it opens that one only, and exits with 4 if it is not there.`,
 				if err != nil {
 					return err
 				}
-				return a.info(infoResult{buildVersion: versionOf(), Backends: ops.Backends(), Devices: []deviceInfo{d}, Auto: d}, backend)
+				return a.info(infoResult{buildVersion: versionOf(), Backends: ops.Backends(), Devices: []deviceInfo{d}, Auto: d, Video: video.Survey(cmd.Context())}, backend)
 			}
-			return a.info(survey(), "auto")
+			return a.info(survey(cmd.Context()), "auto")
 		},
 	}
-	nameFlag(cmd, &backend, "backend", "", "open only this one: auto, cpu, cuda or cuda:N", backendNames()...)
+	backendFlag(cmd, &backend, "", "open only this one: auto, cpu, cuda or cuda:N")
 	return cmd
 }
 
-// survey opens each device on each backend.
-func survey() infoResult {
-	r := infoResult{buildVersion: versionOf(), Backends: ops.Backends()}
+// survey opens each device on each backend, and each video decoder.
+func survey(ctx context.Context) infoResult {
+	r := infoResult{buildVersion: versionOf(), Backends: ops.Backends(), Video: video.Survey(ctx)}
 	for _, name := range r.Backends {
 		first, err := probe(name)
 		r.Devices = append(r.Devices, first)
@@ -75,6 +82,21 @@ func (a *app) info(r infoResult, asked string) error {
 		if err := d.write(a.Out); err != nil {
 			return err
 		}
+	}
+	fmt.Fprintln(a.Out, "\nvideo")
+	t := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
+	for _, c := range r.Video {
+		line := cmp.Or(c.Decoder, "no decoder")
+		for _, other := range c.Absent {
+			line += "; " + other.Decoder + ": " + other.Why
+			if other.Cure != "" {
+				line += ", install " + other.Cure
+			}
+		}
+		fmt.Fprintf(t, "  %s\t%s\n", c.Codec, line)
+	}
+	if err := t.Flush(); err != nil {
+		return err
 	}
 	why, _, _ := strings.Cut(r.Auto.Why, ": ") // the list above has the rest
 	_, err := fmt.Fprintf(a.Out, "\n%s takes %s: %s\n", asked, r.Auto.Name, why)

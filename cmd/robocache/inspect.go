@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path/filepath"
-	"strings"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
@@ -55,13 +53,7 @@ summed over all, or are those of --episode N.`,
 }
 
 func (a *app) inspect(ctx context.Context, in *inspector) error {
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	if in.plot != "" && !strings.EqualFold(filepath.Ext(in.plot), ".png") {
-		return usagef("--plot: got %q, want a name that ends in .png", in.plot)
-	}
-	if err := a.begin(&in.path, in.opt.Definitions, output{flag: "--plot", path: in.plot}); err != nil {
+	if err := a.begin(&in.path, in.opt.Definitions, picture(in.plot)); err != nil {
 		return err
 	}
 	d, err := openInspected(ctx, in)

@@ -40,18 +40,9 @@ func (j *npzJob) batch() int {
 
 // row returns a row's timestamps without padding.
 func (j *npzJob) row(b int) (*tensor.Tensor, error) {
-	t := j.times
-	if t.Rank() == 2 {
-		one, err := t.Slice(0, b, b+1)
-		if err != nil {
-			return nil, err
-		}
-		if t, err = one.Reshape(t.Dim(1)); err != nil {
-			return nil, err
-		}
-	}
-	if j.lengths == nil {
-		return t, nil
+	t, err := rowOf(j.times, b, 2)
+	if err != nil || j.lengths == nil {
+		return t, err
 	}
 	n, err := tensor.Data[int64](j.lengths)
 	if err != nil {
@@ -60,7 +51,11 @@ func (j *npzJob) row(b int) (*tensor.Tensor, error) {
 	return t.Slice(0, 0, int(n[b]))
 }
 
-func rowOf(t *tensor.Tensor, b int) (*tensor.Tensor, error) {
+// rowOf returns row b of a tensor with that rank, without the first dimension. Rows share a tensor with another rank.
+func rowOf(t *tensor.Tensor, b, rank int) (*tensor.Tensor, error) {
+	if t.Rank() != rank {
+		return t, nil
+	}
 	one, err := t.Slice(0, b, b+1)
 	if err != nil {
 		return nil, err

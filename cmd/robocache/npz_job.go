@@ -145,16 +145,13 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 		if err != nil {
 			return nil, err
 		}
-		targets, valid := j.targets, out.Valid
-		if targets.Rank() == 2 {
-			if targets, err = rowOf(targets, b); err != nil {
-				return nil, err
-			}
+		targets, err := rowOf(j.targets, b, 2)
+		if err != nil {
+			return nil, err
 		}
-		if valid.Rank() == 2 {
-			if valid, err = rowOf(valid, b); err != nil {
-				return nil, err
-			}
+		valid, err := rowOf(out.Valid, b, 2)
+		if err != nil {
+			return nil, err
 		}
 		if err := line.Count(timestamps, targets, valid); err != nil {
 			return nil, err
@@ -194,10 +191,7 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 
 // unfinite returns how many of a row's first n samples have a NaN or infinite value.
 func (j *npzJob) unfinite(row, n int) (int, error) {
-	values, err := j.values, error(nil)
-	if values.Rank() == 3 {
-		values, err = rowOf(values, row)
-	}
+	values, err := rowOf(j.values, row, 3)
 	if err == nil {
 		values, err = values.Slice(0, 0, n)
 	}
@@ -223,18 +217,14 @@ func (j *npzJob) panels() ([]viz.Panel, error) {
 	var list []viz.Panel
 	for b := range min(j.batch(), maxPanels) {
 		p := viz.Panel{Title: "values", Gap: j.maxGap}
-		values, made, targets := j.values, j.out.Values, j.targets
-		var errs [3]error
 		if j.values.Rank() == 3 {
 			p.Title = fmt.Sprintf("row %d", b)
-			values, errs[0] = rowOf(values, b)
-			made, errs[1] = rowOf(made, b)
 		}
-		if targets.Rank() == 2 {
-			targets, errs[2] = rowOf(targets, b)
-		}
-		timestamps, err := j.row(b)
-		if err = errors.Join(append(errs[:], err)...); err != nil {
+		values, err := rowOf(j.values, b, 3)
+		made, err1 := rowOf(j.out.Values, b, 3)
+		targets, err2 := rowOf(j.targets, b, 2)
+		timestamps, err3 := j.row(b)
+		if err = errors.Join(err, err1, err2, err3); err != nil {
 			return nil, err
 		}
 		if timestamps.Len() == 0 {

@@ -68,30 +68,22 @@ func (j *npzJob) checkLengths(batch, s int) error {
 	if l.Len() != batch || l.Rank() > 1 {
 		return j.fail("lengths", l, fmt.Sprintf("[%d], one a row", batch))
 	}
-	list := make([]int64, batch)
-	switch l.DType() {
-	case tensor.I64:
-		data, _ := tensor.Data[int64](l)
-		copy(list, data)
-	case tensor.I32:
-		data, _ := tensor.Data[int32](l)
-		for i, v := range data {
-			list[i] = int64(v)
-		}
-	case tensor.U8:
-		data, _ := tensor.Data[uint8](l)
-		for i, v := range data {
-			list[i] = int64(v)
-		}
-	default:
+	if l.DType().IsFloat() {
 		return j.fail("lengths", l, "integers")
+	}
+	whole, err := toI64(l)
+	if err != nil {
+		return err
+	}
+	list, err := tensor.Data[int64](whole)
+	if err != nil {
+		return err
 	}
 	for i, n := range list {
 		if n < 0 || n > int64(s) {
 			return j.fail("lengths", fmt.Sprintf("%d for row %d", n, i), fmt.Sprintf("0 to %d", s))
 		}
 	}
-	var err error
 	j.lengths, err = tensor.Of(list, batch)
 	return err
 }

@@ -19,15 +19,10 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// checkFiles checks the outputs and the backend on a command line. The extension of out must be in kinds, for example ".npz".
-func checkFiles(out, plot, backend string, kinds ...string) error {
-	switch {
-	case out == "":
+// checkGiven checks that there are an output and a backend on a command line.
+func checkGiven(out, backend string) error {
+	if out == "" {
 		return usagef("no output given, want -o OUT.npz")
-	case !slices.Contains(kinds, strings.ToLower(filepath.Ext(out))):
-		return usagef("-o: got %q, want a name that ends in %s", out, strings.Join(kinds, " or "))
-	case plot != "" && !strings.EqualFold(filepath.Ext(plot), ".png"):
-		return usagef("--plot: got %q, want a name that ends in .png", plot)
 	}
 	if kind, _, _ := strings.Cut(backend, ":"); kind == "" {
 		return usagef("--backend: got %q, want %s", backend, strings.Join(backendNames(), ", "))
@@ -39,14 +34,21 @@ func checkFiles(out, plot, backend string, kinds ...string) error {
 type output struct {
 	flag, path string
 	folder     bool
+	ends       []string // the extensions that a file may have, for example ".npz"; nil for any
 }
 
-// writable returns an error, before the work begins, if an output cannot be written, or if it would replace an input or another output: it
+// picture returns the output of --plot.
+func picture(path string) output { return output{flag: "--plot", path: path, ends: []string{".png"}} }
+
+// writable returns an error, before the work begins, if an output cannot be written or has another extension, or if it would replace an input or another output: it
 // may not be an input, lie below one, or contain one. It makes no folder.
 func writable(inputs []string, outputs ...output) error {
 	for i, o := range outputs {
 		if o.path == "" {
 			continue
+		}
+		if o.ends != nil && !slices.Contains(o.ends, strings.ToLower(filepath.Ext(o.path))) {
+			return usagef("%s: got %q, want a name that ends in %s", o.flag, o.path, strings.Join(o.ends, " or "))
 		}
 		if err := notURL(o.path); err != nil {
 			return err

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"os"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
@@ -14,8 +13,7 @@ import (
 func (a *app) packCommand() *cobra.Command {
 	var p batching.Packing
 	var out string
-	var shard shardFlag
-	var shards int
+	var shards shardFlags
 	dtype := dtypeFlag(&p.Build.DType)
 	cmd := &cobra.Command{
 		Use:   "pack DATASET -o STORE.safetensors",
@@ -48,54 +46,41 @@ dataset, are refused unless --replace is given.`,
 				return err
 			}
 			p.Path, p.Spell = strings.TrimPrefix(args[0], "file://"), spelling(cmd.Flags())
-			switch given := cmd.Flags().Changed; {
-			case p.Build.Replace && !given("shard") && !given("shards"):
+			made, err := shards.choose(cmd.Flags().Changed, store.MostShards)
+			switch {
+			case err != nil:
+				return err
+			case made.count > 0:
+				return a.packShards(&p, out, made)
+			case p.Build.Replace:
 				return usagef("--replace: got it without --shard or --shards, want it with them: one file is replaced anyhow")
-			case given("shard"):
-				if given("shards") && shards != shard.count {
-					return usagef("--shards: got %d with --shard %v, want these equal, or one of them", shards, &shard)
-				}
-				return a.packShards(&p, out, shard.index, shard.index+1, shard.count, "")
-			case given("shards"):
-				if shards < 1 || shards > store.MostShards {
-					return usagef("--shards: got %d, want 1 to %d", shards, store.MostShards)
-				}
-				begin, end, from, err := shardsOf(shards, os.Getenv)
-				if err != nil {
-					return err
-				}
-				return a.packShards(&p, out, begin, end, shards, from)
 			}
 			return a.pack(&p, out)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVarP(&out, "output", "o", "", "the .safetensors `FILE` to write; with --shard or --shards a folder")
-	f.Var(&shard, "shard", "pack one shard, I from 0, of a store in N files")
-	f.IntVar(&shards, "shards", 0, "pack a store in `N` files: this array task's, or all without a launcher")
+	f.Var(&shards.one, "shard", "pack one shard, I from 0, of a store in N files")
+	f.IntVar(&shards.all, "shards", 0, "pack a store in `N` files: this array task's, or all without a launcher")
 	f.StringArrayVar(&p.Build.Streams, "stream", nil, "a stream to take, all unless given; repeatable")
 	f.StringArrayVar(&p.Build.Media, "media", nil, "a media stream to take too, or all; repeatable")
-	f.Var(&dtype, "dtype", "dtype of all values: f32, f64, f16 or bf16 (default f32)")
+	choiceFlag(cmd, &dtype, "dtype", "dtype of all values: f32, f64, f16 or bf16 (default f32)")
 	selectionFlags(cmd, &p.Options.Episodes)
 	readingFlags(f, &p.Options)
 	f.BoolVar(&p.Strict, "strict", false, "refuse broken data")
 	f.BoolVar(&p.Build.Replace, "replace", false, "pack shards anew that are there and were packed with other options")
-	complete(cmd, "dtype", dtype.Names)
 	files(cmd, map[string]string{"output": "safetensors"})
 	completeFrom(cmd, (*dataset.Episode).Names, "", "stream")
-	completeFrom(cmd, cameraNames, "", "media")
+	completeFrom(cmd, (*dataset.Episode).MediaNames, "", "media")
 	takesRecordings(cmd, 0)
 	return cmd
 }
 
 func (a *app) pack(p *batching.Packing, out string) error {
-	switch {
-	case out == "":
+	if out == "" {
 		return usagef("no output given, want -o STORE.safetensors")
-	case !strings.HasSuffix(strings.ToLower(out), ".safetensors"):
-		return usagef("-o: got %q, want a name that ends in .safetensors", out)
 	}
-	if err := writable(append(p.Definitions, p.Path), output{flag: "-o", path: out}); err != nil {
+	if err := writable(append(p.Definitions, p.Path), output{flag: "-o", path: out, ends: []string{".safetensors"}}); err != nil {
 		return err
 	}
 	ctx := context.Background()

@@ -16,13 +16,14 @@ import (
 	"github.com/robocache/robocache/loader/store"
 )
 
-// packShards packs the shards from begin to end-1 to a folder with count shards. from names the source for these numbers.
-func (a *app) packShards(p *batching.Packing, out string, begin, end, count int, from string) error {
+// packShards packs shards to a folder.
+func (a *app) packShards(p *batching.Packing, out string, made shardRange) error {
+	begin, end, count := made.begin, made.end, made.count
 	if err := shardsFolder(append(p.Definitions, p.Path), out); err != nil {
 		return err
 	}
-	if from != "" {
-		a.Remark("shard %d of %d, by %s", begin, count, from)
+	if made.from != "" {
+		a.Remark("shard %d of %d, by %s", begin, count, made.from)
 	}
 	ctx := context.Background()
 	d, err := p.Read(ctx)

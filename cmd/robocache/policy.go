@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -55,7 +54,7 @@ func (a *app) policyCommand() *cobra.Command {
 	f.BoolVar(&p.live, "live", false, "play the episode in its own time, and predict from the samples so far")
 	f.Var(&cli.PositiveFlag{To: &p.hz, Max: 1e6, Unit: "HZ"}, "hz", "predictions a second with --live; the policy's clock unless given")
 	readingFlags(f, &p.request.Packing.Options)
-	nameFlag(cmd, &p.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N or sim", backendNames()...)
+	backendFlag(cmd, &p.backend, "auto", "where to compute: auto, cpu, cuda, cuda:N or sim")
 	files(cmd, map[string]string{"out": "npz safetensors", "plot": "png"})
 	takesRecordings(cmd, 1)
 	return cmd
@@ -73,12 +72,12 @@ func (a *app) policy(p *acting) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, device.Close()) }()
+	defer joinClose(&err, device)
 	pol, err := policy.Open(ctx, device, p.dir)
 	if err != nil {
 		return p.explain(err)
 	}
-	defer func() { err = errors.Join(err, pol.Close()) }()
+	defer joinClose(&err, pol)
 	w := &actor{app: a, acting: p, policy: pol, out: &acted{Policy: p.dir, Input: p.path, Output: p.out, Plot: p.plot, Device: deviceOf(device.Info()),
 		Says: pol.Config().Says, Trained: []int{}, Skill: map[string]float64{}, Seen: map[string]float64{}, noteList: newNotes()}}
 	trained := pol.Config().Clock
@@ -87,7 +86,7 @@ func (a *app) policy(p *acting) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, source.Close()) }()
+	defer joinClose(&err, source)
 	w.store, w.out.Problems = source.Store, inspection.Problems(source.Problems)
 	known := p.request.Clock == "" && slices.Contains(strings.Split(trained, ", "), w.store.Clock()) // of those that episodes had in training
 	if got := w.store.Clock(); got != trained && got != "" && trained != "" && !known {

@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/robocache/robocache/dataset"
@@ -39,16 +37,12 @@ type acting struct {
 // check checks the flags.
 func (p *acting) check() error {
 	switch {
-	case p.out != "" && !slices.Contains([]string{".npz", ".safetensors"}, strings.ToLower(filepath.Ext(p.out))):
-		return usagef("-o: got %q, want a name that ends in .npz or .safetensors", p.out)
-	case p.plot != "" && !strings.EqualFold(filepath.Ext(p.plot), ".png"):
-		return usagef("--plot: got %q, want a name that ends in .png", p.plot)
 	case p.live && (p.out != "" || p.plot != ""):
 		return usagef("--live: got it with -o or --plot, want one of them")
 	case p.hz > 0 && !p.live:
 		return usagef("--hz: got it without --live, want both")
 	}
-	return writable(append(p.request.Definitions, p.dir, p.path), output{flag: "-o", path: p.out}, output{flag: "--plot", path: p.plot})
+	return writable(append(p.request.Definitions, p.dir, p.path), output{flag: "-o", path: p.out, ends: []string{".npz", ".safetensors"}}, picture(p.plot))
 }
 
 // explain maps an error to a command-line error.
@@ -242,7 +236,7 @@ func (w *actor) play(ctx context.Context, e *dataset.Episode, number int, live b
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.Close()) }()
+	defer joinClose(&err, r)
 	feed, err := policy.NewFeed(w.policy.Config(), e)
 	if err != nil {
 		return err
@@ -252,7 +246,7 @@ func (w *actor) play(ctx context.Context, e *dataset.Episode, number int, live b
 		if score, err = policy.NewScore(w.policy.Config(), e); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, score.Close()) }()
+		defer joinClose(&err, score)
 	}
 	hz := w.hz
 	if hz == 0 {

@@ -81,12 +81,9 @@ func loadStreams(r *request) (_ *work, err error) {
 	var names []string
 	asked := map[string]bool{}
 	for _, s := range plan.Streams {
-		if s.From != "" {
-			s.Name = s.From
-		}
-		if !asked[s.Name] {
-			asked[s.Name] = true
-			names = append(names, s.Name)
+		if from := s.Source(); !asked[from] {
+			asked[from] = true
+			names = append(names, from)
 		}
 	}
 	var used []string

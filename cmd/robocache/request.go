@@ -65,7 +65,7 @@ func (r *request) check() error {
 	if r.Unordered != "" && !slices.Contains(align.Unordereds, r.Unordered) {
 		return usagef("--unordered: got %q, want %s", r.Unordered, strings.Join(align.Unordereds, ", "))
 	}
-	if err := checkFiles(r.out, r.plot, r.backend, ".npz", ".safetensors", ".mcap"); err != nil {
+	if err := checkGiven(r.out, r.backend); err != nil {
 		return err
 	}
 	if r.encoding.Given && !r.messages() {

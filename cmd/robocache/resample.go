@@ -65,7 +65,7 @@ func (a *app) resampleCommand() *cobra.Command {
 	}
 	cmd.Flags().StringArrayVar(&r.streams, "stream", nil, streamFlag)
 	cmd.Flags().Var(&r.fill, "fill", "value written by --edge fill, --edge hold before the first sample, and --fill-gaps (default nan)")
-	cmd.Flags().Var(&r.dtype, "dtype", "dtype of the values written: f32, f64, f16 or bf16 (default the input's; bf16 is stored as uint16)")
+	choiceFlag(cmd, &r.dtype, "dtype", "dtype of the values written: f32, f64, f16 or bf16 (default the input's; bf16 is stored as uint16)")
 	r.finish(cmd, func() error { return a.put(r, loadNPZ) })
 	return cmd
 }

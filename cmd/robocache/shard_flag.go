@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
@@ -40,6 +41,37 @@ func (s *shardFlag) Set(text string) error {
 	}
 	*s = shardFlag{index, count}
 	return nil
+}
+
+// shardFlags are --shard, which names one shard, and --shards, which is a count.
+type shardFlags struct {
+	one shardFlag
+	all int
+}
+
+// shardRange has the shards from begin to end-1 of count that a program makes; count is 0 without shards. from has the variables that chose one.
+type shardRange struct {
+	begin, end, count int
+	from              string
+}
+
+// choose returns the shards by the flags that are given. most is the largest count.
+func (s *shardFlags) choose(given func(flag string) bool, most int) (r shardRange, err error) {
+	switch {
+	case given("shard"):
+		if given("shards") && s.all != s.one.count {
+			return r, usagef("--shards: got %d with --shard %v, want these equal, or one of them", s.all, &s.one)
+		}
+		return shardRange{s.one.index, s.one.index + 1, s.one.count, ""}, nil
+	case given("shards"):
+		if s.all < 1 || s.all > most {
+			return r, usagef("--shards: got %d, want 1 to %d", s.all, most)
+		}
+		r.count = s.all
+		r.begin, r.end, r.from, err = shardsOf(s.all, os.Getenv)
+		return r, err
+	}
+	return shardRange{end: 1}, nil
 }
 
 // shardsOf returns the range of shards that this program packs, out of count, and the source of that choice. It returns all shards if the

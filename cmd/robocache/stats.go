@@ -108,8 +108,6 @@ again with --after MERGED, and merge again, until stats prints that they are com
 // check returns a usage error for flags that exclude each other.
 func (s *statistics) check() error {
 	switch {
-	case s.plot != "" && !strings.EqualFold(filepath.Ext(s.plot), ".png"):
-		return usagef("--plot: got %q, want a name that ends in .png", s.plot)
 	case s.form.Name != "" && !slices.Contains(stats.Forms, s.form.Name):
 		return usagef("--to: got %q, want %s", s.form.Name, strings.Join(stats.Forms, ", "))
 	case s.form.Name != "" && s.out == "":
@@ -131,7 +129,7 @@ func (s *statistics) check() error {
 	if (s.form.Name == "lerobot" || s.form.Name == "gr00t") && !s.merge && filepath.Clean(s.out) == filepath.Join(s.paths[0], "meta", "stats.json") {
 		inputs = inputs[:len(inputs)-1] // the dataset's statistics are computed anew, and their entries about images are kept
 	}
-	return writable(inputs, output{flag: "-o", path: s.out}, output{flag: "--plot", path: s.plot})
+	return writable(inputs, output{flag: "-o", path: s.out}, picture(s.plot))
 }
 
 func (a *app) stats(s *statistics) error {

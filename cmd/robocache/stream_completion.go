@@ -5,9 +5,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // episodeOf returns an episode of a recording, or nil if it cannot be read.
@@ -79,25 +81,28 @@ func completeEpisodes(cmd *cobra.Command, flags ...string) {
 	}, flags...)
 }
 
-func cameraNames(e *dataset.Episode) (names []string) {
-	for i := range e.Media {
-		names = append(names, e.Media[i].Name)
-	}
-	return names
-}
-
-func cloudNames(e *dataset.Episode) (names []string) {
-	for i := range e.Clouds {
-		names = append(names, e.Clouds[i].Name)
-	}
-	return names
-}
-
 // namesOfAll returns the names of streams and cameras.
-func namesOfAll(e *dataset.Episode) []string { return append(e.Names(), cameraNames(e)...) }
+func namesOfAll(e *dataset.Episode) []string { return append(e.Names(), e.MediaNames()...) }
 
 // nameFlag adds a flag for one of a few names, with their completion.
 func nameFlag(cmd *cobra.Command, to *string, flag, value, usage string, names ...string) {
 	cmd.Flags().StringVar(to, flag, value, usage)
 	complete(cmd, flag, func() []string { return names })
+}
+
+func backendFlag(cmd *cobra.Command, to *string, value, usage string) {
+	nameFlag(cmd, to, "backend", value, usage, backendNames()...)
+}
+
+func unorderedFlag(cmd *cobra.Command, to *string, usage string) {
+	nameFlag(cmd, to, "unordered", "", usage, align.Unordereds...)
+}
+
+// choiceFlag adds a flag for a value from a list, with the completion of their names.
+func choiceFlag(cmd *cobra.Command, to interface {
+	pflag.Value
+	Names() []string
+}, flag, usage string) {
+	cmd.Flags().Var(to, flag, usage)
+	complete(cmd, flag, to.Names)
 }

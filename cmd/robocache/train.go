@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 
-	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
@@ -87,7 +86,7 @@ func (a *app) trainCommand() *cobra.Command {
 	f.IntVar(&t.Batch, "batch", 0, "windows per step on each device; 0 for the size's default")
 	f.Float64Var(&t.Rate, "lr", 0, "the learning `RATE` at its highest; 0 for the size's default")
 	f.Float64Var(&t.Floor, "floor", 0, "the least `STD` that actions are divided by, in their unit; 0: 0.05 for joints, a thousandth of the range for others")
-	nameFlag(cmd, &t.Unordered, "unordered", "", "a stream if its timestamps step back or are no times: drop (default), sort, or error", align.Unordereds...)
+	unorderedFlag(cmd, &t.Unordered, "a stream if its timestamps step back or are no times: drop (default), sort, or error")
 	f.Var(rangesFlag{&t.holdOut}, "hold-out", "the episodes that are not trained on, but compared with, such as 3,7 or 0-9,12")
 	completeEpisodes(cmd, "hold-out")
 	f.Uint64Var(&t.Seed, "seed", 0, "seed for the first weights, the window order, and dropout")
@@ -95,7 +94,7 @@ func (a *app) trainCommand() *cobra.Command {
 	f.BoolVar(&t.resume, "resume", false, "go on from the checkpoint in --out, if there is one")
 	selectionFlags(cmd, &t.Options.Episodes)
 	readingFlags(f, &t.request.Packing.Options)
-	nameFlag(cmd, &t.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N or sim; several between commas, or cuda:all, train together", backendNames()...)
+	backendFlag(cmd, &t.backend, "auto", "where to compute: auto, cpu, cuda, cuda:N or sim; several between commas, or cuda:all, train together")
 	f.BoolVar(&t.NCCL, "nccl", false, "several GPUs add up their gradients by NCCL, where they do not reach each other's memory")
 	f.IntVar(&t.rank, "rank", 0, "this program's number among --world (default from torchrun, srun, Open MPI or Kubernetes)")
 	f.IntVar(&t.world, "world", 1, "how many programs on this machine train together, each with a device (default from the rank's launcher)")
@@ -164,7 +163,7 @@ func (a *app) train(t *training) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, source.Close()) }()
+	defer joinClose(&err, source)
 	w.out.add(notetext.NoteEntries(source.Absent))
 	w.out.Problems = inspection.Problems(source.Problems)
 	t.HoldOut = numbersIn(t.holdOut, source.Store.Numbers())
@@ -174,7 +173,7 @@ func (a *app) train(t *training) (err error) {
 	if err != nil {
 		return explainDrawn(&w.request, w.explain(err))
 	}
-	defer func() { err = errors.Join(err, tr.Close()) }()
+	defer joinClose(&err, tr)
 	if err := w.run(ctx, tr, source.Store); err != nil {
 		if all != nil {
 			all.Leave(err) // so that the others stop waiting

@@ -49,7 +49,7 @@ func (a *app) tuneCommand() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error { return a.tune(r) },
 	}
 	f := cmd.Flags()
-	nameFlag(cmd, &r.backend, "backend", "cuda", "cuda or cuda:N", backendNames()...)
+	backendFlag(cmd, &r.backend, "cuda", "cuda or cuda:N")
 	f.StringVar(&r.only, "only", "", "tune only jobs with a suite and name that match this regular `EXPRESSION`")
 	f.StringVar(&r.shapes, "shapes", "", "take the jobs from this .json `FILE`, in the form that bench --list --json writes")
 	f.StringVarP(&r.out, "output", "o", "", "write the table to this `FILE`, in place of the one that is used")

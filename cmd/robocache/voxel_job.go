@@ -125,7 +125,7 @@ func (j *voxelJob) picture() (viz.Voxels, error) {
 	}
 	n, width := j.drawn.Coords.Dim(0), j.drawn.Coords.Dim(1)
 	var zyx []int32
-	for i := 0; i < n; i++ {
+	for i := range n {
 		at := coords[i*width : (i+1)*width]
 		if width == 4 {
 			if at[0] > 0 {
@@ -176,7 +176,7 @@ func (a *app) voxelized(j *voxelJob, device ops.Info) error {
 	if err != nil {
 		return err
 	}
-	if lo, hi, ok, err := j.cloud.bounds(); err == nil && ok {
+	if lo, hi, ok := j.cloud.bounds(); ok {
 		fmt.Fprintf(a.Out, "cloud: %d points, from %s to %s (x, y, z)\n", n.Points, shortVec(lo), shortVec(hi))
 	}
 	end := j.grid.Min // the end of the last cells, which may differ from the given bound

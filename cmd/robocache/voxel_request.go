@@ -36,7 +36,7 @@ type voxelRequest struct {
 // options checks the command line without the input, and returns the operation's options. An invalid flag is a usage error.
 func (r *voxelRequest) options() (ops.VoxelizeOptions, error) {
 	none := ops.VoxelizeOptions{}
-	if err := checkFiles(r.out, r.plot, r.backend, ".npz"); err != nil {
+	if err := checkGiven(r.out, r.backend); err != nil {
 		return none, err
 	}
 	if r.columns != nil {
@@ -128,10 +128,7 @@ func (r *voxelRequest) grid(c *cloud, o ops.VoxelizeOptions) (g ops.VoxelGrid, d
 	if r.lo.set && r.hi.set {
 		return g, false, checkRoom(g, c, o)
 	}
-	lo, hi, ok, err := c.bounds()
-	if err != nil {
-		return g, true, err
-	}
+	lo, hi, ok := c.bounds()
 	if !ok {
 		return g, true, &inputError{Path: c.path, Msg: "no finite points to lay a grid around, want --min and --max"}
 	}

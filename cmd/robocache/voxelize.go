@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/viz"
 	"github.com/spf13/cobra"
@@ -109,20 +110,16 @@ func (a *app) voxelizeCommand() *cobra.Command {
 	f.Var(&r.size, "size", "a cell's size in metres, one number or x,y,z")
 	f.Var(&r.lo, "min", "the grid's lower bounds (default below the lowest point)")
 	f.Var(&r.hi, "max", "the grid's upper bounds (default above the highest point)")
-	f.Var(&r.form, "mode", "occupancy, count, sum, mean, max, min, hard or sparse (default count)")
-	f.Var(&r.reduce, "reduce", "for sparse voxels: mean (default), sum, max, min or count")
-	f.Var(&r.order, "order", "order of grid dimensions and coordinates: zyx (default; x fastest) or xyz")
+	choiceFlag(cmd, &r.form, "mode", "occupancy, count, sum, mean, max, min, hard or sparse (default count)")
+	choiceFlag(cmd, &r.reduce, "reduce", "for sparse voxels: mean (default), sum, max, min or count")
+	choiceFlag(cmd, &r.order, "order", "order of grid dimensions and coordinates: zyx (default; x fastest) or xyz")
 	f.Var(&r.points, "max-points", "points kept in a hard voxel (default 32)")
 	f.Var(&r.voxels, "max-voxels", "hard or sparse voxels kept in each cloud, 0 for all (default 20000 if hard, else all)")
 	f.Var(&r.empty, "empty", "value for a grid's empty cells (default 0)")
-	f.Var(&r.preset, "preset", "another library's rules: mmcv or open3d")
-	nameFlag(cmd, &r.backend, "backend", "auto", "auto, cpu, cuda, cuda:N or sim", backendNames()...)
-	complete(cmd, "mode", r.form.Names)
-	complete(cmd, "reduce", r.reduce.Names)
-	complete(cmd, "order", r.order.Names)
-	complete(cmd, "preset", r.preset.Names)
+	choiceFlag(cmd, &r.preset, "preset", "another library's rules: mmcv or open3d")
+	backendFlag(cmd, &r.backend, "auto", "auto, cpu, cuda, cuda:N or sim")
 	files(cmd, map[string]string{"output": "npz", "plot": "png"})
-	completeFrom(cmd, cloudNames, "", "stream")
+	completeFrom(cmd, (*dataset.Episode).CloudNames, "", "stream")
 	return cmd
 }
 
@@ -131,7 +128,7 @@ func (a *app) voxelize(r *voxelRequest) error {
 	if err != nil {
 		return err
 	}
-	if err := a.begin(&r.in, r.reading.Definitions, output{flag: "-o", path: r.out}, output{flag: "--plot", path: r.plot}); err != nil {
+	if err := a.begin(&r.in, r.reading.Definitions, output{flag: "-o", path: r.out, ends: []string{".npz"}}, picture(r.plot)); err != nil {
 		return err
 	}
 	done := a.Step("reading " + r.in)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/robocache/robocache/dataset"
 )
@@ -214,10 +215,8 @@ func (c *cursor) magic(want string, version int) {
 // version reads a version number and records an error if it is not wanted.
 func (c *cursor) version(want ...int) int {
 	got := c.u8()
-	for _, v := range want {
-		if got == v {
-			return got
-		}
+	if slices.Contains(want, got) {
+		return got
 	}
 	c.bad(1, dataset.ErrUnsupported, "version", fmt.Sprint(got), fmt.Sprint(want))
 	return got

@@ -34,7 +34,7 @@
 // bytes is read from its path in the dataset.
 //
 // Supported: Parquet as listed in package internal/parquet; videos with h264, hevc, av1, vp9, vp8 and mpeg4 in mp4; JPEG and PNG
-// images. Videos with more than 8 bits and TIFF, which LeRobot writes for depth, are returned encoded and not decoded. Not
+// images. Depth maps with more than 8 bits and TIFF are returned encoded and not decoded. Not
 // supported: storage formats other than Parquet, such as Lance.
 //
 // The slices that GR00T names in meta/modality.json are attributes of the dataset: "modality.state.left_arm" is

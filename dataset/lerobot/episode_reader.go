@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -219,9 +220,7 @@ func (r *reader) task(ctx context.Context, first *parquet.File) error {
 	var listed []string
 	if d != nil {
 		listed = d.tasks
-		for k, v := range d.other {
-			r.e.Attributes.Other[k] = v
-		}
+		maps.Copy(r.e.Attributes.Other, d.other)
 	}
 	var names []string
 	if first.Column("task_index") != nil {

@@ -280,11 +280,7 @@ func narrow(s *dataset.Stream) error {
 	if err != nil {
 		return err
 	}
-	list := make([]float32, len(data))
-	for i, v := range data {
-		list[i] = float32(v)
-	}
-	s.Values, err = tensor.Of(list, s.Values.Shape()...)
+	s.Values, err = tensor.Of(tensor.Cast[float32](data), s.Values.Shape()...)
 	return err
 }
 

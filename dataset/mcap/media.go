@@ -203,17 +203,14 @@ func floatType(size int) int {
 
 // packedBytes returns a tensor's numbers as little-endian bytes, and how many bytes each has.
 func packedBytes(t *tensor.Tensor) (b []byte, size int, err error) {
-	if t, err = t.Contiguous(); err != nil {
-		return nil, 0, err
-	}
 	if t.DType() == tensor.F64 {
-		data, err := tensor.Data[float64](t)
+		data, err := tensor.Packed[float64](t)
 		for _, v := range data {
 			b = le.AppendUint64(b, math.Float64bits(v))
 		}
 		return b, 8, err
 	}
-	data, err := tensor.Data[float32](t)
+	data, err := tensor.Packed[float32](t)
 	for _, v := range data {
 		b = le.AppendUint32(b, math.Float32bits(v))
 	}

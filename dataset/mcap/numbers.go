@@ -48,26 +48,18 @@ func newNumbers(s *dataset.Stream, encoding Encoding) (*numbers, error) {
 	if err != nil {
 		return nil, err
 	}
-	values, err := s.Values.Contiguous()
-	if err != nil {
-		return nil, err
-	}
 	switch s.Values.DType() {
 	case tensor.F64:
-		data, err := tensor.Data[float64](values)
+		data, err := tensor.Packed[float64](s.Values)
 		n.encode = encoder(data, s.Columns, encoding)
 		return n, err
 	case tensor.F32:
-		data, err := tensor.Data[float32](values)
+		data, err := tensor.Packed[float32](s.Values)
 		n.encode = encoder(data, s.Columns, encoding)
 		return n, err
 	}
-	data, err := tensor.Floats(values)
-	narrow := make([]float32, len(data)) // float16 and bfloat16
-	for i, v := range data {
-		narrow[i] = float32(v)
-	}
-	n.encode = encoder(narrow, s.Columns, encoding)
+	data, err := tensor.Floats(s.Values)
+	n.encode = encoder(tensor.Cast[float32](data), s.Columns, encoding) // float16 and bfloat16
 	return n, err
 }
 

@@ -14,20 +14,16 @@ import (
 )
 
 // DecodeFrames decodes the frames from to to-1, each as u8 [H,W,3] in the order red, green, blue. The rotation in the file is not
-// applied. Video with more than 8 bits per channel is an error that is dataset.ErrUnsupported.
+// applied. Levels with 10 or 12 bits are rounded. A chroma sample counts for all pixels that it covers.
 //
-// It runs ffmpeg from PATH, or from the environment variable ROBOCACHE_FFMPEG. Without ffmpeg the error is dataset.ErrUnsupported.
-// ffmpeg gets the frames from the previous key frame on, with frame numbers as times, and returns the numbers with the pictures. So
-// a frame that it cannot decode is an error and never replaced by another frame. DecodeFrames stops at the first error, and if ctx
-// ends.
+// An imported driver decodes it, such as video/dav1d for AV1, else ffmpeg from PATH, or from the
+// environment variable ROBOCACHE_FFMPEG. Without both the error is dataset.ErrUnsupported. ffmpeg gets the frames from the previous key
+// frame on, with frame numbers as times, and returns the numbers with the pictures. So a frame that it cannot decode is an error and
+// never replaced by another frame. DecodeFrames stops at the first error, and if ctx ends.
 func (t *Track) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error] {
 	return func(yield func(*tensor.Tensor, error) bool) {
 		if err := dataset.CheckRange("frame", from, to, t.Len()); err != nil {
 			yield(nil, err)
-			return
-		}
-		if t.Bits > 8 {
-			yield(nil, t.file.fail(-1, dataset.ErrUnsupported, "decode "+t.Codec, fmt.Sprintf("%d bits a channel", t.Bits), "8; encoded frames can be read"))
 			return
 		}
 		for from < to { // an edit list may go back in the media, where another run begins

@@ -82,7 +82,7 @@ func TestAFrameThatFFmpegLeavesOutIsAnErrorAndNotAnother(t *testing.T) {
 	n, err := collect(ctx, v, 0, 24)
 	require.NoError(t, err)
 	require.Equal(t, 24, n)
-	script(t, `set -- $(echo "$@" | sed 's/-map 0:v:0/-map 0:v:0 -vf select=not(eq(n\\,5)) -vsync 2/'); exec ffmpeg "$@"`)
+	script(t, `set -- $(echo "$@" | sed 's/-vf format/-vsync 2 -vf select=not(eq(n\\,5)),format/'); exec ffmpeg "$@"`)
 	n, err = collect(ctx, v, 0, 24)
 	assert.Equal(t, 5, n)
 	assert.ErrorIs(t, err, dataset.ErrCorrupt)

@@ -45,11 +45,16 @@ func ReadFile(path string) (*tensor.Tensor, error) {
 // Read reads one array and stops after its last byte. The tensor has the file's shape; the package comment lists the dtypes. If the
 // data breaks the format, or the type is unsupported, the error is a *dataset.FormatError.
 func Read(r io.Reader) (*tensor.Tensor, error) {
+	return afterHeader(r, ReadData)
+}
+
+// afterHeader reads a header, and then the data by a function.
+func afterHeader[T any](r io.Reader, read func(io.Reader, *Header) (T, error)) (none T, err error) {
 	h, err := ReadHeader(r)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
-	return ReadData(r, &h)
+	return read(r, &h)
 }
 
 // ReadData reads an array like Read, after ReadHeader has read its header from r, or with a header from HeaderOf.
@@ -103,11 +108,7 @@ func floats(r io.Reader, h *Header, s records.Scalar) (*tensor.Tensor, error) {
 // ReadBF16 reads an array of uint16, or of two opaque bytes (V2), as bf16 bit patterns. Any other type is an error that is
 // dataset.ErrUnsupported.
 func ReadBF16(r io.Reader) (*tensor.Tensor, error) {
-	h, err := ReadHeader(r)
-	if err != nil {
-		return nil, err
-	}
-	return bf16(r, &h)
+	return afterHeader(r, bf16)
 }
 
 func bf16(r io.Reader, h *Header) (*tensor.Tensor, error) {

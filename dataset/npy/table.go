@@ -40,11 +40,7 @@ const maxWidth = 1 << 20
 // ReadTable reads numbers or records [S] as features. If the array is neither, or the records lack the clock, the error is a
 // *dataset.FormatError that is dataset.ErrUnsupported.
 func ReadTable(r io.Reader, opt TableOptions) (*Table, error) {
-	h, err := ReadHeader(r)
-	if err != nil {
-		return nil, err
-	}
-	return ReadTableData(r, &h, opt)
+	return afterHeader(r, func(r io.Reader, h *Header) (*Table, error) { return ReadTableData(r, h, opt) })
 }
 
 // ReadTableData is ReadTable for an array with a known header, from its first data byte on; see [ReadData].

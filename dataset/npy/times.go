@@ -20,11 +20,7 @@ const clockTypes = "int64 or uint64 nanoseconds, datetime64 or timedelta64 of ns
 // unit or a calendar unit such as months, or if a time exceeds +-2^62 ns. All other types are refused too, because 32-bit
 // nanoseconds span only 4 s.
 func ReadTimes(r io.Reader) (*tensor.Tensor, error) {
-	h, err := ReadHeader(r)
-	if err != nil {
-		return nil, err
-	}
-	return ReadTimesData(r, &h)
+	return afterHeader(r, ReadTimesData)
 }
 
 // ReadTimesData is ReadTimes for an array with a known header, from its first data byte on; see [ReadData].

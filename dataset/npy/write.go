@@ -58,9 +58,6 @@ func WriteData(w io.Writer, t *tensor.Tensor) error {
 
 // content returns numpy's type name for a host tensor, and a function that writes its elements.
 func content(t *tensor.Tensor) (descr string, write func(io.Writer) error, err error) {
-	if t, err = t.Contiguous(); err != nil {
-		return "", nil, err
-	}
 	le := binary.LittleEndian
 	switch t.DType() {
 	case tensor.F32:
@@ -76,7 +73,7 @@ func content(t *tensor.Tensor) (descr string, write func(io.Writer) error, err e
 	case tensor.I64:
 		return contentOf(t, "<i8", func(b []byte, v int64) []byte { return le.AppendUint64(b, uint64(v)) })
 	}
-	data, err := tensor.Data[uint8](t)
+	data, err := tensor.Packed[uint8](t)
 	return "|u1", func(w io.Writer) error {
 		if len(data) == 0 {
 			return nil
@@ -87,7 +84,7 @@ func content(t *tensor.Tensor) (descr string, write func(io.Writer) error, err e
 }
 
 func contentOf[T tensor.Element](t *tensor.Tensor, descr string, put func([]byte, T) []byte) (string, func(io.Writer) error, error) {
-	data, err := tensor.Data[T](t)
+	data, err := tensor.Packed[T](t)
 	size := t.DType().Size()
 	return descr, func(w io.Writer) error {
 		var buf []byte

@@ -88,20 +88,20 @@ func render(r *doctor.Report, groups []*group) string {
 	}
 	b.WriteString("</h1>\n<p class=\"soft\">")
 	for _, s := range c.Paths {
-		put("%s (%s, %s)", s.Name, s.Format, text.Count(s.Episodes, "episode", "episodes"))
+		put("%s (%s, %s)", s.Name, s.Format, text.Count(s.Episodes, "episode"))
 		if s.Path != "" {
 			put(`: %s; <code>robocache view %s</code> shows it`, s.Path, quoted(s.Path))
 		}
 		put("<br>")
 	}
-	put("\nLooked at %s, %s of %s and %s, for %s kinds of fault", text.Count(c.Episodes, "episode", "episodes"), text.Count(c.Streams, "stream", "streams"),
-		text.Count(c.Samples, "sample", "samples"), text.Count(c.Frames, "frame", "frames"), fmt.Sprint(len(c.Kinds)))
+	put("\nLooked at %s, %s of %s and %s, for %s kinds of fault", text.Count(c.Episodes, "episode"), text.Count(c.Streams, "stream"),
+		text.Count(c.Samples, "sample"), text.Count(c.Frames, "frame"), fmt.Sprint(len(c.Kinds)))
 
 	if c.Unread > 0 {
-		put(`; <span class="error">%s could not be read</span>`, text.Count(c.Unread, "episode", "episodes"))
+		put(`; <span class="error">%s could not be read</span>`, text.Count(c.Unread, "episode"))
 	}
 	if c.Unlisted > 0 {
-		put("; %s more of the same are not listed", text.Count(c.Unlisted, "finding", "findings"))
+		put("; %s more of the same are not listed", text.Count(c.Unlisted, "finding"))
 	}
 	many := len(groups) > 0 && c.Episodes+c.Unread > 1
 	if many {

@@ -100,7 +100,7 @@ func noStream(arg, name string, names []string) error {
 func (s *Source) withoutCameras(streams []align.Stream) []align.Stream {
 	info := s.Data.Info()
 	return slices.DeleteFunc(slices.Clone(streams), func(w align.Stream) bool {
-		name := cmp.Or(w.From, w.Name)
+		name := w.Source()
 		camera := info.DeclaresMedia(name)
 		if camera {
 			s.watch.note(dataset.CodePlanCamera, w.Name, dataset.Detail{Got: name, Names: []string{s.Spell.of("cameras")}})

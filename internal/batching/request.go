@@ -1,7 +1,6 @@
 package batching
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -448,7 +447,7 @@ func (s *Source) Bytes(plan align.Plan) (n int64) {
 	for _, store := range s.Stores {
 		for i := range store.Streams {
 			p := &store.Streams[i]
-			asked := slices.ContainsFunc(plan.Streams, func(a align.Stream) bool { return cmp.Or(a.From, a.Name) == p.Name })
+			asked := slices.ContainsFunc(plan.Streams, func(a align.Stream) bool { return a.Source() == p.Name })
 			if asked || len(plan.Streams) == 0 {
 				n += int64(p.Samples()) * int64(len(p.Columns)*p.DType().Size()+tensor.I64.Size())
 			}

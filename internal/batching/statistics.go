@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/tensor"
 )
 
 // Normalised is a drawn stream's normalisation: y = (x-shift)*scale, then clipped, so x = y/scale + shift. Each list has
@@ -108,14 +109,6 @@ func floats(list []Number, sign int) []float32 {
 	return out
 }
 
-func numbers(list []float32) []Number {
-	out := make([]Number, len(list))
-	for i, v := range list {
-		out[i] = Number(v)
-	}
-	return out
-}
-
 // NormalisedBy lists the streams that a loader normalises. If a stream's statistics are given, they are copied.
 func NormalisedBy(l *loader.Loader, given []Normalised) []Normalised {
 	list := []Normalised{}
@@ -138,7 +131,7 @@ func NormalisedBy(l *loader.Loader, given []Normalised) []Normalised {
 				}
 			}
 		}
-		n.Name, n.Rule, n.Names, n.Shift, n.Scale, n.ClipMin, n.ClipMax = s.Name, by.Rule, nil, numbers(by.Shift), numbers(by.Scale), numbers(by.Min), numbers(by.Max)
+		n.Name, n.Rule, n.Names, n.Shift, n.Scale, n.ClipMin, n.ClipMax = s.Name, by.Rule, nil, tensor.Cast[Number](by.Shift), tensor.Cast[Number](by.Scale), tensor.Cast[Number](by.Min), tensor.Cast[Number](by.Max)
 		for _, c := range s.Columns {
 			n.Names = append(n.Names, c.Name)
 		}

@@ -52,19 +52,7 @@ func (d *Device) Malloc(what string, bytes int64) (*cudadrv.DeviceMem, error) {
 
 // Alloc implements [backend.Backend].
 func (d *Device) Alloc(dtype tensor.DType, shape []int) (*tensor.Tensor, error) {
-	n, err := tensor.NumElements(shape...)
-	if err != nil {
-		return nil, err
-	}
-	mem, err := d.Malloc(dtype.String()+" "+tensor.FormatShape(shape), int64(n)*int64(dtype.Size()))
-	if err != nil {
-		return nil, err
-	}
-	t, err := tensor.OnDevice(&buffer{mem, d.name}, dtype, shape...)
-	if err != nil {
-		return nil, errors.Join(err, mem.Close())
-	}
-	return t, nil
+	return d.tensor("Alloc", dtype, shape, func(n int64) (*cudadrv.DeviceMem, error) { return d.Ctx.Malloc(context.Background(), n) })
 }
 
 // pinned adapts page-locked host memory to a tensor's buffer.

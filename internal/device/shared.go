@@ -28,7 +28,7 @@ func (d *Device) OpenShared(handle []byte, dtype tensor.DType, shape []int) (*te
 	return d.tensor("OpenShared", dtype, shape, func(n int64) (*cudadrv.DeviceMem, error) { return d.Ctx.OpenShared(handle, n) })
 }
 
-// tensor returns a tensor over memory that several processes share.
+// tensor returns a tensor over new memory, which several processes may share.
 func (d *Device) tensor(op string, dtype tensor.DType, shape []int, alloc func(n int64) (*cudadrv.DeviceMem, error)) (*tensor.Tensor, error) {
 	n, err := tensor.NumElements(shape...)
 	if err != nil {

@@ -37,3 +37,18 @@ func (k Kind) Is(target error) bool {
 	c, ok := target.(interface{ Kind() Kind })
 	return ok && c.Kind() == k
 }
+
+// Values is the end of an error's text, ": got <got>, want <want>: <cause>", without what is empty.
+func Values(got, want string, cause error) string {
+	s := ""
+	if got != "" {
+		s += ": got " + got
+	}
+	if want != "" {
+		s += ", want " + want
+	}
+	if cause != nil {
+		s += ": " + cause.Error()
+	}
+	return s
+}

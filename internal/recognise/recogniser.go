@@ -72,21 +72,17 @@ func (r *Recogniser) Add(s *dataset.Stream) error {
 	if !dataset.SameColumns(r.Columns, s.Columns) || s.Len() == 0 || len(s.Columns) == 0 {
 		return nil
 	}
-	values, err := s.Values.Contiguous()
-	if err != nil {
-		return err
-	}
-	switch values.DType() {
+	switch s.Values.DType() {
 	case tensor.F32:
-		list, err := tensor.Data[float32](values)
+		list, err := tensor.Packed[float32](s.Values)
 		look(r, list)
 		return err
 	case tensor.F64:
-		list, err := tensor.Data[float64](values)
+		list, err := tensor.Packed[float64](s.Values)
 		look(r, list)
 		return err
 	}
-	list, err := tensor.Floats(values)
+	list, err := tensor.Floats(s.Values)
 	look(r, list)
 	return err
 }

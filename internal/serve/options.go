@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
 )
 
 // reader reads an operation's options and keeps the first error.
@@ -64,11 +65,7 @@ func floats(list []number) []float32 {
 	if list == nil {
 		return nil
 	}
-	out := make([]float32, len(list))
-	for i, v := range list {
-		out[i] = float32(v)
-	}
-	return out
+	return tensor.Cast[float32](list)
 }
 
 func limit(ns *int64) ops.Limit {

@@ -33,11 +33,7 @@ func readCloud(ctx context.Context, c *Conn, r *Request, q cloudRequest) (*Reply
 	}
 	s := e.CloudStream(q.Clouds)
 	if s == nil {
-		names := []string{}
-		for i := range e.Clouds {
-			names = append(names, e.Clouds[i].Name)
-		}
-		return nil, &RequestError{Arg: "clouds", Got: fmt.Sprintf("%q", q.Clouds), Want: fmt.Sprintf("one of %q", names)}
+		return nil, &RequestError{Arg: "clouds", Got: fmt.Sprintf("%q", q.Clouds), Want: fmt.Sprintf("one of %q", e.CloudNames())}
 	}
 	cloud, err := s.Cloud(ctx, q.Cloud)
 	if err != nil {

@@ -37,11 +37,7 @@ func readFrames(ctx context.Context, c *Conn, r *Request, q framesRequest) (*Rep
 	}
 	m := e.MediaStream(q.Camera)
 	if m == nil {
-		names := []string{}
-		for i := range e.Media {
-			names = append(names, e.Media[i].Name)
-		}
-		return nil, &RequestError{Arg: "camera", Got: fmt.Sprintf("%q", q.Camera), Want: fmt.Sprintf("one of %q", names)}
+		return nil, &RequestError{Arg: "camera", Got: fmt.Sprintf("%q", q.Camera), Want: fmt.Sprintf("one of %q", e.MediaNames())}
 	}
 	f := film{media: m, height: q.Height, width: q.Width, frames: len(q.Frames), dtype: tensor.U8}
 	if len(q.Frames) == 0 {

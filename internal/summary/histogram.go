@@ -75,7 +75,7 @@ func (h *histogram[T]) bin(v T) int {
 	if !h.flat {
 		i := int((v - h.start) * h.inverse)
 		i = max(0, min(i, Bins-1))
-		for tries := 0; tries < 4; tries++ { // the product is rounded, so the bin may be a neighbour
+		for range 4 { // the product is rounded, so the bin may be a neighbour
 			switch {
 			case i > 0 && h.edge(i) > v:
 				i--

@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"syscall"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/tensor"
@@ -18,8 +19,7 @@ import (
 // dataset.ErrUnsupported.
 func (j *Job) Decode(ctx context.Context, ranks []int32) iter.Seq2[*tensor.Tensor, error] {
 	return func(yield func(*tensor.Tensor, error) bool) {
-		done := 0
-		var refusals []error
+		done, library := 0, ""
 		for _, d := range registered() {
 			n, err := j.drive(ctx, d, ranks, done, yield)
 			done += n
@@ -30,9 +30,11 @@ func (j *Job) Decode(ctx context.Context, ranks []int32) iter.Seq2[*tensor.Tenso
 				}
 				return
 			}
-			refusals = append(refusals, refused)
+			if refused.Reason == NoLibrary || refused.Reason == OldLibrary {
+				library = d.Library
+			}
 		}
-		j.run(ctx, ranks, done, refusals, yield)
+		j.run(ctx, ranks, done, library, yield)
 	}
 }
 
@@ -42,22 +44,27 @@ type answer struct {
 	err   error
 }
 
+// mostWaiting is the largest number of frames that wait for an earlier one. No codec reorders more than 16 pictures.
+const mostWaiting = 32
+
 // drive decodes the ranks after the first done ones with a driver, and returns how many it yielded. The error is nil if yield ended the
 // loop, and a *Refusal if the driver does not decode the stream.
 func (j *Job) drive(ctx context.Context, driver Driver, ranks []int32, done int, yield func(*tensor.Tensor, error) bool) (n int, err error) {
-	d, err := driver.Open(Stream{Codec: j.Codec, Config: j.config()})
+	d, err := driver.Open(Stream{Codec: j.Codec, Config: j.box("avcC", "hvcC", "av1C")})
 	if err != nil {
-		return 0, err
+		return 0, j.explain(driver, done, err)
 	}
 	defer d.Close()
 	ready := map[int32]answer{}
 	show := func(number int64, p *Planes, err error) error {
 		rank := j.Packets[number].Rank
-		if _, wanted := slices.BinarySearch(ranks[done+n:], rank); !wanted {
+		_, wanted := slices.BinarySearch(ranks[done+n:], rank)
+		if _, there := ready[rank]; there || !wanted {
 			return nil
 		}
 		a := answer{err: err}
 		if err == nil {
+			j.colour(p)
 			a.frame, a.err = p.RGB()
 		}
 		ready[rank] = a
@@ -72,16 +79,16 @@ func (j *Job) drive(ctx context.Context, driver Driver, ranks []int32, done int,
 			switch {
 			case ctx.Err() != nil:
 				return n, ctx.Err()
+			case len(ready) > mostWaiting || flushed:
+				err = ErrNoPicture
 			case next < len(j.Packets):
 				if packet, err = j.read(ctx, next, packet); err != nil {
 					return n, err
 				}
 				err = d.Decode(packet, int64(next), show)
 				next++
-			case !flushed:
-				err, flushed = d.Flush(show), true
 			default:
-				err = ErrNoPicture
+				err, flushed = d.Flush(show), true
 			}
 			if err != nil {
 				return n, j.explain(driver, done+n, err)
@@ -98,16 +105,20 @@ func (j *Job) drive(ctx context.Context, driver Driver, ranks []int32, done int,
 	return n, nil
 }
 
-// explain returns the error for the frame at a place, unless the driver refuses the stream.
+// explain returns the error for the frame at a place, unless the driver refuses the stream or memory is short.
 func (j *Job) explain(driver Driver, place int, err error) error {
 	var refused *Refusal
-	if errors.As(err, &refused) {
+	var short *tensor.Error
+	if errors.As(err, &refused) || errors.As(err, &short) {
 		return err
 	}
 	e := j.Fail(place)
 	e.Kind, e.Got, e.Err = dataset.ErrCorrupt, "no picture of it from "+driver.Name, err
 	var program *ProgramError
-	if errors.As(err, &program) {
+	if errors.Is(err, syscall.ENOMEM) {
+		e.Err = &ProgramError{Err: err}
+	}
+	if errors.As(e.Err, &program) {
 		e.Kind = dataset.ErrUnsupported
 	}
 	return e
@@ -127,18 +138,24 @@ func (j *Job) read(ctx context.Context, packet int, b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// configurations are the boxes with a decoder's configuration in a sample entry.
-var configurations = []string{"avcC", "hvcC", "av1C"}
+// colour sets the file's colour matrix and range if the stream states none. ffmpeg does the same, except for AV1.
+func (j *Job) colour(p *Planes) {
+	const matrix, flags, size = 9, 10, 11 // of a colr box with numbers
+	b := j.box("colr")
+	if p.Matrix == unspecified && j.Codec != "av1" && len(b) >= size && string(b[:4]) == "nclx" {
+		p.Matrix, p.FullRange = b[matrix], p.FullRange || b[flags]>>7 == 1
+	}
+}
 
-// config returns the decoder's configuration in the sample entry, or nil.
-func (j *Job) config() []byte {
+// box returns the body of the first box of some kinds in the sample entry, or nil.
+func (j *Job) box(kinds ...string) []byte {
 	const fields = 86 // of a video sample entry, before its boxes
 	for b := j.Entry[min(fields, len(j.Entry)):]; len(b) >= 8; {
 		n := int(binary.BigEndian.Uint32(b))
 		if n < 8 || n > len(b) {
 			return nil
 		}
-		if slices.Contains(configurations, string(b[4:8])) {
+		if slices.Contains(kinds, string(b[4:8])) {
 			return b[8:n]
 		}
 		b = b[n:]

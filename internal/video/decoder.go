@@ -61,7 +61,8 @@ const (
 
 // Driver opens decoders of one kind.
 type Driver struct {
-	Name string
+	Name    string
+	Library string // the shared library that it needs, such as "libdav1d"; "" if it is no package to install
 	// Open returns a decoder for a stream, or a *Refusal if this machine or this kind of decoder cannot decode it.
 	Open func(s Stream) (Decoder, error)
 }
@@ -83,6 +84,8 @@ type Reason string
 const (
 	NoLibrary  Reason = "no library"  // Err names the files that were tried
 	OldLibrary Reason = "old library" // or one that is too new
+	NoProgram  Reason = "no program"
+	NoDecoder  Reason = "no decoder" // in this version of ffmpeg
 	OtherCodec Reason = "other codec"
 	Feature    Reason = "feature" // Err is a *picture.UnsupportedError
 	Invalid    Reason = "invalid" // Err is a *picture.InvalidError; another driver may read the stream nevertheless

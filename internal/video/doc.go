@@ -1,8 +1,10 @@
-// Package video decodes video packets with the program ffmpeg. Each packet carries a number that comes back with the picture. If ffmpeg
-// skips or cannot decode a packet, the result is an error and never another picture. Frames are packets without a container file, such
-// as a recording's messages; the package finds where decoding can begin.
+// Package video decodes video packets with registered drivers and with the program ffmpeg. Each packet carries a number that comes back
+// with the picture. If ffmpeg skips or cannot decode a packet, the result is an error and never another picture. Frames are packets
+// without a container file, such as a recording's messages; the package finds where decoding can begin.
 //
-// Read: h264, h265, vp8, vp9, av1 and mpeg4 with 8 bits per channel. ErrUnsupported: more bits, and codecs that ffmpeg lacks.
+// Read: h264, h265, vp8, vp9, av1 and mpeg4. ErrUnsupported: codecs that neither a driver nor ffmpeg decodes.
 //
-// ffmpeg is searched in PATH, or its path is in the variable ROBOCACHE_FFMPEG. Any version since 4.1 works.
+// A driver or ffmpeg gives planes with 8, 10 or 12 bits in the stream's own format, and Planes.RGB converts them. So all give the same
+// bits. ffmpeg is searched in PATH, or its path is in the variable ROBOCACHE_FFMPEG. Any version since 4.1 works. Those before 4.4 do not
+// report colours, and convert to RGB themselves: 8-bit 4:2:0 then differs by up to 3 levels.
 package video

@@ -42,7 +42,7 @@ func (e Encoding) Encode(ctx context.Context, path string, pictures iter.Seq2[*t
 	job := &Job{Fail: func(int) *dataset.FormatError {
 		return &dataset.FormatError{Format: "video", Offset: -1, Msg: "encode " + e.Codec}
 	}}
-	program, err := job.program()
+	program, err := job.program("")
 	if err != nil {
 		return &fs.PathError{Op: "write", Path: path, Err: err}
 	}

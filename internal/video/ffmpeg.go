@@ -3,6 +3,7 @@ package video
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -41,20 +43,35 @@ type Packet struct {
 
 var errLeftOut = errors.New("the next frame's picture comes instead")
 
-// run decodes the ranks after the first done ones with ffmpeg.
-func (j *Job) run(ctx context.Context, ranks []int32, done int, refusals []error, yield func(*tensor.Tensor, error) bool) {
-	p, err := j.start(ctx, refusals)
+// colourless are the paths of programs that do not report a picture's colours, and so have to convert it to RGB.
+var colourless sync.Map
+
+// run decodes the ranks after the first done ones with ffmpeg. library is the absent library that decodes the stream too, if any.
+func (j *Job) run(ctx context.Context, ranks []int32, done int, library string, yield func(*tensor.Tensor, error) bool) {
+	path, err := j.program(library)
+	if err != nil {
+		yield(nil, err)
+		return
+	}
+	p, err := j.start(ctx, path)
 	if err != nil {
 		yield(nil, err)
 		return
 	}
 	defer p.stop()
 	for i, want := range ranks[done:] {
-		var frame *tensor.Tensor
+		var picture *Planes
 		rank, err := int32(-1), error(nil)
 		for rank < want && err == nil {
-			rank, frame, err = p.next()
+			rank, picture, err = p.next()
 		}
+		if err == errNoColours {
+			p.stop()
+			colourless.Store(path, true)
+			j.run(ctx, ranks, done, library, yield)
+			return
+		}
+		var frame *tensor.Tensor
 		switch {
 		case ctx.Err() != nil:
 			err = ctx.Err()
@@ -62,9 +79,8 @@ func (j *Job) run(ctx context.Context, ranks []int32, done int, refusals []error
 			err = p.explain(j.Fail(done+i), err)
 		case rank != want:
 			err = p.explain(j.Fail(done+i), errLeftOut)
-		}
-		if err != nil {
-			frame = nil
+		default:
+			frame, err = picture.RGB()
 		}
 		if !yield(frame, err) || err != nil {
 			return
@@ -73,7 +89,10 @@ func (j *Job) run(ctx context.Context, ranks []int32, done int, refusals []error
 }
 
 // ProgramError means that ffmpeg is missing, or that it or a GPU could not run here. It is not caused by the frames.
-type ProgramError struct{ Err error }
+type ProgramError struct {
+	Err     error
+	Library string // the library that can take the place of a missing ffmpeg, or ""
+}
 
 func (e *ProgramError) Error() string { return e.Err.Error() }
 
@@ -101,16 +120,19 @@ func outside(failed error, said []byte, errors ...syscall.Errno) error {
 }
 
 // program finds ffmpeg.
-func (j *Job) program() (string, error) {
-	name := os.Getenv("ROBOCACHE_FFMPEG")
-	if name == "" {
-		name = "ffmpeg"
-	}
-	path, err := exec.LookPath(name)
+func program() (string, error) { return exec.LookPath(cmp.Or(os.Getenv("ROBOCACHE_FFMPEG"), "ffmpeg")) }
+
+// program finds ffmpeg. library can take its place.
+func (j *Job) program(library string) (string, error) {
+	path, err := program()
 	if err != nil {
 		e := j.Fail(-1)
 		e.Kind, e.Got, e.Want = dataset.ErrUnsupported, "no program ffmpeg", "it in PATH, or its path in ROBOCACHE_FFMPEG; encoded frames can be read without it"
-		e.Err = &ProgramError{err}
+		if library != "" {
+			e.Got += " and no library " + library
+			e.Want = "one of the packages ffmpeg and " + library + ", ffmpeg" + strings.TrimPrefix(e.Want, "it")
+		}
+		e.Err = &ProgramError{err, library}
 		return "", e
 	}
 	return path, nil
@@ -122,7 +144,7 @@ type process struct {
 	cancel context.CancelFunc
 	feed   *feed
 	stdout io.Closer
-	out    *pictures
+	out    pictures
 	errors tail
 	shift  int32
 	waited bool
@@ -131,19 +153,20 @@ type process struct {
 
 // start starts ffmpeg to decode packets. ffmpeg reads them from standard input as an mp4 file. It writes Matroska, because every
 // version can write a timestamp for each picture in it.
-func (j *Job) start(ctx context.Context, refusals []error) (*process, error) {
-	path, err := j.program()
-	if err != nil {
-		return nil, err
-	}
+func (j *Job) start(ctx context.Context, path string) (*process, error) {
 	head, shift := j.header()
 	ctx, cancel := context.WithCancel(ctx)
 	p := &process{cancel: cancel, shift: shift, feed: &feed{ctx: ctx, job: j, in: bytes.NewReader(head)}}
+	format := formats
+	p.out.picture.Matrix = unspecified
+	if _, old := colourless.Load(path); old {
+		format, p.out.picture.Matrix = "rgb24,format=gbrp", identity
+	}
 	args := []string{"-nostdin", "-hide_banner", "-loglevel", "error", "-xerror", "-protocol_whitelist", "file,pipe", "-max_pixels", fmt.Sprint(MaxPixels), "-copyts"}
 	if j.Codec == "h264" {
 		args = append(args, "-strict", "strict") // wait for as many pictures as the stream may reorder, instead of guessing from the first
 	}
-	args = append(args, "-f", "mov", "-i", "pipe:0", "-map", "0:v:0", "-c:v", "rawvideo", "-pix_fmt", "rgb24", "-allow_raw_vfw", "1", "-f", "matroska", "pipe:1")
+	args = append(args, "-f", "mov", "-i", "pipe:0", "-map", "0:v:0", "-vf", "format="+format, "-c:v", "rawvideo", "-allow_raw_vfw", "1", "-f", "matroska", "pipe:1")
 	p.cmd = exec.CommandContext(ctx, path, args...)
 	p.cmd.Stdin, p.cmd.Stderr = p.feed, &p.errors
 	p.cmd.WaitDelay = 2 * time.Second // a wrapper script may leave ffmpeg running with the pipes open
@@ -153,23 +176,22 @@ func (j *Job) start(ctx context.Context, refusals []error) (*process, error) {
 	}
 	if err != nil {
 		cancel()
-		return nil, &ProgramError{fmt.Errorf("ffmpeg: %w", err)}
+		return nil, &ProgramError{Err: fmt.Errorf("ffmpeg: %w", err)}
 	}
-	p.stdout, p.out = stdout, &pictures{r: bufio.NewReaderSize(stdout, 1<<16)}
+	p.stdout, p.out.r = stdout, bufio.NewReaderSize(stdout, 1<<16)
 	return p, nil
 }
 
 // next returns the next picture and its rank. At the end the error is io.EOF.
-func (p *process) next() (rank int32, frame *tensor.Tensor, err error) {
-	ms, b, err := p.out.next()
+func (p *process) next() (rank int32, picture *Planes, err error) {
+	ms, picture, err := p.out.next()
 	if err != nil {
 		return 0, nil, err
 	}
 	if ms < 0 || ms%tickMillis != 0 || ms/tickMillis > 1<<31-1 {
 		return 0, nil, fmt.Errorf("a picture at %d ms", ms)
 	}
-	frame, err = tensor.Of(b, p.out.height, p.out.width, 3)
-	return int32(ms/tickMillis) - p.shift, frame, err
+	return int32(ms/tickMillis) - p.shift, picture, nil
 }
 
 // wait waits for the program's end.
@@ -214,7 +236,7 @@ func (p *process) explain(e *dataset.FormatError, wrong error) error {
 		failed = p.failed
 	}
 	if outer := outside(failed, p.errors.b, syscall.ENOMEM); outer != nil {
-		e.Kind, e.Err = dataset.ErrUnsupported, &ProgramError{fmt.Errorf("ffmpeg: %w", outer)}
+		e.Kind, e.Err = dataset.ErrUnsupported, &ProgramError{Err: fmt.Errorf("ffmpeg: %w", outer)}
 	}
 	if low := strings.ToLower(line); strings.Contains(low, "decoder") && strings.Contains(low, "found") {
 		e.Kind = dataset.ErrUnsupported // "no decoder found for: av1"

@@ -71,21 +71,30 @@ func (j *Job) header() (head []byte, shift int32) {
 	return build(uint64(len(build(0)))), shift
 }
 
+// formats are the pixel formats that ffmpeg writes. It converts a picture only if it has none of them.
+const formats = "gray|yuv420p|yuvj420p|yuv422p|yuvj422p|yuv444p|yuvj444p|gbrp|" +
+	"gray10|yuv420p10|yuv422p10|yuv444p10|gbrp10|gray12|yuv420p12|yuv422p12|yuv444p12|gbrp12"
+
 // pictures reads Matroska in the form that ffmpeg writes for one stream of raw pictures.
 type pictures struct {
-	r             *bufio.Reader
-	width, height int
-	cluster       int64 // the current cluster's time in ms
+	r       *bufio.Reader
+	cluster int64  // the current cluster's time in ms
+	bits    int    // that a pixel uses in all planes together
+	picture Planes // the last one
+	memory  []byte // its planes
 }
 
 // The Matroska elements that matter here. The reader enters those in the first line and skips all others.
 const (
-	segment, cluster, tracks, trackEntry, video, blockGroup = 0x18538067, 0x1f43b675, 0x1654ae6b, 0xae, 0xe0, 0xa0
-	timecode, pixelWidth, pixelHeight, simpleBlock, block   = 0xe7, 0xb0, 0xba, 0xa3, 0xa1
+	segment, info, cluster, tracks, trackEntry, video, colour, blockGroup = 0x18538067, 0x1549a966, 0x1f43b675, 0x1654ae6b, 0xae, 0xe0, 0x55b0, 0xa0
+	muxingApp, codecPrivate, colourSpace, matrix, colourRange             = 0x4d80, 0x63a2, 0x2eb524, 0x55b1, 0x55b9
+	timecode, pixelWidth, pixelHeight, simpleBlock, block                 = 0xe7, 0xb0, 0xba, 0xa3, 0xa1
 )
 
-// next returns the next picture and its time in milliseconds, or io.EOF.
-func (p *pictures) next() (ms int64, picture []byte, err error) {
+var errNoColours = errors.New("this version of ffmpeg does not report a picture's colours")
+
+// next returns the next picture and its time in milliseconds, or io.EOF. The picture's memory is valid until the next call.
+func (p *pictures) next() (ms int64, picture *Planes, err error) {
 	for {
 		id, err := p.number(true)
 		if err != nil {
@@ -96,19 +105,17 @@ func (p *pictures) next() (ms int64, picture []byte, err error) {
 			return 0, nil, unexpected(err)
 		}
 		switch id {
-		case segment, cluster, tracks, trackEntry, video, blockGroup:
-		case timecode, pixelWidth, pixelHeight:
-			v, err := p.unsigned(size)
-			if err != nil {
-				return 0, nil, err
+		case segment, info, cluster, tracks, trackEntry, video, colour, blockGroup:
+		case timecode, pixelWidth, pixelHeight, muxingApp, codecPrivate, colourSpace, matrix, colourRange:
+			if size > 255 {
+				return 0, nil, errNotMatroska
 			}
-			switch id {
-			case timecode:
-				p.cluster = v
-			case pixelWidth:
-				p.width = int(v)
-			default:
-				p.height = int(v)
+			b := make([]byte, size)
+			if _, err := io.ReadFull(p.r, b); err != nil {
+				return 0, nil, unexpected(err)
+			}
+			if err := p.set(id, b); err != nil {
+				return 0, nil, err
 			}
 		case simpleBlock, block:
 			return p.block(size)
@@ -118,6 +125,47 @@ func (p *pictures) next() (ms int64, picture []byte, err error) {
 			}
 		}
 	}
+}
+
+// set keeps an element's value.
+func (p *pictures) set(id uint64, b []byte) error {
+	switch id {
+	case muxingApp:
+		major, minor := 0, 0
+		if n, _ := fmt.Sscanf(string(b), "Lavf%d.%d", &major, &minor); n == 2 && slices.Compare([]int{major, minor}, []int{58, 76}) < 0 && p.picture.Matrix != identity {
+			return errNoColours
+		}
+		return nil
+	case colourSpace: // zeros if there is a codecPrivate
+		p.bits = map[string]int{"Y800": 8, "I420": 12, "Y42B": 16}[string(b)]
+		return nil
+	case codecPrivate: // a BITMAPINFOHEADER
+		if len(b) < 16 {
+			return errNotMatroska
+		}
+		p.bits = int(binary.LittleEndian.Uint16(b[14:]))
+		return nil
+	}
+	if len(b) > 7 {
+		return errNotMatroska
+	}
+	v := int64(0)
+	for _, x := range b {
+		v = v<<8 | int64(x)
+	}
+	switch id {
+	case timecode:
+		p.cluster = v
+	case pixelWidth:
+		p.picture.Width = int(v)
+	case pixelHeight:
+		p.picture.Height = int(v)
+	case matrix:
+		p.picture.Matrix = uint8(v)
+	case colourRange:
+		p.picture.FullRange = v == 2
+	}
+	return nil
 }
 
 var errNotMatroska = errors.New("not the Matroska that ffmpeg writes")
@@ -153,36 +201,53 @@ func (p *pictures) number(marked bool) (uint64, error) {
 	return v & (1<<62 - 1), nil
 }
 
-func (p *pictures) unsigned(size uint64) (v int64, err error) {
-	if size > 7 {
-		return 0, errNotMatroska
-	}
-	for range size {
-		b, err := p.r.ReadByte()
-		if err != nil {
-			return 0, unexpected(err)
-		}
-		v = v<<8 | int64(b)
-	}
-	return v, nil
-}
-
-// block reads a picture: the track number, 2 bytes of time relative to the cluster, a flag byte, and the pixels.
-func (p *pictures) block(size uint64) (ms int64, picture []byte, err error) {
+// block reads a picture: the track number, 2 bytes of time relative to the cluster, a flag byte, and the planes.
+func (p *pictures) block(size uint64) (ms int64, picture *Planes, err error) {
 	var head [4]byte
 	if _, err := io.ReadFull(p.r, head[:]); err != nil {
 		return 0, nil, unexpected(err)
 	}
-	pixels := int64(p.width) * int64(p.height)
-	if p.width <= 0 || p.height <= 0 || p.width > MaxPixels || p.height > MaxPixels || pixels > MaxPixels || size != uint64(3*pixels+4) {
-		return 0, nil, fmt.Errorf("a picture of %d bytes, want 3 for each of %dx%d pixels", size-4, p.width, p.height)
+	picture = &p.picture
+	w, h := picture.Width, picture.Height
+	var ends [3]int
+	known := w > 0 && h > 0 && w <= MaxPixels && h <= MaxPixels && w*h <= MaxPixels
+	if known {
+		ends, known = p.format(size - uint64(len(head)))
 	}
-	t, err := tensor.New(tensor.U8, int(3*pixels))
-	if err != nil {
-		return 0, nil, err
+	if !known {
+		return 0, nil, fmt.Errorf("a picture of %d bytes in a format of %d bits a pixel, with %dx%d pixels", size-4, p.bits, w, h)
 	}
-	if picture, err = tensor.Data[uint8](t); err == nil {
-		_, err = io.ReadFull(p.r, picture)
+	if ends[2] != len(p.memory) {
+		t, err := tensor.New(tensor.U8, ends[2])
+		if err != nil {
+			return 0, nil, err
+		}
+		if p.memory, err = tensor.Data[uint8](t); err != nil {
+			return 0, nil, err
+		}
 	}
+	picture.Data = [3][]byte{p.memory[:ends[0]], p.memory[ends[0]:ends[1]], p.memory[ends[1]:]}
+	_, err = io.ReadFull(p.r, p.memory)
 	return p.cluster + int64(int16(binary.BigEndian.Uint16(head[1:]))), picture, unexpected(err)
+}
+
+// format sets the picture's format to the only one of formats with the bits a pixel and the bytes a picture. It returns where the
+// planes end.
+func (p *pictures) format(size uint64) (ends [3]int, known bool) {
+	q := &p.picture
+	for _, q.Bits = range []int{8, 10, 12} {
+		for q.Layout = Gray; q.Layout <= YUV444; q.Layout++ {
+			total := 0
+			for i := range ends {
+				w, h := q.Size(i)
+				q.Stride[i] = w * ((q.Bits + 7) / 8)
+				total += q.Stride[i] * h
+				ends[i] = total
+			}
+			if uint64(total) == size && 2*p.bits == q.Bits*[...]int{Gray: 2, YUV420: 3, YUV422: 4, YUV444: 6}[q.Layout] {
+				return ends, true
+			}
+		}
+	}
+	return ends, false
 }

@@ -55,9 +55,52 @@ func New(m Matrix, full bool, bits int) Colour {
 
 // Pixel converts one pixel.
 func (c *Colour) Pixel(y, u, v int32) (r, g, b uint8) {
-	y = c.CY*(y-c.Y0) + 1<<(Bits-1)
-	u, v = u-c.C0, v-c.C0
-	return clip(y + c.RV*v), clip(y - c.GU*u - c.GV*v), clip(y + c.BU*u)
+	y *= c.CY
+	dr, dg, db := c.black(u, v)
+	return clip(y + dr), clip(y + dg), clip(y + db)
 }
 
-func clip(sum int32) uint8 { return uint8(min(max(sum>>Bits, 0), math.MaxUint8)) }
+// Row converts a row of pixels to rgb, which has three bytes for each y. Sample i in u and v counts for 1 << across pixels.
+func Row[S uint8 | uint16](c *Colour, rgb []uint8, y, u, v []S, across int) {
+	v = v[:len(u)]
+	factor := c.CY
+	for i := range u {
+		r, g, b := c.black(int32(u[i]), int32(v[i]))
+		if across == 1 && len(y) > 1 {
+			two, pixels := y[:2], rgb[:6]
+			luma := factor * int32(two[0])
+			pixels[0], pixels[1], pixels[2] = clip(luma+r), clip(luma+g), clip(luma+b)
+			luma = factor * int32(two[1])
+			pixels[3], pixels[4], pixels[5] = clip(luma+r), clip(luma+g), clip(luma+b)
+			y, rgb = y[2:], rgb[6:]
+			continue
+		}
+		n := min(1<<across, len(y))
+		for _, sample := range y[:n] {
+			luma, pixel := factor*int32(sample), rgb[:3]
+			pixel[0], pixel[1], pixel[2] = clip(luma+r), clip(luma+g), clip(luma+b)
+			rgb = rgb[3:]
+		}
+		y = y[n:]
+	}
+}
+
+// black returns the sums for red, green and blue where Y is 0, each more by below << Bits.
+func (c *Colour) black(u, v int32) (r, g, b int32) {
+	u, v = u-c.C0, v-c.C0
+	black := below<<Bits + 1<<(Bits-1) - c.CY*c.Y0
+	return black + c.RV*v, black - c.GU*u - c.GV*v, black + c.BU*u
+}
+
+// below is more than any sum is below 0, in levels of the output, and limits more than all sums.
+const below = 320
+
+var limits = func() (t [1024]uint8) {
+	for i := range t {
+		t[i] = uint8(min(max(i-below, 0), math.MaxUint8))
+	}
+	return t
+}()
+
+// clip returns the level in 0 to 255 for a sum that began with black.
+func clip(sum int32) uint8 { return limits[uint32(sum)>>Bits%1024] }

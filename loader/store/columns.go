@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -137,7 +136,7 @@ func pickColumns(s *dataset.Stream, entries []string) (some []dataset.Column, er
 func Columns(streams []align.Stream) map[string][]string {
 	of, all := map[string][]string{}, map[string]bool{}
 	for _, s := range streams {
-		from := cmp.Or(s.From, s.Name)
+		from := s.Source()
 		of[from] = append(of[from], s.Columns...)
 		all[from] = all[from] || len(s.Columns) == 0
 	}

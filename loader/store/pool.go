@@ -205,11 +205,8 @@ func (l *list[T]) count(p *pool, n int) error {
 
 // floats appends a tensor's elements. Elements of the column's dtype keep their bits.
 func (l *list[T]) floats(p *pool, t *tensor.Tensor) (rounded, overflowed int, err error) {
-	if t, err = t.Contiguous(); err != nil {
-		return 0, 0, err
-	}
 	if t.DType() == l.dtype() {
-		numbers, err := tensor.Data[T](t)
+		numbers, err := tensor.Packed[T](t)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -227,7 +224,7 @@ func (l *list[T]) floats(p *pool, t *tensor.Tensor) (rounded, overflowed int, er
 }
 
 func convert[T, S tensor.Element](p *pool, l *list[T], t *tensor.Tensor, widen func(S) float64) (rounded, overflowed int, err error) {
-	numbers, err := tensor.Data[S](t)
+	numbers, err := tensor.Packed[S](t)
 	if err != nil {
 		return 0, 0, err
 	}

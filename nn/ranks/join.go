@@ -31,6 +31,8 @@ func (e *JoinError) Error() string {
 
 func (e *JoinError) Unwrap() error { return e.Err }
 
+func joinError(path, got, want string, err error) error { return &JoinError{path, got, want, err} }
+
 // OwnerError means that the process at the other end of a socket belongs to another user.
 type OwnerError struct{ Got, Want int } // user IDs
 
@@ -48,7 +50,7 @@ const (
 // another count. The caller gives ctx a deadline and calls Leave at the end. The error is a *JoinError.
 func Join(ctx context.Context, path string, rank, count int) (*Group, error) {
 	if count < 1 || count > MaxCount || rank < 0 || rank >= count {
-		return nil, &JoinError{Path: path, Got: fmt.Sprintf("rank %d of %d", rank, count), Want: fmt.Sprintf("a rank of 1 to %d", MaxCount)}
+		return nil, joinError(path, fmt.Sprintf("rank %d of %d", rank, count), fmt.Sprintf("a rank of 1 to %d", MaxCount), nil)
 	}
 	g := &Group{rank: rank, count: count, broken: make(chan struct{})}
 	var err error
@@ -81,13 +83,12 @@ func (g *Group) gather(ctx context.Context, path string) error {
 	if g.count == 1 {
 		return nil
 	}
-	fail := func(got, want string, err error) error { return &JoinError{Path: path, Got: got, Want: want, Err: err} }
 	dir := filepath.Dir(path)
 	if err := fault.MkdirAll(dir, 0o700); err != nil {
-		return fail("no folder for the socket", "one that can be made", err)
+		return joinError(path, "no folder for the socket", "one that can be made", err)
 	}
 	if err := private(dir); err != nil {
-		return fail("another user's folder", "one of this user", err)
+		return joinError(path, "another user's folder", "one of this user", err)
 	}
 	listener, err := listen(ctx, path)
 	if err != nil {
@@ -101,9 +102,9 @@ func (g *Group) gather(ctx context.Context, path string) error {
 		conn, err := listener.Accept()
 		if err != nil {
 			if ctx.Err() != nil {
-				return fail(fmt.Sprintf("no rank %d", g.missing()), fmt.Sprintf("%d ranks, all from this machine and one launcher", g.count), errors.Join(refused, ctx.Err()))
+				return joinError(path, fmt.Sprintf("no rank %d", g.missing()), fmt.Sprintf("%d ranks, all from this machine and one launcher", g.count), errors.Join(refused, ctx.Err()))
 			}
-			return fail("no connection", "one", err)
+			return joinError(path, "no connection", "one", err)
 		}
 		l := newLink(conn)
 		rank := 0
@@ -124,7 +125,7 @@ func (g *Group) gather(ctx context.Context, path string) error {
 			continue
 		}
 		if err := l.write(hello, nil); err != nil {
-			return fail(fmt.Sprintf("a rank %d that has ended", rank), "one that is there", err)
+			return joinError(path, fmt.Sprintf("a rank %d that has ended", rank), "one that is there", err)
 		}
 	}
 	return nil
@@ -133,26 +134,25 @@ func (g *Group) gather(ctx context.Context, path string) error {
 // listen makes the socket, and replaces one that no process listens to. If two processes are rank 0 at the same time, the second
 // finds the first and fails.
 func listen(ctx context.Context, path string) (net.Listener, error) {
-	fail := func(got, want string, err error) error { return &JoinError{Path: path, Got: got, Want: want, Err: err} }
 	unlock, err := lock(filepath.Dir(path))
 	if err != nil {
-		return nil, fail("a folder that cannot be locked", "one that can", err)
+		return nil, joinError(path, "a folder that cannot be locked", "one that can", err)
 	}
 	defer unlock()
 	conn, err := dial(ctx, path)
 	if err == nil {
 		_ = conn.Close()
-		return nil, fail("a rank 0 that is there already", "one", nil)
+		return nil, joinError(path, "a rank 0 that is there already", "one", nil)
 	}
 	if failed(err) || errors.Is(err, syscall.EAGAIN) { // EAGAIN: the queue of a rank 0 is full
-		return nil, fail("a socket that cannot be looked at", "one that can", err)
+		return nil, joinError(path, "a socket that cannot be looked at", "one that can", err)
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fail("something that is there already", "nothing", err)
+		return nil, joinError(path, "something that is there already", "nothing", err)
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "unix", path)
 	if err != nil {
-		return nil, fail("no socket", "one", err)
+		return nil, joinError(path, "no socket", "one", err)
 	}
 	return listener, nil
 }
@@ -214,7 +214,6 @@ func (g *Group) greet(l *link) (int, error) {
 
 // reach is Join for the other ranks.
 func (g *Group) reach(ctx context.Context, path string) error {
-	fail := func(got, want string, err error) error { return &JoinError{Path: path, Got: got, Want: want, Err: err} }
 	for {
 		conn, err := dial(ctx, path)
 		if err == nil {
@@ -222,39 +221,39 @@ func (g *Group) reach(ctx context.Context, path string) error {
 			break
 		}
 		if failed(err) {
-			return fail("no socket", "one", err)
+			return joinError(path, "no socket", "one", err)
 		}
 		select {
 		case <-ctx.Done():
-			return fail("no rank 0", "one from this machine and the same launcher", errors.Join(err, ctx.Err()))
+			return joinError(path, "no rank 0", "one from this machine and the same launcher", errors.Join(err, ctx.Err()))
 		case <-time.After(again):
 		}
 	}
 	if err := checkOwner(g.links[0].conn); err != nil {
-		return fail("another user's rank 0", "one of this user", err)
+		return joinError(path, "another user's rank 0", "one of this user", err)
 	}
 	if err := private(filepath.Dir(path)); err != nil { // because the listener at the socket may choose which memory is opened
-		return fail("another user's folder", "one of this user", err)
+		return joinError(path, "another user's folder", "one of this user", err)
 	}
 	l := g.links[0]
 	stop := context.AfterFunc(ctx, func() { _ = l.conn.Close() })
 	defer stop()
 	data := binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, uint32(g.rank)), uint32(g.count))
 	if err := l.write(hello, data); err != nil {
-		return fail("no rank 0", "one", err)
+		return joinError(path, "no rank 0", "one", err)
 	}
 	kind, data, err := l.read()
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return fail("ranks that are missing", fmt.Sprintf("all %d", g.count), ctx.Err())
+		return joinError(path, "ranks that are missing", fmt.Sprintf("all %d", g.count), ctx.Err())
 	case err != nil:
-		return fail("a rank 0 that has ended", "one that is there", err)
+		return joinError(path, "a rank 0 that has ended", "one that is there", err)
 	case kind == left:
 		lost, err := parseLeft(data)
 		if err != nil {
-			return fail("an answer that is cut short", "a whole one", err)
+			return joinError(path, "an answer that is cut short", "a whole one", err)
 		}
-		return fail("to be refused", "to be let in", errors.New(lost.Why))
+		return joinError(path, "to be refused", "to be let in", errors.New(lost.Why))
 	}
 	return nil
 }

@@ -20,12 +20,7 @@ const (
 )
 
 func (b *gpu) Backward(job *backend.BackwardJob) (backend.Plan, error) {
-	p := b.plan(job.Bound(), nil)
-	if job.Idle() {
-		return p, nil
-	}
-	p.explain = func(f backend.Fault) error { return job.FaultError(f, b.Offsets) }
-	return p.prepare(func() error {
+	return b.prepared(job, func(p *plan) error {
 		switch f := job.Forward; {
 		case job.Empty() && job.Alone:
 			return p.bindCheck(f.Parts[0].ResampleJob)

@@ -14,12 +14,7 @@ import (
 var fuseVariants = []*variant{fuseSmall, fuseFastFew, fuseFast, fuseUnalignedFew, fuseUnaligned, fuseChunks, fuseAny}
 
 func (b *gpu) Fuse(job *backend.FuseJob) (backend.Plan, error) {
-	p := b.plan(job.Bound(), nil)
-	if job.Idle() {
-		return p, nil
-	}
-	p.explain = func(f backend.Fault) error { return job.FaultError(f, b.Offsets) }
-	return p.prepare(func() error {
+	return b.prepared(job, func(p *plan) error {
 		if job.Empty() {
 			return p.bindFuseCheck(job.Checked())
 		}

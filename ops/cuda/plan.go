@@ -10,6 +10,7 @@ import (
 	"github.com/robocache/robocache/internal/tuned"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/tensor"
 )
 
 // plan returns a plan without launches. explain returns the error of a fault, if the operation has faults.
@@ -35,6 +36,23 @@ func (p *plan) prepare(bind func() error) (backend.Plan, error) {
 		return nil, err
 	}
 	return p.checked(bind())
+}
+
+// sampling is a job that resamples streams, or computes the gradients of that.
+type sampling interface {
+	Bound() backend.Bound
+	Idle() bool
+	FaultError(f backend.Fault, offsets func(*tensor.Tensor) ([]int64, error)) error
+}
+
+// prepared returns the plan for a job, with the launches that bind adds. An idle job has none.
+func (b *gpu) prepared(job sampling, bind func(p *plan) error) (backend.Plan, error) {
+	p := b.plan(job.Bound(), nil)
+	if job.Idle() {
+		return p, nil
+	}
+	p.explain = func(f backend.Fault) error { return job.FaultError(f, b.Offsets) }
+	return p.prepare(func() error { return bind(p) })
 }
 
 // checked returns the plan, or closes it if there is an error.

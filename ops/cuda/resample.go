@@ -13,12 +13,7 @@ var resampleVariants = []*variant{
 }
 
 func (b *gpu) Resample(job *backend.ResampleJob) (backend.Plan, error) {
-	p := b.plan(job.Bound(), nil)
-	if job.Idle() {
-		return p, nil
-	}
-	p.explain = func(f backend.Fault) error { return job.FaultError(f, b.Offsets) }
-	return p.prepare(func() error {
+	return b.prepared(job, func(p *plan) error {
 		if job.Empty() {
 			return p.bindCheck(job)
 		}

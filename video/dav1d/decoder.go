@@ -17,7 +17,7 @@ const driver = "dav1d"
 var loaded = sync.OnceValues(load)
 
 func init() {
-	video.Register(video.Driver{Name: driver, Open: openStream})
+	video.Register(video.Driver{Name: driver, Library: "libdav1d", Open: openStream})
 }
 
 func openStream(s video.Stream) (video.Decoder, error) {

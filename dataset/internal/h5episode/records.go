@@ -85,11 +85,7 @@ func (r *Reader) records(path string, d *hdf5.Dataset, p pace) error {
 	}
 	values, err := tensor.Of(all, n, len(columns))
 	if err == nil && narrow {
-		less := make([]float32, len(all))
-		for i, v := range all {
-			less[i] = float32(v)
-		}
-		values, err = tensor.Of(less, n, len(columns))
+		values, err = tensor.Of(tensor.Cast[float32](all), n, len(columns))
 	}
 	if err != nil {
 		return err

@@ -3,6 +3,8 @@ package write
 import (
 	"errors"
 	"fmt"
+
+	"github.com/robocache/robocache/internal/errs"
 )
 
 var (
@@ -35,16 +37,7 @@ func (e *Error) Error() string {
 		s += e.Feature + ": "
 	}
 	s += e.Kind.Error()
-	if e.Got != "" {
-		s += ": got " + e.Got
-	}
-	if e.Want != "" {
-		s += ", want " + e.Want
-	}
-	if e.Err != nil {
-		s += ": " + e.Err.Error()
-	}
-	return s
+	return s + errs.Values(e.Got, e.Want, e.Err)
 }
 
 // Unwrap returns the kind and the cause, so errors.Is finds both.

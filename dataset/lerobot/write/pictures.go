@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"image"
 	"image/color"
 	"image/jpeg"
 	"image/png"
@@ -118,18 +117,8 @@ func ofPixels(ctx context.Context, m *dataset.Media, frame []byte) (*picture, er
 	if err != nil {
 		return nil, err
 	}
-	rect := image.Rect(0, 0, p.width, p.height)
-	var img image.Image = &image.Gray{Pix: pixels, Stride: p.width, Rect: rect}
-	if p.channels == 3 {
-		colour := image.NewNRGBA(rect)
-		for i := range p.width * p.height {
-			copy(colour.Pix[4*i:], pixels[3*i:3*i+3])
-			colour.Pix[4*i+3] = 255
-		}
-		img = colour
-	}
 	var out bytes.Buffer
-	err = png.Encode(&out, img)
+	err = png.Encode(&out, dataset.Picture(pixels, p.height, p.width, p.channels))
 	p.encoded = out.Bytes()
 	return p, err
 }

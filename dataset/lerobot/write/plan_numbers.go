@@ -76,11 +76,7 @@ func (p *episodePlan) addStream(name string, s *dataset.Stream) *Error {
 		return bad
 	}
 	if s.Values.DType() == tensor.F32 && f.dtype == dtypeFloat32 {
-		t, err := s.Values.Contiguous()
-		if err != nil {
-			return &Error{Kind: dataset.ErrMissing, Err: err}
-		}
-		list, err := tensor.Data[float32](t)
+		list, err := tensor.Packed[float32](s.Values)
 		if err != nil {
 			return &Error{Kind: dataset.ErrMissing, Err: err}
 		}

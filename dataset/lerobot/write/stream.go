@@ -6,6 +6,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/parquet"
 	"github.com/robocache/robocache/internal/summary"
+	"github.com/robocache/robocache/tensor"
 )
 
 // CheckStream returns an *Error if a LeRobot dataset cannot hold a stream under any name: if it has no columns, or if numbers
@@ -49,11 +50,11 @@ func (f *feature) unheld(s *dataset.Stream, values []float64) *Error {
 func (f *feature) data(values []float64) parquet.Values {
 	switch f.dtype {
 	case dtypeFloat32:
-		return parquet.Values{Float32: convert[float32](values)}
+		return parquet.Values{Float32: tensor.Cast[float32](values)}
 	case dtypeFloat64:
 		return parquet.Values{Float64: values}
 	}
-	return parquet.Values{Int64: convert[int64](values)}
+	return parquet.Values{Int64: tensor.Cast[int64](values)}
 }
 
 // summarise returns the statistics for each column in the feature, equal to LeRobot's bit for bit.
@@ -65,7 +66,7 @@ func (f *feature) summarise(v *parquet.Values) []summary.Column {
 	case dtypeFloat64:
 		return summary.Block(v.Float64, width)
 	case dtypeInt64:
-		return summary.Block(convert[float64](v.Int64), width)
+		return summary.Block(tensor.Cast[float64](v.Int64), width)
 	}
-	return summary.Block(convert[float32](v.Int64), width)
+	return summary.Block(tensor.Cast[float32](v.Int64), width)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/robocache/robocache/dataset/lerobot/internal/footage"
 	"github.com/robocache/robocache/internal/parquet"
 	"github.com/robocache/robocache/internal/summary"
+	"github.com/robocache/robocache/tensor"
 )
 
 // featureTotals is a dataset feature with statistics over all episodes.
@@ -52,9 +53,9 @@ func (f *featureTotals) count(v *parquet.Values) {
 	case dtypeFloat64:
 		f.numbers.Add64(v.Float64)
 	case dtypeInt64:
-		f.numbers.Add64(convert[float64](v.Int64))
+		f.numbers.Add64(tensor.Cast[float64](v.Int64))
 	case dtypeBool:
-		f.numbers.Add32(convert[float32](v.Int64))
+		f.numbers.Add32(tensor.Cast[float32](v.Int64))
 	}
 }
 

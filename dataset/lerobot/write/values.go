@@ -13,11 +13,7 @@ func float64s(t *tensor.Tensor) ([]float64, error) {
 	if t.DType() != tensor.F64 {
 		return tensor.Floats(t)
 	}
-	t, err := t.Contiguous()
-	if err != nil {
-		return nil, err
-	}
-	return tensor.Data[float64](t)
+	return tensor.Packed[float64](t)
 }
 
 // integers returns a stream's original integers; nil if it has none, or if its values were changed since.
@@ -46,13 +42,4 @@ func notFinite(s *dataset.Stream, i int, v float64) *Error {
 func valueIn(s *dataset.Stream, i int, v float64) string {
 	width := len(s.Columns)
 	return fmt.Sprintf("%s in row %d, column %s", strconv.FormatFloat(v, 'g', -1, 64), i/width, s.Columns[i%width].Name)
-}
-
-// convert converts numbers to another type.
-func convert[To, From float32 | float64 | int64](values []From) []To {
-	out := make([]To, len(values))
-	for i, v := range values {
-		out[i] = To(v)
-	}
-	return out
 }

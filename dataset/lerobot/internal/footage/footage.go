@@ -2,6 +2,7 @@ package footage
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"iter"
 
@@ -134,7 +135,8 @@ func (s *Source) ReadFrame(ctx context.Context, i int) ([]byte, error) {
 	return track.ReadFrame(ctx, int(s.Frames[i]))
 }
 
-// DecodeFrames decodes frames from to to-1. Adjacent frames in the file are decoded together.
+// DecodeFrames decodes frames from to to-1. Adjacent frames in the file are decoded together. A depth map of more than 8 bits is
+// dataset.ErrUnsupported, because its levels are no colours.
 func (s *Source) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error] {
 	return func(yield func(*tensor.Tensor, error) bool) {
 		track, done, err := s.Open()
@@ -143,6 +145,13 @@ func (s *Source) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tens
 			return
 		}
 		defer done()
+		if track.Bits > 8 && s.Origin.Dataset != nil && s.Origin.Dataset.Info(s.Origin.Name).Depth != "" {
+			yield(nil, &dataset.FormatError{
+				Format: "mp4", Path: s.Path, Offset: -1, Kind: dataset.ErrUnsupported, Msg: "decode " + track.Codec,
+				Got: fmt.Sprintf("a depth map of %d bits", track.Bits), Want: "a video in colours; encoded frames can be read",
+			})
+			return
+		}
 		for from < to {
 			end := from + 1
 			for end < to && s.Frames[end] == s.Frames[end-1]+1 {

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/test/thorough"
+)
+
+// decoders returns the decoder of each codec, and the packages that info names.
+func decoders(t *testing.T) (of map[string]string, cures map[string]bool) {
+	t.Helper()
+	stdout, _ := good(t, "info", "--json", "--backend=cpu")
+	of, cures = map[string]string{}, map[string]bool{}
+	for _, c := range unmarshal(t, stdout)["video"].([]any) {
+		choice := c.(map[string]any)
+		of[choice["codec"].(string)], _ = choice["decoder"].(string)
+		absent, _ := choice["absent"].([]any)
+		for _, a := range absent {
+			if cure, ok := a.(map[string]any)["cure"].(string); ok {
+				cures[cure] = true
+			}
+		}
+	}
+	return of, cures
+}
+
+func TestInfoNamesTheDecoderOfEachCodec(t *testing.T) {
+	of, _ := decoders(t)
+	assert.Len(t, of, 6)
+	path := filepath.Join(t.TempDir(), "ffmpeg")
+	t.Setenv("ROBOCACHE_FFMPEG", path)
+	of, cures := decoders(t)
+	assert.Empty(t, of["vp9"])
+	assert.True(t, cures["the package ffmpeg"])
+	stdout, _ := good(t, "info", "--backend=cpu")
+	assert.Regexp(t, `\n  vp9 +no decoder; ffmpeg: no program, install the package ffmpeg\n`, stdout)
+	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\necho ' V....D vp9 Google VP9'; echo ' V....D av1 Alliance for Open Media AV1'\n"), 0o755))
+	of, cures = decoders(t)
+	assert.Equal(t, "ffmpeg", of["vp9"])
+	assert.NotEqual(t, "ffmpeg", of["av1"], "ffmpeg's own one needs hardware")
+	assert.Empty(t, of["mpeg4"])
+	assert.False(t, cures["the package ffmpeg"])
+}
+
+func TestAV1NeedsNoFFmpeg(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
+	recording := "../../../shared/data/lerobot_v3_g1"
+	if _, err := os.Stat(recording); err != nil {
+		t.Skip("the shared recordings are not here: ", recording)
+	}
+	if of, _ := decoders(t); of["av1"] != "dav1d" {
+		t.Skip("libdav1d is not installed")
+	}
+	t.Setenv("ROBOCACHE_FFMPEG", filepath.Join(t.TempDir(), "none"))
+	good(t, "batches", "--streaming", "--backend=cpu", "--steps=1", "--stream=action", "--camera=observation.images.wrist=8x6", recording)
+}
