@@ -17,6 +17,7 @@ import (
 	"github.com/robocache/robocache/dataset/webdataset"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/internal/columns"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/schema"
 	"github.com/robocache/robocache/internal/serve"
@@ -206,10 +207,8 @@ func (d *drawing) describe() error {
 	about := described{Version: 1, Members: []describedPart{}}
 	r := d.group.Report()
 	for i, s := range r.Streams {
-		part := describedPart{Member: webdataset.Ext(s.Name) + ".npy", Stream: s.Name, Shape: []int{s.Targets, s.Columns}, DType: s.DType}
-		for _, c := range d.l.Batch().Streams[i].Columns {
-			part.Columns = append(part.Columns, c.Name)
-		}
+		part := describedPart{Member: webdataset.Ext(s.Name) + ".npy", Stream: s.Name, Shape: []int{s.Targets, s.Columns}, DType: s.DType,
+			Columns: columns.Names(d.l.Batch().Streams[i].Columns)}
 		about.Members = append(about.Members, part)
 	}
 	for _, c := range r.Cameras {

@@ -62,7 +62,7 @@ func fit(want, have []dataset.Column, asked bool) (f columnMap, why dataset.Note
 	}
 	switch {
 	case len(missing) > 0:
-		why.Code, why.Got, why.Names = dataset.CodeColumnsLacking, listNames(namesOf(have)), missing
+		why.Code, why.Got, why.Names = dataset.CodeColumnsLacking, listNames(columns.Names(have)), missing
 		return f, why
 	case len(turned) > 0:
 		why.Code, why.Names = dataset.CodeQuaternionOrder, turned
@@ -79,7 +79,7 @@ func fit(want, have []dataset.Column, asked bool) (f columnMap, why dataset.Note
 		}
 	}
 	if !slices.IsSorted(f.at) {
-		differ(namesOf(have), dataset.CodeColumnsReordered)
+		differ(columns.Names(have), dataset.CodeColumnsReordered)
 	}
 	if !asked {
 		differ(more, dataset.CodeColumnsExtra)
@@ -100,10 +100,6 @@ func unnamed(columns []dataset.Column) bool {
 		}
 	}
 	return true
-}
-
-func namesOf(columns []dataset.Column) []string {
-	return (&dataset.Stream{Columns: columns}).ColumnNames()
 }
 
 // pickColumns returns a stream's columns that a plan's entries name, as recorded and in that order. It returns all columns without
