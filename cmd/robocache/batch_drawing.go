@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -240,11 +239,7 @@ func (d *drawing) beside(file string, name schema.Name, value any) error {
 		if err := atomicfile.Sweep(folder, func(name string) bool { return name == file }); err != nil {
 			return unwritten(err)
 		}
-		err := atomicfile.WriteFile(filepath.Join(folder, file), func(w io.Writer) error {
-			_, err := w.Write(text)
-			return err
-		})
-		if err != nil {
+		if err := atomicfile.WriteBytes(filepath.Join(folder, file), text); err != nil {
 			return unwritten(err)
 		}
 	}
