@@ -3,6 +3,7 @@ package video
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -106,10 +107,7 @@ func outside(failed error, said []byte, errors ...syscall.Errno) error {
 
 // program finds ffmpeg.
 func (j *Job) program() (string, error) {
-	name := os.Getenv("ROBOCACHE_FFMPEG")
-	if name == "" {
-		name = "ffmpeg"
-	}
+	name := cmp.Or(os.Getenv("ROBOCACHE_FFMPEG"), "ffmpeg")
 	path, err := exec.LookPath(name)
 	if err != nil {
 		e := j.Fail(-1)
