@@ -27,13 +27,13 @@ func Fits(want, have []dataset.Column) bool {
 }
 
 // fit finds the wanted columns by their names. If several columns have one name, they are taken in their order. If a column is missing,
-// it returns a note with the reason, else a note without a code. asked is set if a plan names the columns: additional ones are then no
+// it returns a note with the reason, else a note without a code. planned is set if a plan names the columns: additional ones are then no
 // difference.
-func fit(want, have []dataset.Column, asked bool) (f columnMap, why dataset.Note) {
+func fit(want, have []dataset.Column, planned bool) (f columnMap, why dataset.Note) {
 	if dataset.SameColumns(want, have) {
 		return f, why
 	}
-	if !asked && len(want) != len(have) && unnamed(want) && unnamed(have) {
+	if !planned && len(want) != len(have) && unnamed(want) && unnamed(have) {
 		why.Code, why.Got, why.Want = dataset.CodeColumnsUnnamed, strconv.Itoa(len(have)), strconv.Itoa(len(want))
 		return f, why
 	}
@@ -81,7 +81,7 @@ func fit(want, have []dataset.Column, asked bool) (f columnMap, why dataset.Note
 	if !slices.IsSorted(f.at) {
 		differ(columns.Names(have), dataset.CodeColumnsReordered)
 	}
-	if !asked {
+	if !planned {
 		differ(more, dataset.CodeColumnsExtra)
 	}
 	differ(whole, dataset.CodeColumnsFractional)
