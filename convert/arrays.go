@@ -81,7 +81,7 @@ func (w *arraysWriter) write(e *Episode) error {
 		said["success"] = strconv.FormatBool(*e.Attributes.Success)
 	}
 	for _, name := range []string{"task", "success"} {
-		if err := w.say(name, said[name]); err != nil {
+		if err := w.text(name, said[name]); err != nil {
 			return err
 		}
 	}
@@ -115,8 +115,8 @@ func (w *arraysWriter) write(e *Episode) error {
 	return nil
 }
 
-// say writes a text under a name, unless the text is empty. A npz file gets it as an array of one string.
-func (w *arraysWriter) say(name, text string) error {
+// text writes a text under a name, unless the text is empty. A npz file gets it as an array of one string.
+func (w *arraysWriter) text(name, text string) error {
 	text = strings.TrimRight(strings.ToValidUTF8(text, "\uFFFD"), "\x00")
 	if text == "" {
 		return nil

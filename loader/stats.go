@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/columns"
 	"github.com/robocache/robocache/internal/inorder"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/stats"
@@ -20,7 +20,7 @@ type visitor func(part int, values *tensor.Tensor) error
 // check returns an *OptionError unless the statistics match a part.
 func (s *Statistics) check(p *part) error {
 	arg := "Statistics[" + p.name + "]"
-	names := (&dataset.Stream{Columns: p.columns}).ColumnNames()
+	names := columns.Names(p.columns)
 	own := p.normalise
 	switch {
 	case s.Rule != "" && own != "" && own != "none" && s.Rule != own:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/columns"
 	"github.com/robocache/robocache/loader/store"
 )
 
@@ -129,8 +130,8 @@ func (s stores) Place(i int) (store, number int) {
 }
 
 // columnNames returns the names of the first few columns, for errors.
-func columnNames(columns []dataset.Column) string {
-	names := (&dataset.Stream{Columns: columns}).ColumnNames()
+func columnNames(list []dataset.Column) string {
+	names := columns.Names(list)
 	if len(names) > 8 {
 		names = append(names[:8], "...")
 	}

@@ -207,8 +207,8 @@ func (j *joined) take(ctx context.Context) error {
 	return j.views[j.Rank()].model.become(ctx, j.views[0].model)
 }
 
-// told is the message with a rank's progress.
-type told struct {
+// progress is the message with a rank's progress.
+type progress struct {
 	Losses []uint32 // float32 bits
 	Err    string
 }
@@ -223,7 +223,7 @@ func (j *joined) progress(ctx context.Context, p Progress, err error) (Progress,
 		j.Leave(err)
 		return Progress{}, err
 	}
-	var mine told
+	var mine progress
 	for _, loss := range p.Losses {
 		mine.Losses = append(mine.Losses, math.Float32bits(loss))
 	}
@@ -240,7 +240,7 @@ func (j *joined) progress(ctx context.Context, p Progress, err error) (Progress,
 	}
 	clear(p.Losses)
 	for rank, text := range all {
-		var theirs told
+		var theirs progress
 		if err := json.Unmarshal(text, &theirs); err != nil {
 			return Progress{}, err
 		}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -62,10 +61,7 @@ func (c *Config) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.WriteFile(in(dir, configFile), func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	})
+	return atomicfile.WriteBytes(in(dir, configFile), text)
 }
 
 // readConfig reads config.json.

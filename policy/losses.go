@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
-	"math"
 )
 
 // lossesText is the key for the losses at all steps in a checkpoint: float32, little-endian, in base64.
@@ -22,10 +21,7 @@ const keptText = "robocache.held-out"
 func (t *Trainer) HeldOut() map[int]float64 { return t.kept }
 
 func lossesTo(list []float32) string {
-	raw := make([]byte, 0, 4*len(list))
-	for _, v := range list {
-		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
-	}
+	raw, _ := binary.Append(nil, binary.LittleEndian, list) // numbers never fail
 	return base64.StdEncoding.EncodeToString(raw)
 }
 
@@ -36,8 +32,6 @@ func lossesFrom(dir, text string, steps int64) ([]float32, error) {
 		return nil, &CheckpointError{dir, trainingFile, fmt.Sprintf("%d bytes of losses", len(raw)), fmt.Sprintf("%d, those of %d steps", 4*steps, steps)}
 	}
 	list := make([]float32, steps)
-	for i := range list {
-		list[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
-	}
-	return list, nil
+	_, err = binary.Decode(raw, binary.LittleEndian, list)
+	return list, err
 }

@@ -1,6 +1,7 @@
 package viz
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
 	"io"
@@ -120,10 +121,7 @@ func (c *curves) plot(j int) *plot.Plot {
 	if lo > hi {
 		lo, hi = 0, 0
 	}
-	pad := max((hi-lo)*0.07, 1e-6*math.Abs(hi))
-	if pad == 0 {
-		pad = 0.5
-	}
+	pad := cmp.Or(max((hi-lo)*0.07, 1e-6*math.Abs(hi)), 0.5)
 	p.Add(&curvesOf{c, j})
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = c.lo, c.hi, lo-pad, hi+pad
 	return p

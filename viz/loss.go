@@ -133,10 +133,7 @@ func lossAxes(p *plot.Plot, points, mean plotter.XYs) {
 		p.Y.Min, p.Y.Max = lo/1.15, hi*1.15
 		return
 	}
-	pad := max((hi-min(lo, 0))*0.05, 1e-6*math.Abs(hi))
-	if pad == 0 {
-		pad = 0.5
-	}
+	pad := cmp.Or(max((hi-min(lo, 0))*0.05, 1e-6*math.Abs(hi)), 0.5)
 	p.Y.Min, p.Y.Max = min(lo-pad, 0), hi+pad
 }
 

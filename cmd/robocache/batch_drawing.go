@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/robocache/robocache/dataset/webdataset"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/internal/columns"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/schema"
 	"github.com/robocache/robocache/internal/serve"
@@ -206,10 +206,8 @@ func (d *drawing) describe() error {
 	about := described{Version: 1, Members: []describedPart{}}
 	r := d.group.Report()
 	for i, s := range r.Streams {
-		part := describedPart{Member: webdataset.Ext(s.Name) + ".npy", Stream: s.Name, Shape: []int{s.Targets, s.Columns}, DType: s.DType}
-		for _, c := range d.l.Batch().Streams[i].Columns {
-			part.Columns = append(part.Columns, c.Name)
-		}
+		part := describedPart{Member: webdataset.Ext(s.Name) + ".npy", Stream: s.Name, Shape: []int{s.Targets, s.Columns}, DType: s.DType,
+			Columns: columns.Names(d.l.Batch().Streams[i].Columns)}
 		about.Members = append(about.Members, part)
 	}
 	for _, c := range r.Cameras {
@@ -241,11 +239,7 @@ func (d *drawing) beside(file string, name schema.Name, value any) error {
 		if err := atomicfile.Sweep(folder, func(name string) bool { return name == file }); err != nil {
 			return unwritten(err)
 		}
-		err := atomicfile.WriteFile(filepath.Join(folder, file), func(w io.Writer) error {
-			_, err := w.Write(text)
-			return err
-		})
-		if err != nil {
+		if err := atomicfile.WriteBytes(filepath.Join(folder, file), text); err != nil {
 			return unwritten(err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/safetensors"
 	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/columns"
 	"github.com/robocache/robocache/internal/fault"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/tensor"
@@ -129,32 +130,18 @@ func (b *asking) file(l *loader.Loader, host *loader.Batch, begin loader.State, 
 	return unwritten(safetensors.WriteFile(b.batchFile(step, device), func(w *safetensors.Writer) error {
 		for i := range host.Streams {
 			s := &host.Streams[i]
-			var columns []string
-			for _, c := range s.Columns {
-				columns = append(columns, c.Name)
-			}
-			if err := w.AddStrings(s.Name+".columns", columns); err != nil {
+			if err := w.AddStrings(s.Name+".columns", columns.Names(s.Columns)); err != nil {
 				return err
 			}
-			for _, t := range []named{{s.Name + ".values", s.Values}, {s.Name + ".valid", s.Valid}, {s.Name + ".pad", s.Pad}} {
-				if err := w.Add(t.name, t.t); err != nil {
-					return err
-				}
+			if err := addArrays(w, []named{{s.Name + ".values", s.Values}, {s.Name + ".valid", s.Valid}, {s.Name + ".pad", s.Pad}}); err != nil {
+				return err
 			}
 		}
-		for _, t := range rows {
-			if err := w.Add(t.name, t.t); err != nil {
-				return err
-			}
+		if err := addArrays(w, rows); err != nil {
+			return err
 		}
 		return w.AddText(batchKey, string(index))
 	}))
-}
-
-// named is a tensor with its name in a file.
-type named struct {
-	name string
-	t    *tensor.Tensor
 }
 
 // earlier returns an error if a folder in --out has batches from another run, because the runs would be mixed. It checks the folders for

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -197,8 +196,5 @@ func (b *asking) save(s loader.State, step, shard int64, begun spot) error {
 	if err != nil {
 		return err
 	}
-	return unwritten(atomicfile.WriteFile(stateFile(b.state, b.number, b.world), func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	}))
+	return unwritten(atomicfile.WriteBytes(stateFile(b.state, b.number, b.world), text))
 }

@@ -202,15 +202,7 @@ func (j *npzJob) unfinite(row, n int) (int, error) {
 }
 
 func (j *npzJob) arrays(w arrayfile.Writer) error {
-	for _, a := range []struct {
-		name  string
-		array *tensor.Tensor
-	}{{"values", j.out.Values}, {"valid", j.out.Valid}, {"age", j.out.Age}, {"times", j.targets}} {
-		if err := w.Add(a.name, a.array); err != nil {
-			return err
-		}
-	}
-	return nil
+	return addArrays(w, []named{{"values", j.out.Values}, {"valid", j.out.Valid}, {"age", j.out.Age}, {"times", j.targets}})
 }
 
 func (j *npzJob) panels() ([]viz.Panel, error) {

@@ -133,6 +133,22 @@ func unwritten(err error) error {
 	return err
 }
 
+// named is a tensor with its name in a file.
+type named struct {
+	name string
+	t    *tensor.Tensor
+}
+
+// addArrays writes arrays until one fails.
+func addArrays(w arrayfile.Writer, list []named) error {
+	for _, a := range list {
+		if err := w.Add(a.name, a.t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // inArrays returns the function that writes an output of arrays, in the format of its extension.
 func inArrays(out string, arrays func(arrayfile.Writer) error) func(io.Writer) error {
 	return func(f io.Writer) error {

@@ -121,16 +121,12 @@ func (w *actor) run(ctx context.Context) error {
 	if w.out.Trained, err = w.policy.TrainedOn(ctx, w.store, numbers); err != nil {
 		return err
 	}
-	if w.live {
-		if err := w.play(ctx, e, numbers[0], true); err != nil {
+	if !w.live {
+		if err := w.compare(ctx, numbers); err != nil {
 			return err
 		}
-		return w.write()
 	}
-	if err := w.compare(ctx, numbers); err != nil {
-		return err
-	}
-	if err := w.play(ctx, e, numbers[0], false); err != nil {
+	if err := w.play(ctx, e, numbers[0], w.live); err != nil {
 		return err
 	}
 	return w.write()
@@ -248,10 +244,7 @@ func (w *actor) play(ctx context.Context, e *dataset.Episode, number int, live b
 		}
 		defer joinClose(&err, score)
 	}
-	hz := w.hz
-	if hz == 0 {
-		hz = w.policy.Config().Hz
-	}
+	hz := cmp.Or(w.hz, w.policy.Config().Hz)
 	out := &lived{Hz: hz, Episode: e.Name}
 	cut, ended, stop := w.app.UntilCut(0)
 	defer stop()

@@ -65,6 +65,12 @@ func selectionFlags(cmd *cobra.Command, to *dataset.Selection) {
 	completeEpisodes(cmd, "episodes", "leave-out")
 }
 
+// datasetFlags adds the flags that select episodes, and those for reading them, except --strict.
+func datasetFlags(cmd *cobra.Command, to *dataset.Options) {
+	selectionFlags(cmd, &to.Episodes)
+	readingFlags(cmd.Flags(), to)
+}
+
 // completeEpisodes registers completions with up to 1000 episode numbers.
 func completeEpisodes(cmd *cobra.Command, flags ...string) {
 	completeListed(cmd, func(path string) (numbers []string) {

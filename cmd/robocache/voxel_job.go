@@ -77,25 +77,21 @@ func (j *voxelJob) run(device *ops.Device) error {
 // arrays writes the output.
 func (j *voxelJob) arrays(w arrayfile.Writer) error {
 	o := &j.out
-	type array struct {
-		name string
-		t    *tensor.Tensor
-	}
-	var list []array
+	var list []named
 	switch j.opts.Mode {
 	case ops.VoxelDense:
-		list = []array{{"grid", o.Grid}}
+		list = []named{{"grid", o.Grid}}
 	case ops.VoxelHard:
-		list = []array{{"voxels", o.Values}, {"coords", o.Coords}, {"num_points", o.Counts}, {"point_voxel", o.PointVoxel}}
+		list = []named{{"voxels", o.Values}, {"coords", o.Coords}, {"num_points", o.Counts}, {"point_voxel", o.PointVoxel}}
 		if j.cloud.offsets != nil {
-			list = append(list, array{"row_splits", o.RowSplits})
+			list = append(list, named{"row_splits", o.RowSplits})
 		}
 	default:
-		list = []array{{"coords", o.Coords}, {"counts", o.Counts}}
+		list = []named{{"coords", o.Coords}, {"counts", o.Counts}}
 		if o.Values != nil {
-			list = append(list, array{"features", o.Values})
+			list = append(list, named{"features", o.Values})
 		}
-		list = append(list, array{"point_voxel", o.PointVoxel}, array{"row_splits", o.RowSplits})
+		list = append(list, named{"point_voxel", o.PointVoxel}, named{"row_splits", o.RowSplits})
 	}
 	if j.derived {
 		lo, err := tensor.Of(j.grid.Min[:], 3)
@@ -103,17 +99,12 @@ func (j *voxelJob) arrays(w arrayfile.Writer) error {
 		if err = errors.Join(err, more); err != nil {
 			return err
 		}
-		list = append(list, array{"min", lo}, array{"max", hi})
+		list = append(list, named{"min", lo}, named{"max", hi})
 	}
 	if j.cloud.times != nil {
-		list = append(list, array{"times", j.cloud.times})
+		list = append(list, named{"times", j.cloud.times})
 	}
-	for _, a := range list {
-		if err := w.Add(a.name, a.t); err != nil {
-			return err
-		}
-	}
-	return nil
+	return addArrays(w, list)
 }
 
 // picture returns the first cloud's voxels, coloured by height or by their value.

@@ -3,6 +3,7 @@ package mcap
 import (
 	"context"
 	"encoding/base64"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -205,14 +206,10 @@ func floatType(size int) int {
 func packedBytes(t *tensor.Tensor) (b []byte, size int, err error) {
 	if t.DType() == tensor.F64 {
 		data, err := tensor.Packed[float64](t)
-		for _, v := range data {
-			b = le.AppendUint64(b, math.Float64bits(v))
-		}
+		b, _ = binary.Append(nil, le, data) // numbers never fail
 		return b, 8, err
 	}
 	data, err := tensor.Packed[float32](t)
-	for _, v := range data {
-		b = le.AppendUint32(b, math.Float32bits(v))
-	}
+	b, _ = binary.Append(nil, le, data)
 	return b, 4, err
 }

@@ -1,6 +1,7 @@
 package rlds
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -141,10 +142,7 @@ func (t *tree) add(f *featureJSON, key string, depth int, length number) error {
 	if f == nil {
 		return bad("null", "a feature")
 	}
-	class := f.Class
-	if class == "" {
-		class = f.Type
-	}
+	class := cmp.Or(f.Class, f.Type)
 	class = class[strings.LastIndexByte(class, '.')+1:]
 	if class == "" {
 		return bad("no pythonClassName", "one")

@@ -236,6 +236,14 @@ func WriteFile(path string, fill func(io.Writer) error) error {
 	return WriteFiles(nil, Output{path, fill})
 }
 
+// WriteBytes is WriteFile for a file whose content is there.
+func WriteBytes(path string, content []byte) error {
+	return WriteFile(path, func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	})
+}
+
 // WriteFiles writes files that belong together. It renames them in order, but only after all are flushed to the disk and read back, and
 // last (if not nil) has succeeded.
 func WriteFiles(last func() error, list ...Output) error {

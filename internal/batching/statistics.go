@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/robocache/robocache/internal/columns"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/tensor"
 )
@@ -131,10 +132,7 @@ func NormalisedBy(l *loader.Loader, given []Normalised) []Normalised {
 				}
 			}
 		}
-		n.Name, n.Rule, n.Names, n.Shift, n.Scale, n.ClipMin, n.ClipMax = s.Name, by.Rule, nil, tensor.Cast[Number](by.Shift), tensor.Cast[Number](by.Scale), tensor.Cast[Number](by.Min), tensor.Cast[Number](by.Max)
-		for _, c := range s.Columns {
-			n.Names = append(n.Names, c.Name)
-		}
+		n.Name, n.Rule, n.Names, n.Shift, n.Scale, n.ClipMin, n.ClipMax = s.Name, by.Rule, columns.Names(s.Columns), tensor.Cast[Number](by.Shift), tensor.Cast[Number](by.Scale), tensor.Cast[Number](by.Min), tensor.Cast[Number](by.Max)
 		list = append(list, n)
 	}
 	return list

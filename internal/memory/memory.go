@@ -139,12 +139,12 @@ func Limit() Room {
 }
 
 // Check returns an *Error if n bytes are too many for an input with the given size in bytes: more than Floor and more than Multiple times
-// the size, or more than Available. If --max-memory is set, it replaces the first rule. what names the part of the input, such as "chunk".
-func Check(what string, n, size int64) error {
+// the size, or more than Available. If --max-memory is set, it replaces the first rule. part is for the error, such as "chunk".
+func Check(part string, n, size int64) error {
 	if n > Floor && n/Multiple > size && most.Load() == 0 {
-		return &Error{what, n, Room{Most(size), bySize}}
+		return &Error{part, n, Room{Most(size), bySize}}
 	}
-	return Fits(what, n)
+	return Fits(part, n)
 }
 
 // Most returns the largest n for which Check returns nil.
@@ -156,7 +156,7 @@ func Most(size int64) int64 {
 }
 
 // Fits returns an *Error if n is more than Available.
-func Fits(what string, n int64) error {
+func Fits(part string, n int64) error {
 	if n < small {
 		return nil
 	}
@@ -166,28 +166,28 @@ func Fits(what string, n int64) error {
 		room = Available()
 	}
 	if n > room.Bytes {
-		return &Error{what, n, room}
+		return &Error{part, n, room}
 	}
 	return nil
 }
 
 // Make returns n zero elements, or an *Error if they take more than Available. Large allocations are made one after the other, so that two
 // of them do not both pass the check if only one fits.
-func Make[T any](what string, n int) ([]T, error) {
+func Make[T any](part string, n int) ([]T, error) {
 	bytes := int64(n) * int64(reflect.TypeFor[T]().Size())
 	if bytes >= small {
 		large.Lock()
 		defer large.Unlock()
 	}
-	if err := Fits(what, bytes); err != nil {
+	if err := Fits(part, bytes); err != nil {
 		return nil, err
 	}
 	return make([]T, n), nil
 }
 
 // Must is Make for readers, inside dataset.Guard: it panics with the *Error, which Guard returns.
-func Must[T any](what string, n int) []T {
-	list, err := Make[T](what, n)
+func Must[T any](part string, n int) []T {
+	list, err := Make[T](part, n)
 	if err != nil {
 		panic(err)
 	}

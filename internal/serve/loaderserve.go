@@ -11,6 +11,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
 	"github.com/robocache/robocache/internal/batching"
+	"github.com/robocache/robocache/internal/columns"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/loader"
 )
@@ -167,11 +168,7 @@ func (l *loading) describe() loaderReply {
 		}
 	}
 	for _, s := range l.loader.Batch().Streams {
-		columns := []string{}
-		for _, c := range s.Columns {
-			columns = append(columns, c.Name)
-		}
-		out.Streams = append(out.Streams, align.Stream{Name: s.Name, Columns: columns})
+		out.Streams = append(out.Streams, align.Stream{Name: s.Name, Columns: columns.Names(s.Columns)})
 	}
 	return out
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/notetext"
+	"github.com/robocache/robocache/internal/columns"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/internal/raw"
 	"github.com/robocache/robocache/tensor"
@@ -201,7 +202,7 @@ func leftOutOf(e *dataset.Episode) []sentLeftOut {
 	for _, n := range e.Notes.Of(dataset.ClassLeftOut) {
 		names := []string{}
 		if s := e.EmptyStream(n.Subject); s != nil {
-			names = (&dataset.Stream{Columns: s.Columns}).ColumnNames()
+			names = columns.Names(s.Columns)
 		}
 		list = append(list, sentLeftOut{n.Subject, n.Count, notetext.Text(n), names})
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math"
 	"runtime"
 	"slices"
 
@@ -345,17 +344,16 @@ func timesOf(arg, dtype string, blob []byte) (*tensor.Tensor, error) {
 	}
 	switch t {
 	case tensor.I64:
-		return numbers(n, func(i int) int64 { return int64(binary.LittleEndian.Uint64(blob[8*i:])) })
+		return numbers(make([]int64, n), blob)
 	case tensor.F64:
-		return numbers(n, func(i int) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(blob[8*i:])) })
+		return numbers(make([]float64, n), blob)
 	}
-	return numbers(n, func(i int) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(blob[4*i:])) })
+	return numbers(make([]float32, n), blob)
 }
 
-func numbers[T tensor.Element](n int, at func(i int) T) (*tensor.Tensor, error) {
-	list := make([]T, n)
-	for i := range list {
-		list[i] = at(i)
+func numbers[T tensor.Element](list []T, blob []byte) (*tensor.Tensor, error) {
+	if _, err := binary.Decode(blob, binary.LittleEndian, list); err != nil {
+		return nil, err
 	}
-	return tensor.Of(list, n)
+	return tensor.Of(list, len(list))
 }

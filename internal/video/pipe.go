@@ -26,10 +26,7 @@ func Atom(kind string, parts ...[]byte) []byte {
 
 // Words returns numbers as 4 bytes each.
 func Words(list ...uint32) []byte {
-	out := make([]byte, 0, 4*len(list))
-	for _, v := range list {
-		out = binary.BigEndian.AppendUint32(out, v)
-	}
+	out, _ := binary.Append(nil, binary.BigEndian, list) // numbers never fail
 	return out
 }
 

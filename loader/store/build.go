@@ -62,10 +62,7 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 	if p.path == "" { // memory has to hold all episodes
 		readAhead = math.MaxInt64
 	}
-	workers := opt.Workers
-	if workers == 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
+	workers := cmp.Or(opt.Workers, runtime.GOMAXPROCS(0))
 	s := &Store{name: d.Name(), format: d.Format(), info: d.Info(), Sources: opt.Sources, Shard: opt.shard}
 	p.tasks = s.info.Tasks
 	guard := func(do func() error) error { return do() }

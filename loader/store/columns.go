@@ -27,13 +27,13 @@ func Fits(want, have []dataset.Column) bool {
 }
 
 // fit finds the wanted columns by their names. If several columns have one name, they are taken in their order. If a column is missing,
-// it returns a note with the reason, else a note without a code. asked is set if a plan names the columns: additional ones are then no
+// it returns a note with the reason, else a note without a code. planned is set if a plan names the columns: additional ones are then no
 // difference.
-func fit(want, have []dataset.Column, asked bool) (f columnMap, why dataset.Note) {
+func fit(want, have []dataset.Column, planned bool) (f columnMap, why dataset.Note) {
 	if dataset.SameColumns(want, have) {
 		return f, why
 	}
-	if !asked && len(want) != len(have) && unnamed(want) && unnamed(have) {
+	if !planned && len(want) != len(have) && unnamed(want) && unnamed(have) {
 		why.Code, why.Got, why.Want = dataset.CodeColumnsUnnamed, strconv.Itoa(len(have)), strconv.Itoa(len(want))
 		return f, why
 	}
@@ -62,7 +62,7 @@ func fit(want, have []dataset.Column, asked bool) (f columnMap, why dataset.Note
 	}
 	switch {
 	case len(missing) > 0:
-		why.Code, why.Got, why.Names = dataset.CodeColumnsLacking, listNames(namesOf(have)), missing
+		why.Code, why.Got, why.Names = dataset.CodeColumnsLacking, listNames(columns.Names(have)), missing
 		return f, why
 	case len(turned) > 0:
 		why.Code, why.Names = dataset.CodeQuaternionOrder, turned
@@ -79,9 +79,9 @@ func fit(want, have []dataset.Column, asked bool) (f columnMap, why dataset.Note
 		}
 	}
 	if !slices.IsSorted(f.at) {
-		differ(namesOf(have), dataset.CodeColumnsReordered)
+		differ(columns.Names(have), dataset.CodeColumnsReordered)
 	}
-	if !asked {
+	if !planned {
 		differ(more, dataset.CodeColumnsExtra)
 	}
 	differ(whole, dataset.CodeColumnsFractional)
@@ -100,10 +100,6 @@ func unnamed(columns []dataset.Column) bool {
 		}
 	}
 	return true
-}
-
-func namesOf(columns []dataset.Column) []string {
-	return (&dataset.Stream{Columns: columns}).ColumnNames()
 }
 
 // pickColumns returns a stream's columns that a plan's entries name, as recorded and in that order. It returns all columns without

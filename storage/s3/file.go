@@ -146,7 +146,7 @@ func (f *file) reserve(b []byte, off int64) (e *extent, until int64, err error) 
 	case off > f.version.size-least: // the end of a file is read backwards
 		from = max(f.version.size-least, end)
 	}
-	e = f.ask(from, min(max(from+window, off+int64(len(b))), until), window)
+	e = f.request(from, min(max(from+window, off+int64(len(b))), until), window)
 	f.readAhead(e)
 	return e, 0, nil
 }
@@ -191,12 +191,12 @@ func (f *file) readAhead(e *extent) {
 			continue
 		}
 		window = min(2*window, most)
-		at = f.ask(at, min(at+window, f.next(at)), window).to
+		at = f.request(at, min(at+window, f.next(at)), window).to
 	}
 }
 
-// ask adds an extent with the bytes from to to-1, and requests them in the background.
-func (f *file) ask(from, to, window int64) *extent {
+// request adds an extent with the bytes from to to-1, and requests them in the background.
+func (f *file) request(from, to, window int64) *extent {
 	e := &extent{from: from, to: to, window: window, done: make(chan struct{})}
 	f.keep(e)
 	f.tasks.Go(func() {

@@ -92,23 +92,27 @@ export class Video {
     this.behind = this.frame !== k && state.playing;
     if (this.frame === k || this.target === k) { if (this.frame === k) this.shown(k, at[k]); return; }
     if (element.seeking) return; // sought continues
-    this.target = k;
+    Object.assign(this, { target: k, lost: -1 });
     element.currentTime = times[k] + (long > 0 ? Math.min(long, 0.1) / 2 : exact); // past the border to the previous frame
   }
 
-  // sought continues if the cursor moved during the seek.
+  // sought continues if the cursor moved during the seek. It leaves out a late answer to patient.
   sought() {
-    const { target } = this;
+    if (this.at && last(this.at, state.cursor) === this.lost) return;
     this.follow();
-    if (target >= 0) this.patient(target, patience);
+    if (!this.waits) this.patient();
   }
 
-  // patient calls failed if the requested frame does not come onto the screen. It counts the page's frames, which a busy machine draws slowly and a hidden
-  // page not at all.
-  patient(target, left) {
-    if (target !== this.target || this.frame === target) return;
-    if (left) { requestAnimationFrame(() => this.patient(target, left - 1)); return; }
-    Object.assign(this, { target: -1, behind: false, missed: true });
+  // patient calls failed if the requested frame does not come onto the screen. It counts the page's frames after a seek, which a busy machine draws slowly
+  // and a hidden page not at all. Meanwhile it seeks again, because browsers may lose a frame's report.
+  patient() {
+    const { element, target } = this;
+    this.waits = target >= 0 && this.frame !== target;
+    if (!this.waits) return;
+    if (this.awaited !== target) Object.assign(this, { awaited: target, left: patience });
+    if (--this.left % 60 === 0 && this.left && !element.seeking) element.currentTime += 0;
+    if (this.left) { requestAnimationFrame(() => this.patient()); return; }
+    Object.assign(this, { target: -1, awaited: -1, waits: false, behind: false, missed: true, lost: target });
     this.failed(false);
   }
 
