@@ -22,6 +22,7 @@ import "embed"
 //go:embed embed.sm_90.cubin.gz
 //go:embed embed.sm_90.ptx.gz
 //go:embed embed.sm_80.ptx.gz
+//go:embed frames.sm_90.cubin.gz
 //go:embed frames.sm_90.ptx.gz
 //go:embed frames.sm_80.ptx.gz
 //go:embed fuse.sm_90.cubin
@@ -380,6 +381,12 @@ var manifest = []family{
 			}},
 		},
 		images: []Image{
+			{
+				File: "frames.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "12fa2811098e5e66c13e77781c5a993f5c976c843e417f14117a4596cdf624c9",
+				PTXHash: "a2ed46e7ac9a15176706eac769f6016986d0c10318cc38f698fd07ac3c6c97d3",
+				stored:  source{"frames.sm_90.cubin.gz", "0551bfb357426059fe849a25bc226cb26f7c8a7886bc67d7014fc679cad8b14a"},
+			},
 			{
 				File: "frames.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "a2ed46e7ac9a15176706eac769f6016986d0c10318cc38f698fd07ac3c6c97d3",
