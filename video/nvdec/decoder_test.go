@@ -114,6 +114,34 @@ func TestBadPackets(t *testing.T) {
 	}
 }
 
+// A hole in a file, which has zeros, takes a packet's picture or its last slices. The next pictures have no references then, even if
+// their numbers continue those before the hole.
+func TestHolesAreNeverPictures(t *testing.T) {
+	for _, name := range []string{"h264_slices4", "hevc_slices"} {
+		s := golden(t, name)
+		s = &videotest.Stream{Name: name, Packets: slices.Concat(s.Packets[:2], s.Packets[:2])}
+		annexB := slices.Clone(s.Packets)
+		annexB[2] = make([]byte, len(annexB[2]))
+		a := decode(t, newBench(t, nil).open(codecOf(name), nil), annexB)
+		assert.Equal(t, []int{2}, a.numbers(video.ErrNoPicture), name)
+		assert.Equal(t, []int{3}, a.numbers(video.ErrUndecodable), name)
+
+		config, packets := boxed(s)
+		units, at := []int{0}, 0 // where units begin in the packet
+		for at < len(packets[2]) {
+			at += 4 + int(binary.BigEndian.Uint32(packets[2][at:]))
+			units = append(units, at)
+		}
+		for _, from := range []int{units[len(units)-2], units[len(units)-3], 0} { // the last slice, two slices, all
+			clear(packets[2][from:])
+			a := decode(t, newBench(t, nil).open(codecOf(name), config), packets)
+			invalid := (*picture.InvalidError)(nil)
+			assert.ErrorAs(t, a[2], &invalid, "%s without the bytes from %d", name, from)
+			assert.Equal(t, []int{3}, a.numbers(video.ErrUndecodable), "%s without the bytes from %d", name, from)
+		}
+	}
+}
+
 // edited changes the pictures of a parser.
 type edited struct {
 	parser
