@@ -305,6 +305,22 @@ func TestParameterSetsMayChange(t *testing.T) {
 	assert.False(t, parse(t, p, all["hevc_main"].Packets[1]).Undecodable)
 }
 
+// A picture is never decoded with a set that a damaged one replaces.
+func TestDamagedParameterSetsRemoveEarlierOnes(t *testing.T) {
+	m := usual()
+	sps, pps, key := m.sps(), m.pps(), m.slice(idrNLP, 2, 0, nil)
+	for element, damaged := range map[string][]byte{"slice_pic_parameter_set_id": pps[:8], "pps_seq_parameter_set_id": sps[:24]} {
+		p, err := New(nil, 0)
+		require.NoError(t, err)
+		parse(t, p, slices.Concat(sps, pps, key))
+		_, err = p.Parse(append(slices.Clip(damaged), key...))
+		assert.ErrorIs(t, err, bitstream.ErrShort)
+		_, err = p.Parse(key)
+		assert.Equal(t, invalid(element, 0), err)
+		assert.False(t, parse(t, p, slices.Concat(sps, pps, key)).Undecodable)
+	}
+}
+
 // sets returns the parameter sets in a packet.
 func sets(packet []byte) (out []byte) {
 	for unit := range bitstream.Units(packet, 0) {
