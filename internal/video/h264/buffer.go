@@ -110,7 +110,8 @@ func (b *buffer) recover(h *header, s *sps, r *recovery, c counts) {
 }
 
 // require sets lost if a slice may refer to a frame that does not exist. After a recovery point a reference list may end with foreign
-// frames, which the slice does not use. If others follow them, their places are uncertain, because the number of foreign frames is.
+// frames, which the slice does not use. It begins with one only at the point. If others follow them, their places are uncertain, because
+// the number of foreign frames is.
 func (b *buffer) require(h *header, s *sps, c counts) {
 	if b.lost || h.kind == sliceI || c.least() < b.bound {
 		return
@@ -119,8 +120,8 @@ func (b *buffer) require(h *header, s *sps, c counts) {
 	b.lost = len(b.dpb) == 0 || h.kind == sliceB && slices.ContainsFunc(b.dpb, absent)
 	for i := range 1 + h.kind {
 		foreign := false
-		for _, f := range b.list(h, i, s.numMask(), c.least()) {
-			b.lost = b.lost || absent(f) || foreign && !f.foreign
+		for j, f := range b.list(h, i, s.numMask(), c.least()) {
+			b.lost = b.lost || absent(f) || f.foreign && j == 0 && c.least() > b.bound || foreign && !f.foreign
 			foreign = f.foreign
 		}
 	}
