@@ -21,14 +21,15 @@ type parser interface {
 
 // decoder decodes a stream. It has a session of the pool from the first picture on.
 type decoder struct {
-	pool    *pool
-	codec   nvdec.Codec
-	parser  parser
-	format  *picture.Format
-	session *session
-	queue   []queued          // at most delay
-	wrong   [maxSurfaces]bool // surfaces with a damaged picture, or one that refers to such a picture
-	closed  bool
+	pool     *pool
+	codec    nvdec.Codec
+	parser   parser
+	format   *picture.Format
+	session  *session
+	queue    []queued          // at most delay
+	wrong    [maxSurfaces]bool // surfaces with a damaged picture, or one that refers to such a picture
+	recovery int               // the last one's number
+	closed   bool
 }
 
 // queued is a packet that was parsed. Its picture is on the engine if it is not nil.
@@ -103,13 +104,18 @@ func (d *decoder) next(show video.Show) error {
 	if q.picture == nil {
 		return show(q.number, nil, q.err)
 	}
+	recovery := q.picture.Recovery
+	if recovery > d.recovery {
+		d.recovery, d.wrong = recovery, [maxSurfaces]bool{}
+	}
 	surface, based := q.picture.Params.Int(picture.Surface), d.refersToWrong(&q.picture.Params)
 	planes, status, err := d.session.read(surface, d.format)
 	if err := d.session.check(err); err != nil {
 		return err
 	}
 	damaged := status == nvdec.Damaged || status == nvdec.Concealed
-	d.wrong[surface] = q.err == nil && (damaged || based) // the parser knows which pictures may refer to an undecodable one
+	// The parser knows which pictures may refer to an undecodable one outside of a recovery.
+	d.wrong[surface] = (q.err == nil || recovery > 0) && (damaged || based)
 	switch {
 	case q.err != nil:
 		return show(q.number, nil, q.err)

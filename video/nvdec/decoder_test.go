@@ -414,6 +414,24 @@ func TestEachCallMayFail(t *testing.T) {
 	}
 }
 
+// Intra refresh restores a picture part by part after a message. Damage to such a part remains in the later pictures.
+func TestDamageDuringARecoveryRemains(t *testing.T) {
+	s := golden(t, "h264_intrarefresh")
+	const message, point = 10, 19
+	for damaged, recovers := range map[int]bool{message - 1: true, message: false, message + 4: false, point - 1: false} {
+		b := newBench(t, func(l *nvdectest.Library) {
+			l.Status = map[uint64]int{nvdectest.Hash(s.Packets[damaged]): nvdectest.Damaged}
+		})
+		d := b.open("h264", nil)
+		packets := append([][]byte{{0, 0, 1, 0x80}}, s.Packets[message-1:]...) // after damage
+		packets[1] = seek(s, message-1)
+		a := decode(t, d, packets)
+		for i := message - 1; i < len(s.Packets); i++ {
+			assert.Equal(t, recovers && i >= point, a[int64(i-message+2)] == nil, "packet %d, damage in %d", i, damaged)
+		}
+	}
+}
+
 // The parser finds where pictures are good again. Damage before that, and the session's earlier streams, do not matter.
 func TestDamageBeforeTheRecoveryPoint(t *testing.T) {
 	for name, start := range map[string]int{"h264_intrarefresh": 1, "h264_opengop": 9} {
