@@ -164,6 +164,7 @@ func (p *Parser) begin(s *segment) (*picture.Picture, error) {
 	}
 	p.activate(s.sps)
 	poc := nearest(p.anchor, s.lsb, s.sps.log2MaxPOC)
+	p.fresh = p.fresh || p.store.has(poc) // a key picture is absent, which began the order counts anew
 	if s.key() {
 		if p.leads = p.fresh || s.kind < cra; p.leads {
 			poc = s.lsb

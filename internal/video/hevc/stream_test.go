@@ -216,6 +216,30 @@ func TestLostPacketsMakeExactlyTheirDependantsUndecodable(t *testing.T) {
 	}
 }
 
+// A key picture that is absent begins the order counts anew, so that they could match earlier pictures.
+func TestAbsentKeyPicturesMakeTheirGroupsUndecodable(t *testing.T) {
+	for name, s := range videotest.Streams(t, "hevc_") {
+		if name == "hevc_gray12" || len(s.Packets) < 3 {
+			continue
+		}
+		for count := 2; count < 4; count++ { // pictures in a group
+			p, err := New(nil, 1)
+			require.NoError(t, err)
+			for range 2 {
+				for _, packet := range s.Packets[:count] {
+					assert.False(t, parse(t, p, packet).Undecodable)
+				}
+			}
+			for _, packet := range s.Packets[1:count] {
+				if pic := parse(t, p, packet); !isKey(pic) {
+					assert.True(t, pic.Undecodable, "%s with %d pictures", name, count)
+				}
+			}
+			assert.False(t, parse(t, p, s.Packets[0]).Undecodable)
+		}
+	}
+}
+
 func isKey(pic *picture.Picture) bool { return pic.Params[picture.Codec+keyPicture] == 1 }
 
 func TestSeeksSkipOnlyLeadingPictures(t *testing.T) {
