@@ -132,6 +132,15 @@ func TestHolesAreNeverPictures(t *testing.T) {
 			at += 4 + int(binary.BigEndian.Uint32(packets[2][at:]))
 			units = append(units, at)
 		}
+		for _, hole := range [][2]int{{40, 60}, {200, 400}} { // in a slice's data
+			damaged, begin := slices.Clone(packets), units[len(units)-2]
+			damaged[2] = slices.Clone(packets[2])
+			clear(damaged[2][begin+hole[0] : begin+hole[1]])
+			a := decode(t, newBench(t, nil).open(codecOf(name), config), damaged)
+			invalid := (*picture.InvalidError)(nil)
+			assert.ErrorAs(t, a[2], &invalid, "%s without the bytes %v", name, hole)
+			assert.Equal(t, []int{3}, a.numbers(video.ErrUndecodable), "%s without the bytes %v", name, hole)
+		}
 		for _, from := range []int{units[len(units)-2], units[len(units)-3], 0} { // the last slice, two slices, all
 			clear(packets[2][from:])
 			a := decode(t, newBench(t, nil).open(codecOf(name), config), packets)

@@ -1,6 +1,9 @@
 package h264
 
-import "github.com/robocache/robocache/internal/video/picture"
+import (
+	"github.com/robocache/robocache/internal/video/bitstream"
+	"github.com/robocache/robocache/internal/video/picture"
+)
 
 // unit is an access unit.
 type unit struct {
@@ -41,6 +44,8 @@ func (u *unit) slice(nal []byte) error {
 	switch {
 	case err != nil:
 		return err
+	case bitstream.HasHole(nal):
+		return invalid("slice_data", len(nal))
 	case h.redundant:
 		return nil
 	case u.header == nil:

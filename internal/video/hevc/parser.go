@@ -134,6 +134,8 @@ func (p *Parser) slice(unit []byte, h unitHeader, a *access) error {
 	switch {
 	case err != nil:
 		return err
+	case bitstream.HasHole(unit):
+		return invalid("slice_segment_data", len(unit))
 	case s.first != (a.picture == nil):
 		return invalid("first_slice_segment_in_pic_flag", flag(s.first))
 	case s.first:
