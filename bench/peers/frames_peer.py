@@ -4,10 +4,10 @@ beside it:
 
     bench/peers/frames_peer.py --robocache ./robocache --videos /tmp/videos
 
-Videos: NVIDIA's own parser and decoder from C threads (nvdec_peer.c, if there is a C compiler), ffmpeg, and OpenCV in --processes
-processes. Images: torchvision and torch on the GPU, eager and compiled. What is not installed is left out. A figure is microseconds
-a frame for videos and microseconds a batch for images. A random frame of a video needs (g+1)/2 decoded frames in the mean, and the line
-says how many frames a second are decoded.
+Videos: NVIDIA's own parser and decoder from C threads (nvdec_peer.c, if there is a C compiler), dav1d's program, ffmpeg, and OpenCV in
+--processes processes. Images: torchvision and torch on the GPU, eager and compiled. What is not installed is left out. A figure is microseconds
+a frame for videos and microseconds a batch for images. A random frame of a video needs (g+1)/2 decoded frames in the mean: the programs
+in C get the packets of as many random frames one after the other, and decode them all.
 """
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import bisect
 import json
 import multiprocessing
 import os
+import random
 import shutil
 import struct
 import subprocess
@@ -74,18 +75,35 @@ def packets(path):
                     n = struct.unpack_from(">H", body, at)[0]
                     sets.append(body[at + 2:at + 2 + n])
                     at += 2 + n
-    out, k = [b"".join(start + s for s in sets)], 0
+    out, k = [], 0
     for c, at in enumerate(chunks):
         for _ in range(runs[3 * bisect.bisect_right(runs[::3], c + 1) - 2]):
             p, end = b"", at + sizes[k]
+            if not sets:
+                p, at = whole[at:end], end
             while at < end:
                 n = struct.unpack_from(">I", whole, at)[0]
                 p += start + whole[at + 4:at + 4 + n]
                 at += 4 + n
             out.append(p)
             k += 1
-    out[0:2] = [out[0] + out[1]]
-    return b"".join(struct.pack("<I", len(p)) + p for p in out)
+    return b"".join(start + s for s in sets), out
+
+
+def written(folder, path, j):
+    """A file with a job's packets, in order or as random frames need them, and the number of frames that are wanted and decoded."""
+    v = j["video"]
+    sets, all = packets(path)
+    wanted = order = range(len(all))
+    if v.get("random"):
+        wanted = random.Random(1).sample(range(len(all)), min(len(all), 4000 // v["gop"]))
+        order = [i for to in wanted for i in range(to // v["gop"] * v["gop"], to + 1)]
+    file = Path(folder) / ("packets.obu" if v["codec"] == "av1" else "packets")
+    with file.open("wb") as out:
+        for n, i in enumerate(order):
+            p = all[i] if n else sets + all[i]
+            out.write(b"\x12\0" + p if v["codec"] == "av1" else struct.pack("<I", len(p)) + p)
+    return file, len(wanted), len(order)
 
 
 def compiled(folder):
@@ -94,16 +112,25 @@ def compiled(folder):
     try:
         subprocess.run([shutil.which("cc") or "cc", "-O2", "-o", program, Path(__file__).with_name("nvdec_peer.c"), "-ldl", "-lpthread"], check=True)
     except (OSError, subprocess.CalledProcessError) as e:
-        print(f"not measured: the driver's own parser: {e}", file=sys.stderr)
+        print(f"not measured: the driver's own parser in C: {e}", file=sys.stderr)
         return None
     return program
 
 
 def in_c(program, folder, path, j):
-    file = Path(folder) / "packets"
-    file.write_bytes(packets(path))
-    threads = j["video"]["streams"]
-    run = lambda: float(subprocess.run([program, j["video"]["codec"], file, str(threads), "3"], check=True, capture_output=True, text=True).stdout)
+    file, wanted, decoded = written(folder, path, j)
+    loops = str(max(720 // decoded, 1))
+    run = lambda: float(subprocess.run([program, j["video"]["codec"], file, str(j["video"]["streams"]), loops], check=True, capture_output=True, text=True).stdout)
+    return median(run() for _ in range(3)) * wanted / decoded
+
+
+def by_dav1d(folder, path, j):
+    file, wanted, _ = written(folder, path, j)
+
+    def run():
+        began = time.perf_counter()
+        subprocess.run(["dav1d", "-q", "-i", file, "-o", "/dev/null", "--muxer", "null", "--threads", "1"], check=True)
+        return wanted / (time.perf_counter() - began)
     return median(run() for _ in range(3))
 
 
@@ -134,10 +161,10 @@ def opencv(job):
     return time.perf_counter() - began
 
 
-def by_opencv(path, random, processes):
-    frames = 100 if random else 480
+def by_opencv(path, at_random, processes):
+    frames = 100 if at_random else 480
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
-        took = pool.map(opencv, [(path, frames, i if random else None) for i in range(processes)], chunksize=1)
+        took = pool.map(opencv, [(path, frames, i if at_random else None) for i in range(processes)], chunksize=1)
     return processes * frames / max(took)
 
 
@@ -206,13 +233,14 @@ def main():
             us = row["time"]["median_us"]
             peers = {}
             if j.get("video"):
-                path, random = path_of(videos, j), bool(j["video"].get("random"))
-                decoded = (j["video"]["gop"] + 1) / 2 if random else 1
-                print(f"{j['name']}: {us:.1f} us a frame, {1e6 / us:,.0f} frames/s" + (f", {decoded * 1e6 / us:,.0f} decoded" if random else ""))
-                tries = {f"OpenCV, {args.processes} processes": lambda: by_opencv(path, random, args.processes)}
-                if program and j["video"]["codec"] != "av1":
-                    tries["decoded by the driver's own parser in C"] = lambda: in_c(program, folder, path, j) / decoded
-                if not random:
+                path, at_random = path_of(videos, j), bool(j["video"].get("random"))
+                print(f"{j['name']}: {us:.1f} us a frame, {1e6 / us:,.0f} frames/s")
+                tries = {f"OpenCV, {args.processes} processes": lambda: by_opencv(path, at_random, args.processes)}
+                if j["video"]["codec"] == "av1":
+                    tries["dav1d, one thread"] = lambda: by_dav1d(folder, path, j)
+                elif program:
+                    tries["the driver's own parser in C"] = lambda: in_c(program, folder, path, j)
+                if not at_random:
                     tries["ffmpeg"] = lambda: by_ffmpeg(path, max(240, j["video"]["gop"]))
                 if j["to"]:
                     tries = {}
