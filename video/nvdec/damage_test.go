@@ -9,19 +9,30 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/robocache/robocache/internal/test/videotest"
+	"github.com/robocache/robocache/internal/video/bitstream"
 )
 
-// damaged flips bits in the slice data of one packet, behind the slice header. at is the packet.
+// damaged flips bits in a slice's data, behind the header. at is the packet.
 func damaged(s *videotest.Stream, seed uint64) (at int, packets [][]byte) {
+	const header = 20
 	random := rand.New(rand.NewPCG(seed, 9))
 	packets = slices.Clone(s.Packets)
 	for {
 		at = random.IntN(len(packets))
-		begin := bytes.LastIndex(packets[at], []byte{0, 0, 1}) + 20
-		if left := len(packets[at]) - begin; left > 4 {
-			packet := slices.Clone(packets[at])
+		packet, list := slices.Clone(packets[at]), [][]byte(nil)
+		for unit := range bitstream.Units(packet, 0) {
+			slice := unit[0]&31 <= 5
+			if s.Codec() == "hevc" {
+				slice = unit[0]>>1 < 32
+			}
+			if slice && len(unit) > header+4 {
+				list = append(list, unit[header:])
+			}
+		}
+		if len(list) > 0 {
+			data := list[random.IntN(len(list))]
 			for range 1 + random.IntN(3) {
-				packet[begin+random.IntN(left)] ^= 1 << random.IntN(8)
+				data[random.IntN(len(data))] ^= 1 << random.IntN(8)
 			}
 			packets[at] = packet
 			return at, packets

@@ -90,7 +90,7 @@ func pixelsOf(frame *tensor.Tensor) (uint64, error) {
 	return h.Sum64(), err
 }
 
-// sequential decodes a stream's packets from first on, and returns the frames in the order of display, 0 where there is none.
+// sequential decodes a stream's packets from first on, and returns the frames' hashes in display order, 0 where there is none.
 func sequential(t testing.TB, p *pool, s *videotest.Stream, first int) (list []uint64) {
 	t.Helper()
 	d, frames := p.open(t, s.Codec()), map[int64]uint64{}
@@ -126,7 +126,7 @@ type random struct {
 	incomplete bool // some frames cannot be decoded
 }
 
-// request decodes frames from to to-1, and compares them with those of a sequential decoding.
+// requestFrames decodes frames from to to-1, and compares them with those from a sequential decoding.
 func requestFrames(ctx context.Context, v *mp4.Track, want []uint64, from, to int) error {
 	i := from
 	for frame, err := range v.DecodeFrames(ctx, from, to) {
@@ -187,7 +187,7 @@ var randoms = []random{
 	{"hevc_pyramid", 0, false}, {"hevc_repeat", 0, false}, {"hevc_intrarefresh", 0, false},
 }
 
-// Requests for frames of a file in random order give the frames of a sequential decoding.
+// Random requests for a file's frames give the frames from a sequential decoding.
 func TestRandomFrames(t *testing.T) {
 	for _, r := range randoms {
 		b := newBench(t, nil)

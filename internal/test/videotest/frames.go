@@ -14,14 +14,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// engine has a line for each stream: its name, the number of frames, and the FNV-1a of all frames in the order of display. An H200
-// decoded them with the driver's own parser. For each row it has as many bytes as there are pixels, NV12 or P016.
+// engine has a line for each stream: its name, the frame count, and the FNV-1a hash over all frames in display order. An H200 decoded
+// them with the driver's own parser. The hash takes as many bytes from each row as there are pixels, NV12 or P016.
 //
 //go:embed testdata/frames.txt
 var engine string
 
-// whole has such lines for streams with more than 8 bits, and for plain streams. The rows are complete. The frames are those of ffmpeg 5.1,
-// and of libde265 1.0.11 where the codec is HEVC. Both differ from kvazaar's checksums in hevc_tilewpp, which therefore has no line.
+// whole has such lines for streams with more than 8 bits, and for plain streams. The rows are complete. ffmpeg 5.1 decoded the frames; HEVC
+// frames from libde265 1.0.11 are equal. Both differ from kvazaar's checksums in hevc_tilewpp, which therefore has no line.
 //
 //go:embed testdata/planes.txt
 var whole string
@@ -62,14 +62,14 @@ func Decoded(t testing.TB) (list []*Frames) {
 	return list
 }
 
-// Frame is a decoded picture: rows of luma, then rows of alternating chroma samples. Samples with more than 8 bits are 16-bit numbers in
+// Frame is a decoded picture: luma rows, then rows with alternating chroma samples. Samples with more than 8 bits are 16-bit numbers in
 // the machine's order, in the low bits.
 type Frame struct {
 	Width, Bits int
 	Rows        [][]byte
 }
 
-// Check compares all frames, which come in the order of display, with the hashes.
+// Check compares all frames, in display order, with the hashes.
 func (f *Frames) Check(t testing.TB, frames []Frame) {
 	t.Helper()
 	require.Len(t, frames, f.Count, f.Name)
@@ -82,7 +82,7 @@ func (f *Frames) Check(t testing.TB, frames []Frame) {
 	}
 }
 
-// Hash returns the hashes of frames as the engine gives them: the first bytes of each row, and whole rows.
+// Hash returns two hashes over frames: by the first bytes in each row, as in Frames.Engine, and by whole rows.
 func Hash(frames []Frame) (engine, whole string) {
 	first, all := fnv.New64a(), fnv.New64a()
 	for _, f := range frames {
