@@ -79,12 +79,12 @@ func (t *Track) plan(from, to int) run {
 	first, last := int(slices.Min(frames)), int(slices.Max(frames))
 	start := t.samples[frames[0]].time
 	// Frames that follow a key frame in the file and are shown before it may need frames before it. So it starts with one that is shown first, and
-	// leaves those out.
+	// leaves those out. After a point where h264 merely recovers they stay, because later frames count on their frame numbers.
 	for first > 0 && !(t.samples[first].time <= start && t.fresh(first)) {
 		first--
 	}
 	shownFirst := t.samples[first].time
-	if !t.samples[first].key || shownFirst > start {
+	if !t.fresh(first) || shownFirst > start {
 		shownFirst = -maxTime << 1 // none will do: all from the first sample on
 	}
 	r := run{lost: -1}
