@@ -43,6 +43,9 @@ type Packet struct {
 
 var errLeftOut = errors.New("the next frame's picture comes instead")
 
+// errSkipped is an error, because ffmpeg ignores damage in AV1, and each packet has a picture there.
+var errSkipped = errors.New("an earlier packet gives no picture, and this one may refer to it")
+
 // colourless are the paths of programs that do not report a picture's colours, and so have to convert it to RGB.
 var colourless sync.Map
 
@@ -58,11 +61,16 @@ func (j *Job) run(ctx context.Context, ranks []int32, done int, library string, 
 		return err
 	}
 	defer p.stop()
+	rank := int32(-1)
 	for i, want := range ranks[done:] {
 		var picture *Planes
-		rank, err := int32(-1), error(nil)
+		var err error
 		for rank < want && err == nil {
+			last := rank
 			rank, picture, err = p.next()
+			if err == nil && j.Codec == "av1" && last >= 0 && rank != last+1 {
+				err = errSkipped
+			}
 		}
 		switch {
 		case err == errNoColours:

@@ -111,11 +111,16 @@ func (p *pool) get(codec nvdec.Codec, f *picture.Format, surfaces int) (*session
 				return nil, err
 			}
 		}
-		s, err := newSession(p, c, f, max(surfaces, leastSurfaces))
+		var s *session
+		p.sessions++
+		err := p.unlocked(func() (err error) {
+			s, err = newSession(p, c, f, max(surfaces, leastSurfaces))
+			return err
+		})
 		if err == nil {
-			p.sessions++
 			return s, p.prepare(s, f)
 		}
+		p.sessions--
 		if short := (*nvdec.SessionError)(nil); !errors.As(err, &short) || len(p.idle) == 0 {
 			return nil, err
 		}
@@ -136,9 +141,16 @@ func (p *pool) take(c class, surfaces int) *session {
 	return nil
 }
 
+// unlocked calls the driver. Other streams can use the pool meanwhile.
+func (p *pool) unlocked(call func() error) error {
+	p.mu.Unlock()
+	defer p.mu.Lock()
+	return call()
+}
+
 // prepare makes a session ready for a format, or closes it.
 func (p *pool) prepare(s *session, f *picture.Format) error {
-	err := s.prepare(f)
+	err := p.unlocked(func() error { return s.prepare(f) })
 	if err != nil {
 		p.sessions--
 		err = errors.Join(err, s.close())

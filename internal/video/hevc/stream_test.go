@@ -197,6 +197,30 @@ func TestLostPacketsMakeExactlyTheirDependantsUndecodable(t *testing.T) {
 	}
 }
 
+// A key picture that is absent begins the order counts anew, so that they could match earlier pictures.
+func TestAbsentKeyPicturesMakeTheirGroupsUndecodable(t *testing.T) {
+	for name, s := range videotest.Streams(t, "hevc_") {
+		if name == "hevc_gray12" || len(s.Packets) < 3 {
+			continue
+		}
+		for count := 2; count < 4; count++ { // pictures in a group
+			p, err := New(nil, 1)
+			require.NoError(t, err)
+			for range 2 {
+				for _, packet := range s.Packets[:count] {
+					assert.False(t, parse(t, p, packet).Undecodable)
+				}
+			}
+			for _, packet := range s.Packets[1:count] {
+				if pic := parse(t, p, packet); !isKey(pic) {
+					assert.True(t, pic.Undecodable, "%s with %d pictures", name, count)
+				}
+			}
+			assert.False(t, parse(t, p, s.Packets[0]).Undecodable)
+		}
+	}
+}
+
 func isKey(pic *picture.Picture) bool { return pic.Params[picture.Codec+keyPicture] == 1 }
 
 func TestSeeksSkipOnlyLeadingPictures(t *testing.T) {
@@ -284,6 +308,22 @@ func TestParameterSetsMayChange(t *testing.T) {
 	assert.True(t, parse(t, p, all["hevc_main"].Packets[2]).Undecodable)
 	assert.False(t, parse(t, p, all["hevc_main"].Packets[0]).Undecodable)
 	assert.False(t, parse(t, p, all["hevc_main"].Packets[1]).Undecodable)
+}
+
+// A picture is never decoded with a set that a damaged one replaces.
+func TestDamagedParameterSetsRemoveEarlierOnes(t *testing.T) {
+	m := usual()
+	sps, pps, key := m.sps(), m.pps(), m.slice(idrNLP, 2, 0, nil)
+	for element, damaged := range map[string][]byte{"slice_pic_parameter_set_id": pps[:8], "pps_seq_parameter_set_id": sps[:24]} {
+		p, err := New(nil, 0)
+		require.NoError(t, err)
+		parse(t, p, slices.Concat(sps, pps, key))
+		_, err = p.Parse(append(slices.Clip(damaged), key...))
+		assert.ErrorIs(t, err, bitstream.ErrShort)
+		_, err = p.Parse(key)
+		assert.Equal(t, invalid(element, 0), err)
+		assert.False(t, parse(t, p, slices.Concat(sps, pps, key)).Undecodable)
+	}
 }
 
 // sets returns the parameter sets in a packet.
