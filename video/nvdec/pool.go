@@ -3,6 +3,7 @@ package nvdec
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/robocache/robocache/cudadrv"
@@ -22,6 +23,7 @@ const leastSurfaces = 12
 
 // pool has a device's sessions.
 type pool struct {
+	device   string // its name
 	lib      *nvdec.Library
 	ctx      *cudadrv.Context
 	mu       sync.Mutex
@@ -48,7 +50,7 @@ func newPool(drv *cudadrv.Driver, ordinal int) (*pool, error) {
 	if err != nil {
 		return nil, refuse(video.NoDevice, err)
 	}
-	return &pool{lib: lib, ctx: ctx, limits: map[class]nvdec.Capabilities{}}, nil
+	return &pool{device: prefix + strconv.Itoa(ordinal), lib: lib, ctx: ctx, limits: map[class]nvdec.Capabilities{}}, nil
 }
 
 // capabilities returns the limits for a codec, which do not change.
@@ -112,7 +114,7 @@ func (p *pool) get(codec nvdec.Codec, f *picture.Format, surfaces int) (*session
 		var s *session
 		p.sessions++
 		err := p.unlocked(func() (err error) {
-			s, err = newSession(p.lib, p.ctx, c, f, max(surfaces, leastSurfaces))
+			s, err = newSession(p, c, f, max(surfaces, leastSurfaces))
 			return err
 		})
 		if err == nil {

@@ -74,7 +74,7 @@ func TestDevicesWithoutADecoderAreRefused(t *testing.T) {
 	assert.Equal(t, video.NoDevice, reason)
 
 	t.Setenv(deviceEnv, "first")
-	_, err = openDevice()
+	_, err = poolOf("")
 	reason, cause := refusedFor(t, err)
 	assert.Equal(t, video.NoDevice, reason)
 	assert.ErrorContains(t, cause, `ROBOCACHE_DEVICE: got "first", want a number from 0`)
@@ -84,7 +84,7 @@ func TestTheDeviceIsOpenedByTheDriver(t *testing.T) {
 	if _, err := cudadrv.Open(); err == nil {
 		t.Skip("only without a GPU's driver")
 	}
-	_, err := open(video.Stream{Codec: "h264"}, openDevice)
+	_, err := open(video.Stream{Codec: "h264"}, func() (*pool, error) { return poolOf("") })
 	reason, cause := refusedFor(t, err)
 	assert.Equal(t, video.NoDevice, reason)
 	load := (*cudadrv.LoadError)(nil)
