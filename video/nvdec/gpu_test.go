@@ -41,9 +41,9 @@ func gpuPool(t testing.TB) *pool {
 }
 
 // open opens a stream on a pool.
-func (p *pool) open(t testing.TB, codec string) video.Decoder {
+func (p *pool) open(t testing.TB, codec, device string) video.Decoder {
 	t.Helper()
-	d, err := open(video.Stream{Codec: codec}, func() (*pool, error) { return p, nil })
+	d, err := open(video.Stream{Codec: codec, Device: device}, func() (*pool, error) { return p, nil })
 	require.NoError(t, err)
 	return d
 }
@@ -60,13 +60,29 @@ func frameOf(p *video.Planes) videotest.Frame {
 	return f
 }
 
+// onHost copies a picture from the device, if it is there.
+func onHost(t testing.TB, ctx *cudadrv.Context, p *video.Planes) *video.Planes {
+	if p.Memory == nil {
+		return p
+	}
+	b, host := make([]byte, p.Memory.Size()), *p
+	require.NoError(t, ctx.CopyToHost(t.Context(), b, cudadrv.DevicePtr(p.Memory.Addr())))
+	if p.Bits > 8 {
+		lower(b, p.Bits)
+	}
+	for i := range 2 {
+		host.Data[i] = b[p.Start[i]:]
+	}
+	return &host
+}
+
 // framesOf decodes a stream. The frames come in display order.
-func framesOf(t testing.TB, p *pool, s *videotest.Stream) (list []videotest.Frame) {
+func framesOf(t testing.TB, p *pool, s *videotest.Stream, device string) (list []videotest.Frame) {
 	t.Helper()
-	d, frames := p.open(t, s.Codec()), map[int64]videotest.Frame{}
+	ctx, d, frames := p.ctx, p.open(t, s.Codec(), device), map[int64]videotest.Frame{}
 	show := func(number int64, p *video.Planes, err error) error {
 		if err == nil {
-			frames[number] = frameOf(p)
+			frames[number] = frameOf(onHost(t, ctx, p))
 		}
 		return err
 	}
@@ -86,9 +102,20 @@ func framesOf(t testing.TB, p *pool, s *videotest.Stream) (list []videotest.Fram
 func TestFramesOnAGPU(t *testing.T) {
 	p := gpuPool(t)
 	for _, f := range videotest.Decoded(t) {
-		t.Run(f.Name, func(t *testing.T) { f.Check(t, framesOf(t, p, f.Stream)) })
+		t.Run(f.Name, func(t *testing.T) { f.Check(t, framesOf(t, p, f.Stream, "")) })
 	}
 }
+
+// Pictures that stay on the device have the same samples.
+func checkOnDevice(t *testing.T, p *pool) {
+	for _, name := range []string{"h264_crop_98x66", "hevc_crop_162x146", "hevc_main10"} {
+		s := golden(t, name)
+		assert.Equal(t, framesOf(t, p, s, ""), framesOf(t, p, s, p.device), name)
+	}
+}
+
+func TestPicturesOnTheDevice(t *testing.T)       { checkOnDevice(t, newBench(t, nil).pool) }
+func TestPicturesOnTheDeviceOnAGPU(t *testing.T) { checkOnDevice(t, gpuPool(t)) }
 
 // checksums returns a picture's plane sums, which kvazaar writes after the slices (ITU-T H.265, D.3.19).
 func checksums(packet []byte) (sums [3]uint32) {
@@ -124,7 +151,7 @@ func TestChecksumsOfKvazaarOnAGPU(t *testing.T) {
 		if s.Codec() != "hevc" {
 			continue
 		}
-		d, right := p.open(t, "hevc"), 0
+		d, right := p.open(t, "hevc", ""), 0
 		show := func(number int64, p *video.Planes, err error) error {
 			if err == nil && sumsOf(p) == checksums(s.Packets[number]) {
 				right++
@@ -176,7 +203,7 @@ func openAndClose(t testing.TB, p *pool, n int) {
 	t.Helper()
 	for i := range n {
 		s := golden(t, kinds[i%len(kinds)])
-		d := p.open(t, s.Codec())
+		d := p.open(t, s.Codec(), "")
 		for k, packet := range s.Packets[:4] {
 			require.NoError(t, d.Decode(packet, int64(k), answers{}.show))
 		}
@@ -247,7 +274,7 @@ func TestAKilledProgramLeavesNothingOnAGPU(t *testing.T) {
 	p := gpuPool(t)
 	all := videotest.Decoded(t)
 	first := all[slices.IndexFunc(all, func(f *videotest.Frames) bool { return f.Name == "hevc_main" })]
-	first.Check(t, framesOf(t, p, first.Stream))
+	first.Check(t, framesOf(t, p, first.Stream, ""))
 	before := useOf(t, p.ctx)
 	for range 3 {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestAKilledProgramLeavesNothingOnAGPU$")
@@ -271,7 +298,7 @@ func TestAKilledProgramLeavesNothingOnAGPU(t *testing.T) {
 		after := useOf(t, p.ctx)
 		t.Logf("%d MB in use during, %d MB more than before in use %v after the kill", during.device>>20, (after.device-before.device)>>20, time.Since(began))
 		assert.LessOrEqual(t, after.device-before.device, int64(2<<20))
-		first.Check(t, framesOf(t, p, first.Stream))
+		first.Check(t, framesOf(t, p, first.Stream, ""))
 	}
 }
 
@@ -292,7 +319,7 @@ func TestDamagedSlicesOnAGPU(t *testing.T) {
 		for i := range mutations / len(names) {
 			at, packets := damaged(s, uint64(n*mutations+i))
 			began := time.Now()
-			d := p.open(t, s.Codec())
+			d := p.open(t, s.Codec(), "")
 			shown := 0
 			show := func(number int64, p *video.Planes, err error) error {
 				shown++
@@ -338,7 +365,7 @@ func TestDamagedSlicesOnAGPU(t *testing.T) {
 // digestsOf returns a stream's picture digests by packet.
 func digestsOf(t testing.TB, p *pool, s *videotest.Stream) map[int64]uint64 {
 	t.Helper()
-	d, all := p.open(t, s.Codec()), map[int64]uint64{}
+	d, all := p.open(t, s.Codec(), ""), map[int64]uint64{}
 	show := func(number int64, p *video.Planes, err error) error {
 		if err == nil {
 			all[number] = digest(p)

@@ -93,7 +93,7 @@ func pixelsOf(frame *tensor.Tensor) (uint64, error) {
 // sequential decodes a stream's packets from first on, and returns the frames' hashes in display order, 0 where there is none.
 func sequential(t testing.TB, p *pool, s *videotest.Stream, first int) (list []uint64) {
 	t.Helper()
-	d, frames := p.open(t, s.Codec()), map[int64]uint64{}
+	d, frames := p.open(t, s.Codec(), ""), map[int64]uint64{}
 	show := func(number int64, p *video.Planes, err error) error {
 		if err != nil {
 			assert.ErrorIs(t, err, video.ErrUndecodable)
