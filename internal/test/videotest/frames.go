@@ -21,7 +21,7 @@ import (
 var engine string
 
 // whole has such lines for streams with more than 8 bits, and for plain streams. The rows are complete. ffmpeg 5.1 decoded the frames; HEVC
-// frames from libde265 1.0.11 are equal. Both differ from kvazaar's checksums in hevc_tilewpp, which therefore has no line.
+// frames from libde265 1.0.11 are equal.
 //
 //go:embed testdata/planes.txt
 var whole string

@@ -108,7 +108,7 @@ func Streams(t testing.TB, prefix string) map[string]*Stream {
 	return some
 }
 
-// Plain returns the streams without picture parameters, by name: hevc_tiles and others with tiles, dependent slices and wavefronts, by
+// Plain returns the streams without picture parameters, by name: those with tiles, dependent slices and wavefronts are by
 // kvazaar 2.3.2, and h264_front0, h264_front1 and h264_studio, which are the H.264 videos in two LeRobot datasets.
 func Plain(t testing.TB) map[string]*Stream {
 	t.Helper()

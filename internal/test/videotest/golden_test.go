@@ -22,7 +22,7 @@ func TestDisplayOrderHasEachPacketOnce(t *testing.T) {
 	all := Streams(t, "h")
 	assert.Equal(t, []int{0, 2, 1, 3}, all["h264_g2b"].Order[:4])
 	plain := Plain(t)
-	assert.Len(t, plain, 8)
+	assert.Len(t, plain, 7)
 	for name, s := range plain {
 		all[name] = s
 	}

@@ -103,7 +103,7 @@ func TestDamagedPacketsAreErrorsOrPictures(t *testing.T) {
 		streams = append(streams, all[name].Packets)
 	}
 	plain := videotest.Plain(t)
-	for _, name := range []string{"hevc_tiles", "hevc_tilesexplicit", "hevc_tileslices", "hevc_wppslices", "hevc_tilewpp"} {
+	for _, name := range []string{"hevc_widetiles", "hevc_wideexplicit", "hevc_wideslices", "hevc_wppslices"} {
 		streams = append(streams, plain[name].Packets)
 	}
 	r := rand.New(rand.NewPCG(1, 2))

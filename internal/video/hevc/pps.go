@@ -1,5 +1,11 @@
 package hevc
 
+import (
+	"slices"
+
+	"github.com/robocache/robocache/internal/video/picture"
+)
+
 // pictureSet is a picture parameter set.
 type pictureSet struct {
 	id, sequence                      int // sequence is the sequence parameter set's identifier
@@ -50,6 +56,12 @@ func (t tiling) apply(total int) (sizes []int, valid bool) {
 	return sizes, true
 }
 
+// The smallest tile in pixels that the Main profiles allow (A.3). An H200 decodes some with narrower columns wrongly, without an error.
+const (
+	leastColumn = 256
+	leastRow    = 64
+)
+
 // tiling returns the tile sizes in a sequence's pictures, and an error if the sequence does not allow a value in the set.
 func (s *pictureSet) tiling(seq *sequence) (columns, rows []int, err error) {
 	width, height := seq.size()
@@ -64,6 +76,10 @@ func (s *pictureSet) tiling(seq *sequence) (columns, rows []int, err error) {
 		err = invalid("diff_cu_qp_delta_depth", s.qpDepth)
 	case s.log2Merge > seq.log2CTB():
 		err = invalid("log2_parallel_merge_level_minus2", s.log2Merge-2)
+	case s.tiles && slices.Min(columns)<<seq.log2CTB() < leastColumn:
+		err = unsupported(picture.Tiles, slices.Min(columns)<<seq.log2CTB())
+	case s.tiles && slices.Min(rows)<<seq.log2CTB() < leastRow:
+		err = unsupported(picture.Tiles, slices.Min(rows)<<seq.log2CTB())
 	case s.initQP < -26-6*(seq.bits-8):
 		err = invalid("init_qp_minus26", s.initQP)
 	}

@@ -35,11 +35,10 @@ func TestTilesAndSlicesOfKvazaar(t *testing.T) {
 		tiles         [4]byte // enabled, uniform, columns-1, rows-1
 		columns, rows [3]byte
 	}{
-		{"hevc_tiles", []int{0, 4, 3, 5, 2, 7, 6, 8, 1, 9}, 1, [4]byte{1, 1, 1, 2}, [3]byte{1, 1}, [3]byte{}},
-		{"hevc_tilesexplicit", []int{0, 1, 2, 3, 4, 5, 6, 7}, 1, [4]byte{1, 0, 2, 1}, [3]byte{0, 2, 0}, [3]byte{1, 0}},
-		{"hevc_tileslices", []int{0, 3, 2, 4, 1, 6, 5, 7}, 4, [4]byte{1, 1, 1, 1}, [3]byte{1, 1}, [3]byte{0, 1}},
+		{"hevc_widetiles", []int{0, 3, 2, 4, 1, 6, 5, 7}, 1, [4]byte{1, 1, 1, 1}, [3]byte{5, 6}, [3]byte{0, 1}},
+		{"hevc_wideexplicit", []int{0, 3, 2, 4, 1, 6, 5, 7}, 1, [4]byte{1, 0, 2, 1}, [3]byte{3, 4, 3}, [3]byte{0, 1}},
+		{"hevc_wideslices", []int{0, 3, 2, 4, 1, 6, 5, 7}, 4, [4]byte{1, 1, 1, 1}, [3]byte{5, 6}, [3]byte{0, 1}},
 		{"hevc_wppslices", []int{0, 3, 2, 4, 1, 6, 5, 7}, 3, [4]byte{0, 1, 0, 0}, [3]byte{}, [3]byte{}},
-		{"hevc_tilewpp", []int{0, 3, 2, 4, 1, 6, 5, 7}, 8, [4]byte{1, 1, 1, 1}, [3]byte{1, 2}, [3]byte{1, 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, err := New(nil, 0)

@@ -180,9 +180,10 @@ func TestAllSyntaxIsRead(t *testing.T) {
 	m.tiles = func(w *writer) {
 		w.ue(2, 1)
 		w.u(1, 0)
-		w.ue(1, 2, 0)
+		w.ue(3, 4, 0)
 		w.u(1, 0)
 	}
+	m.width = 832
 	m.control = func(w *writer) {
 		w.flags(1, 0)
 		w.se(-6, 5)
@@ -194,7 +195,7 @@ func TestAllSyntaxIsRead(t *testing.T) {
 		w.ue(0, 0)
 	})))
 	assert.Equal(t, picture.Format{
-		Width: 416, Height: 240, Crop: [4]int{2, 6, 412, 232}, Bits: 8, Surfaces: 6, Colour: [3]uint8{9, 16, 9}, FullRange: true,
+		Width: 832, Height: 240, Crop: [4]int{2, 6, 828, 232}, Bits: 8, Surfaces: 6, Colour: [3]uint8{9, 16, 9}, FullRange: true,
 	}, *pic.Format)
 	b := parameters(pic)
 	assert.Equal(t, []byte{0, 3, 0, 3, 1, 0, 2, 6, 4, 1, 0, 2, 1, 1, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0}, b[blockSizes:][:26])
@@ -202,7 +203,7 @@ func TestAllSyntaxIsRead(t *testing.T) {
 	assert.Equal(t, []byte{
 		1, 1, 1, 1, 1, 0, signed(-3), 4, 0, 0, 1, 1, 0, 0, 1, 2, 0, 1, 1, 2, 1, 0, 0, 1, 1, 0, signed(-6), 5, 1, 0, 2, 1,
 	}, b[pictureTools:][:32])
-	assert.Equal(t, []byte{1, 0, 2, 0, 1, 0, 0, 0}, b[columnSizes:][:8]) // 2, 3 and 2, together 7
+	assert.Equal(t, []byte{3, 0, 4, 0, 3, 0, 0, 0}, b[columnSizes:][:8]) // 4, 5 and 4, together 13
 	assert.Equal(t, []byte{0, 0, 2, 0, 0, 0}, b[rowSizes:][:6])          // 1 and 3, together 4
 	assert.Equal(t, 9, order(pic))
 	assert.Equal(t, 2, pic.Params.Int(picture.Codec+setBits))
@@ -250,6 +251,18 @@ func TestUnsupportedStreamsHaveTheirReason(t *testing.T) {
 	require.NoError(t, err)
 	_, err = p.Parse([]byte{0, 0, 1, 1 << 1, 1<<3 | 1})
 	assert.Equal(t, unsupported(picture.Layers, 1), err)
+	for size, tiles := range map[int][]int{192: {1, 0}, 32: {0, 2}} {
+		m := usual()
+		m.height = 112
+		m.coding[1] = 3 - tiles[1]/2 // blocks of 64 or 32 pixels
+		m.tiles = func(w *writer) {
+			w.ue(tiles...)
+			w.u(1, 1)
+			w.u(1, 1)
+		}
+		_, err = p.Parse(slices.Concat(m.sps(), m.pps(), m.slice(idrNLP, 2, 0, nil)))
+		assert.Equal(t, unsupported(picture.Tiles, size), err)
+	}
 }
 
 func TestInvalidSyntaxIsNamed(t *testing.T) {

@@ -72,6 +72,7 @@ const (
 	Layers      Feature = "layers"       // scalable or multi-view
 	Extension   Feature = "extension"    // range or screen content extensions
 	Resolution  Feature = "resolution"   // beyond the codec's greatest level
+	Tiles       Feature = "tiles"        // smaller than the profile allows
 )
 
 // UnsupportedError is the error for a valid stream with a feature that the parsers do not read. Got is the feature's value.
