@@ -27,8 +27,8 @@ var rules = map[string][]string{
 	".":                      {},
 	"tensor":                 {"internal/errs", "internal/memory"},
 	"ops":                    {"tensor", "ops/backend", "ops/cpu", "internal/taps"},
-	"ops/backend":            {"tensor", "internal/errs", "internal/taps"},
-	"ops/cpu":                {"tensor", "ops/backend", "internal/caught", "internal/fp32", "internal/mapped", "internal/raw", "internal/taps", "internal/tensorcore"},
+	"ops/backend":            {"tensor", "internal/errs", "internal/taps", "internal/yuv"},
+	"ops/cpu":                {"tensor", "ops/backend", "internal/caught", "internal/fp32", "internal/mapped", "internal/raw", "internal/taps", "internal/tensorcore", "internal/yuv"},
 	"ops/cuda":               {"cudadrv", "ptx", "ops", "ops/backend", "tensor", "internal/device", "internal/fp32", "internal/kernels", "internal/tuned"},
 	"ops/record":             {"cudadrv", "ptx", "ops", "ops/backend", "ops/cuda", "tensor", "internal/device"},
 	"ops/sim":                {"cudadrv", "cudasim", "ops/backend", "ops/cuda"},
@@ -491,9 +491,7 @@ var layers = map[string][]string{
 		"clock_steps clock_unit coverage offset", "nan repeats angle_wrap saturation quaternion spike standstill", "reader_notes schema",
 		"examine report", "collector", "doctor",
 	},
-	"internal/parquet": {
-		"doc thrift decompress delta", "handle values schema lists", "page_values page_encoder", "leaf writer", "page_list page_body", "rows", "column list_reader", "file images",
-	},
+	"internal/parquet": {"doc thrift decompress delta", "handle values schema lists", "page_values page_encoder", "leaf writer", "page_list page_body", "rows", "column list_reader", "file images"},
 	"view": {
 		"doc request answer lazy jpeg clock table listing bookkeeping unit", "curve picture_cache", "entry", "episode_cache track joint", "server",
 		"video", "episode episode_reader series path cloud frame token", "thumbnail list", "routes",

@@ -141,8 +141,9 @@ func framesSource(job *backend.FramesJob, s *backend.FrameSource, places []uint3
 	out.Begin = address(s.Planes[0])
 	out.End = out.Begin + uint64(hi-lo)
 	if s.Format.Subsampled() {
-		c := s.Colour()
-		out.Shift, out.Mask, out.Y0, out.C0, out.Cy, out.Rv, out.Gu, out.Gv, out.Bu = c.Shift, c.Mask, c.Y0, c.C0, c.CY, c.RV, c.GU, c.GV, c.BU
+		picture := s.Picture()
+		c := picture.Colour()
+		out.Shift, out.Mask, out.Y0, out.C0, out.Cy, out.Rv, out.Gu, out.Gv, out.Bu = uint32(picture.Shift), 1<<picture.Bits-1, c.Y0, c.C0, c.CY, c.RV, c.GU, c.GV, c.BU
 	}
 	return out
 }
