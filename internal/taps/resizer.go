@@ -90,25 +90,31 @@ func (r *Resizer[S, T]) along(to, from []S, across Filter[T], x int) {
 		copy(to, from[x*r.C:])
 		return
 	}
-	sums := r.sums[:len(to)]
-	for i := range len(to) / r.C {
+	sums, c := r.sums[:len(to)], r.C
+	for i := range len(to) / c {
 		first, weights := across.taps(x + i)
-		if r.C == 3 {
+		switch at := from[c*first:][:c*len(weights)]; c {
+		case 1:
+			var sum T
+			for k, w := range weights {
+				sum += T(w * T(at[k]))
+			}
+			sums[i] = sum
+		case 3:
 			var red, green, blue T
-			at := from[3*first:][:3*len(weights)]
 			for k, w := range weights {
 				p := at[3*k : 3*k+3 : 3*k+3]
 				red, green, blue = red+T(w*T(p[0])), green+T(w*T(p[1])), blue+T(w*T(p[2]))
 			}
 			sums[3*i], sums[3*i+1], sums[3*i+2] = red, green, blue
-			continue
-		}
-		for c := range r.C {
-			var sum T
-			for k, w := range weights {
-				sum += T(w * T(from[(first+k)*r.C+c]))
+		default:
+			for channel := range c {
+				var sum T
+				for k, w := range weights {
+					sum += T(w * T(at[k*c+channel]))
+				}
+				sums[i*c+channel] = sum
 			}
-			sums[i*r.C+c] = sum
 		}
 	}
 	r.Round(to, sums)
