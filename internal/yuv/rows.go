@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Picture is a picture of luma and chroma.
+// Picture is a picture with luma and chroma.
 type Picture struct {
-	Data   [3][]byte // luma, then chroma: none for gray, or U and V, or with Pairs a plane of both
+	Data   [3][]byte // luma, then chroma: none for gray, or U and V, or with Pairs one plane for both
 	Stride [3]int    // bytes from one row to the next
 	Pairs  bool      // samples of U and V alternate in Data[1]
 	// Across and Down are log2 of the columns and rows that a chroma sample covers.
@@ -29,7 +29,7 @@ type Rows struct {
 
 type sample interface{ uint8 | uint16 }
 
-// samples are the samples of a row.
+// samples are the samples in a row.
 type samples[S sample] struct {
 	u, v   []S
 	row    int    // the row of u and v in their planes
