@@ -70,14 +70,7 @@ func Resize(dst, src *tensor.Tensor) error {
 	}
 	r := taps.Resizer[uint8, int32]{C: c, Round: taps.Round[uint8, int32]}
 	r.Reserve(width, h)
+	filter := func(size, n int) taps.Filter[int32] { return taps.Whole[int32](taps.Triangle(size, n, true)) }
 	r.Window(to, filter(w, width), filter(h, height), 0, 0, width, height, func(y int) []uint8 { return from[y*w*c:][:w*c] })
 	return nil
-}
-
-// filter returns the weights that resize an axis from size pixels to n pixels.
-func filter(size, n int) (f taps.Filter[int32]) {
-	if size != n {
-		f = taps.Whole[int32](taps.Triangle(size, n, true))
-	}
-	return f
 }

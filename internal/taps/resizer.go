@@ -6,7 +6,7 @@ type Sample interface{ uint8 | uint16 | float32 }
 // Sum is the type in which samples are multiplied by weights and summed. Whole samples of 8 bits need int32, of 16 bits int64.
 type Sum interface{ int32 | int64 | float32 }
 
-// Filter is an axis with weights of type T. The zero value is for an axis that keeps its size.
+// Filter is an axis with weights of type T.
 type Filter[T Sum] struct {
 	*Axis
 	weights []T
@@ -60,12 +60,6 @@ func (r *Resizer[S, T]) Reserve(w, rows int) {
 // Window writes the h x w pixels of the resized picture from row y and column x on to `to`, [h,w,C]. row returns a row of the picture.
 func (r *Resizer[S, T]) Window(to []S, across, down Filter[T], x, y, w, h int, row func(y int) []S) {
 	width := w * r.C
-	if down.Axis == nil {
-		for i := range h {
-			r.along(to[i*width:][:width], row(y+i), across, x)
-		}
-		return
-	}
 	first, _ := down.taps(y)
 	last, weights := down.taps(y + h - 1)
 	for i := first; i < last+len(weights); i++ {
@@ -86,10 +80,6 @@ func (r *Resizer[S, T]) Window(to []S, across, down Filter[T], x, y, w, h int, r
 
 // along resizes a row. x is the first column of the result.
 func (r *Resizer[S, T]) along(to, from []S, across Filter[T], x int) {
-	if across.Axis == nil {
-		copy(to, from[x*r.C:])
-		return
-	}
 	sums, c := r.sums[:len(to)], r.C
 	for i := range len(to) / c {
 		first, weights := across.taps(x + i)

@@ -31,7 +31,7 @@ func (p *Planes) RGB() (*tensor.Tensor, error) {
 		from.Across = 1
 	}
 	var rows yuv.Rows
-	rows.Begin(&from)
+	rows.Set(from, p.Width)
 	for y := range p.Height {
 		rows.Read(out[3*y*p.Width:][:3*p.Width], 0, y)
 	}

@@ -50,11 +50,10 @@ func (p *Picture) Colour() Colour {
 	return c
 }
 
-// convert converts a row of pixels to rgb, which has three bytes for each y. Sample i in u and v counts for 1 << across pixels.
-func convert[S sample](c *Colour, rgb []uint8, y, u, v []S, across int) {
-	v = v[:len(u)]
+// convert converts a row of pixels to rgb, which has three bytes for each y. Samples 0, step, 2*step, ... in u and v each count for 1 << across pixels.
+func convert[S sample](c *Colour, rgb []uint8, y, u, v []S, across, step int) {
 	factor := c.CY
-	for i := range u {
+	for i := 0; i < len(v); i += step {
 		r, g, b := c.black(int32(u[i]), int32(v[i]))
 		if across == 1 && len(y) > 1 {
 			two, pixels := y[:2], rgb[:6]

@@ -170,6 +170,14 @@ const laneFrames = 1 << 33
 // Key returns the part of the random numbers that depends on the seed only.
 func (j *FramesJob) Key() uint32 { return seedKeys(j.Seed)[0] }
 
+// PerKey returns the number of frames that a row of Keys is for.
+func (j *FramesJob) PerKey() int {
+	if j.Keys == nil {
+		return j.N
+	}
+	return j.N / j.Keys.Dim(0)
+}
+
 // FrameChoices are the random choices of one frame, as 32-bit numbers.
 type FrameChoices [Choices]uint32
 

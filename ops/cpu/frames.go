@@ -1,11 +1,9 @@
 package cpu
 
 import (
-	"encoding/binary"
 	"errors"
 	"image"
 	"math"
-	"slices"
 	"sync/atomic"
 
 	"github.com/robocache/robocache/internal/taps"
@@ -92,12 +90,16 @@ type framePasses[S taps.Sample, T taps.Sum] struct {
 }
 
 func newFrameMaker(p *framesPlan) frameMaker {
-	r, deep := &frameReader{}, p.Top() > math.MaxUint8
+	r, deep, most := &frameReader{}, p.Top() > math.MaxUint8, p.W
+	for i := range p.sources {
+		most = max(most, p.sources[i].Crop.Dx())
+		r.begin(&p.sources[i], 0) // makes its memory
+	}
 	switch {
 	case p.Float && deep:
-		return newPasses(p, r, floats(r.words), taps.Floats, taps.Keep)
+		return newPasses(p, r, floats(r.words, most*p.C), taps.Floats, taps.Keep)
 	case p.Float:
-		return newPasses(p, r, floats(r.bytes), taps.Floats, taps.Keep)
+		return newPasses(p, r, floats(r.bytes, most*p.C), taps.Floats, taps.Keep)
 	case deep:
 		return newPasses(p, r, r.words, taps.Whole[int64], taps.Round)
 	}
@@ -135,9 +137,9 @@ func (f *framePasses[S, T]) frame(n int) {
 	}
 	var u backend.FrameChoices
 	if f.keys != nil {
-		rows := len(f.keys) / 2
-		key := f.keys[n/(f.N/rows)*2:]
-		u = f.Choose(key[0], key[1], n%(f.N/rows))
+		per := f.PerKey()
+		key := f.keys[n/per*2:]
+		u = f.Choose(key[0], key[1], n%per)
 	}
 	g := f.Changes(u, s.Height, s.Width, f.H, f.W)
 	if line := f.W * f.C; f.Resized {
@@ -165,20 +167,18 @@ func (f *framePasses[S, T]) frame(n int) {
 
 // frameReader reads rows of a picture.
 type frameReader struct {
-	format  backend.FrameFormat
-	picture yuv.Picture
-	rows    yuv.Rows // of 4:2:0
+	format backend.FrameFormat
+	rows   yuv.Rows
 }
 
 // begin begins a picture with a number in its stack.
 func (r *frameReader) begin(s *frameSource, number int) {
-	r.format, r.picture = s.Format, s.picture
+	picture := s.picture
 	for plane := range s.Format.Planes() {
-		r.picture.Data[plane] = r.picture.Data[plane][number*s.pictures[plane]:]
+		picture.Data[plane] = picture.Data[plane][number*s.pictures[plane]:]
 	}
-	if s.Format.Subsampled() {
-		r.rows.Begin(&r.picture)
-	}
+	r.format = s.Format
+	r.rows.Set(picture, s.Crop.Dx())
 }
 
 // bytes reads red, green and blue or gray, from column x of row y on.
@@ -187,25 +187,21 @@ func (r *frameReader) bytes(out []uint8, x, y int) {
 		r.rows.Read(out, x, y)
 		return
 	}
-	copy(out, r.picture.Data[0][y*r.picture.Stride[0]+x*r.format.Channels():])
+	copy(out, r.rows.Data[0][y*r.rows.Stride[0]+x*r.format.Channels():])
 }
 
 // words reads 16-bit gray.
 func (r *frameReader) words(out []uint16, x, y int) {
-	from := r.picture.Data[0][y*r.picture.Stride[0]+2*x:][:2*len(out)]
-	for i := range out {
-		out[i] = binary.LittleEndian.Uint16(from[2*i:])
-	}
+	yuv.Unpack(out, r.rows.Data[0][y*r.rows.Stride[0]+2*x:], 0, 16)
 }
 
-// floats returns read with samples converted to float32.
-func floats[S uint8 | uint16](read func(out []S, x, y int)) func(out []float32, x, y int) {
-	var row []S
+// floats returns read with samples converted to float32, for at most n of them.
+func floats[S uint8 | uint16](read func(out []S, x, y int), n int) func(out []float32, x, y int) {
+	row := make([]S, n)
 	return func(out []float32, x, y int) {
-		row = slices.Grow(row[:0], len(out))[:len(out)]
-		read(row, x, y)
-		for i, v := range row {
-			out[i] = float32(v)
+		read(row[:len(out)], x, y)
+		for i := range out {
+			out[i] = float32(row[i])
 		}
 	}
 }
