@@ -34,9 +34,20 @@ func (j *Job) Decode(ctx context.Context, ranks []int32) iter.Seq2[*tensor.Tenso
 				library = d.Library
 			}
 		}
-		j.run(ctx, ranks, done, library, yield)
+		err := j.run(ctx, ranks, done, library, func(_ int64, p *Planes, _ error) error {
+			frame, err := p.RGB()
+			if err == nil && !yield(frame, nil) {
+				return errEnough
+			}
+			return err
+		})
+		if err != nil && err != errEnough {
+			yield(nil, err)
+		}
 	}
 }
+
+var errEnough = errors.New("the loop over the frames ended")
 
 // answer is a frame, or the reason why there is none.
 type answer struct {

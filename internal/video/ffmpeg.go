@@ -17,7 +17,6 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/fault"
-	"github.com/robocache/robocache/tensor"
 )
 
 // MaxPixels is the largest picture that is decoded: 268 million pixels.
@@ -28,6 +27,7 @@ type Job struct {
 	Codec   string   // such as "h264"
 	Entry   []byte   // sample entry box from an mp4 file, with the decoder's configuration if packets lack it
 	Packets []Packet // in decoding order, starting where decoding can begin
+	Device  string   // as in Stream
 	// Open returns a packet's bytes, exactly Size of them. ctx ends with the decoding.
 	Open func(ctx context.Context, packet int) (io.Reader, error)
 	// Fail returns the error for the frame at a place in ranks, without kind and got. Place -1 means the whole job.
@@ -43,49 +43,52 @@ type Packet struct {
 
 var errLeftOut = errors.New("the next frame's picture comes instead")
 
+// errSkipped is an error, because ffmpeg ignores damage in AV1, and each packet has a picture there.
+var errSkipped = errors.New("an earlier packet gives no picture, and this one may refer to it")
+
 // colourless are the paths of programs that do not report a picture's colours, and so have to convert it to RGB.
 var colourless sync.Map
 
-// run decodes the ranks after the first done ones with ffmpeg. library is the absent library that decodes the stream too, if any.
-func (j *Job) run(ctx context.Context, ranks []int32, done int, library string, yield func(*tensor.Tensor, error) bool) {
+// run decodes the ranks after the first done ones with ffmpeg, and calls show for each one with its rank as the number. library is the
+// absent library that decodes the stream too, if any.
+func (j *Job) run(ctx context.Context, ranks []int32, done int, library string, show Show) error {
 	path, err := j.program(library)
 	if err != nil {
-		yield(nil, err)
-		return
+		return err
 	}
 	p, err := j.start(ctx, path)
 	if err != nil {
-		yield(nil, err)
-		return
+		return err
 	}
 	defer p.stop()
+	rank := int32(-1)
 	for i, want := range ranks[done:] {
 		var picture *Planes
-		rank, err := int32(-1), error(nil)
+		var err error
 		for rank < want && err == nil {
+			last := rank
 			rank, picture, err = p.next()
+			if err == nil && j.Codec == "av1" && last >= 0 && rank != last+1 {
+				err = errSkipped
+			}
 		}
-		if err == errNoColours {
+		switch {
+		case err == errNoColours:
 			p.stop()
 			colourless.Store(path, true)
-			j.run(ctx, ranks, done, library, yield)
-			return
-		}
-		var frame *tensor.Tensor
-		switch {
+			return j.run(ctx, ranks, done, library, show)
 		case ctx.Err() != nil:
-			err = ctx.Err()
+			return ctx.Err()
 		case err != nil:
-			err = p.explain(j.Fail(done+i), err)
+			return p.explain(j.Fail(done+i), err)
 		case rank != want:
-			err = p.explain(j.Fail(done+i), errLeftOut)
-		default:
-			frame, err = picture.RGB()
+			return p.explain(j.Fail(done+i), errLeftOut)
 		}
-		if !yield(frame, err) || err != nil {
-			return
+		if err := show(int64(rank), picture, nil); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // ProgramError means that ffmpeg is missing, or that it or a GPU could not run here. It is not caused by the frames.
