@@ -24,7 +24,7 @@
 // file has doubles.
 //
 // The readers are in the folders below this one, one format each. A reader takes whole files and blocks while it reads. It leaves
-// no goroutine behind, and returns host memory that the caller owns. Decoding a video runs ffmpeg. Data that a reader cannot return
+// no goroutine behind, and returns host memory that the caller owns. Decoding a video may run ffmpeg. Data that a reader cannot return
 // is an error or a counted [Note]; nothing is dropped silently. A file that breaks its format is a [*FormatError] with the byte
 // offset.
 package dataset

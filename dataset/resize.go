@@ -63,83 +63,14 @@ func Resize(dst, src *tensor.Tensor) error {
 	if err != nil {
 		return err
 	}
-	h, w := src.Dim(0), src.Dim(1)
-	if dst.Dim(1) != w {
-		across := triangle(w, dst.Dim(1))
-		lines := to
-		if dst.Dim(0) != h {
-			lines = make([]byte, h*dst.Dim(1)*c)
-		}
-		for y := range h {
-			across.along(lines[y*dst.Dim(1)*c:], from[y*w*c:(y+1)*w*c], c)
-		}
-		from, w = lines, dst.Dim(1)
-	}
-	switch {
-	case dst.Dim(0) != h:
-		triangle(h, dst.Dim(0)).across(to, from, w*c)
-	case dst.Dim(1) == src.Dim(1):
+	h, w, height, width := src.Dim(0), src.Dim(1), dst.Dim(0), dst.Dim(1)
+	if h == height && w == width {
 		copy(to, from)
+		return nil
 	}
+	r := taps.Resizer[uint8, int32]{C: c, Round: taps.Round[uint8, int32]}
+	r.Reserve(width, h)
+	filter := func(size, n int) taps.Filter[int32] { return taps.Whole[int32](taps.Triangle(size, n, true)) }
+	r.Window(to, filter(w, width), filter(h, height), 0, 0, width, height, func(y int) []uint8 { return from[y*w*c:][:w*c] })
 	return nil
 }
-
-// axis has the filter weights along one axis, with weightBits fractional bits: see package taps.
-type axis struct {
-	*taps.Axis
-	weights []int32
-}
-
-const weightBits = taps.Bits
-
-// triangle returns the weights that resize an axis from size pixels to n pixels.
-func triangle(size, n int) *axis {
-	t := taps.Triangle(size, n, true)
-	return &axis{t, t.Whole()}
-}
-
-// along resizes one line horizontally. A pixel has c bytes.
-func (t *axis) along(to, from []byte, c int) {
-	for i, begin := range t.First {
-		first, weights := int(begin), t.weights[i*t.Most:][:t.Count[i]]
-		if c == 3 {
-			r, g, b := int32(1)<<(weightBits-1), int32(1)<<(weightBits-1), int32(1)<<(weightBits-1)
-			at := from[3*first:][:3*len(weights)]
-			for k, w := range weights {
-				p := at[3*k : 3*k+3 : 3*k+3]
-				r, g, b = r+int32(p[0])*w, g+int32(p[1])*w, b+int32(p[2])*w
-			}
-			copy(to[3*i:3*i+3], []byte{clip(r), clip(g), clip(b)})
-			continue
-		}
-		for ch := range c {
-			sum := int32(1) << (weightBits - 1)
-			for k, w := range weights {
-				sum += int32(from[(first+k)*c+ch]) * w
-			}
-			to[i*c+ch] = clip(sum)
-		}
-	}
-}
-
-// across resizes an image vertically: each line in to is a weighted sum of lines in from. A line has width bytes, which is the
-// number of pixels times the number of channels.
-func (t *axis) across(to, from []byte, width int) {
-	sums := make([]int32, width)
-	for i, begin := range t.First {
-		first := int(begin)
-		for x := range sums {
-			sums[x] = 1 << (weightBits - 1)
-		}
-		for k, w := range t.weights[i*t.Most:][:t.Count[i]] {
-			for x, v := range from[(first+k)*width:][:width] {
-				sums[x] += int32(v) * w
-			}
-		}
-		for x, sum := range sums {
-			to[i*width+x] = clip(sum)
-		}
-	}
-}
-
-func clip(sum int32) byte { return byte(min(max(sum>>weightBits, 0), 255)) }

@@ -1,4 +1,4 @@
-// Package mp4 locates the video frames in an mp4 or mov file, and decodes them with ffmpeg.
+// Package mp4 locates the video frames in an mp4 or mov file, and decodes them.
 //
 //	f, err := mp4.Open("front.mp4")
 //	defer f.Close()
@@ -14,9 +14,10 @@
 //
 // Frames are returned as encoded. An h264 or hevc frame is its NAL units, each after its big-endian length, usually in 4 bytes (the
 // configuration has the size). Track.Config is the decoder configuration, the content of the box avcC, hvcC, av1C, vpcC or esds.
-// Decoding runs ffmpeg 4.1 or later, from PATH or from the environment variable ROBOCACHE_FFMPEG.
+// Drivers that the program imports decode first, such as video/dav1d, then ffmpeg 4.1 or later, from PATH or from the environment variable
+// ROBOCACHE_FFMPEG.
 //
 // If a file was cut, the whole frames are available, and Track.Notes counts the others. Not supported, with an error that names the
-// feature: fragmented files (moof), media in other files, edits that change the speed or repeat a frame, tracks that change their
-// codec, and decoding more than 8 bits per channel.
+// feature: fragmented files (moof), media in other files, edits that change the speed or repeat a frame, and tracks that change
+// their codec.
 package mp4

@@ -123,83 +123,92 @@ func (j *FramesJob) prepare(r *rig) (*work, error) {
 	if j.Video != nil {
 		return j.prepareVideo(r)
 	}
-	n, out := int64(j.Frames), int64(j.Frames*3*j.To*j.To)
 	dtype, err := tensor.ParseDType(j.Out)
 	if err != nil {
 		return nil, err
 	}
-	format := ops.FrameFormat(slices.Index(ops.FrameRGB.Names(), j.Format))
-	bytes, pixels := format.Planes(), int64(j.Height*j.Width)
+	n, pixels := int64(j.Frames), int64(j.Height*j.Width)
 	if j.Crop {
 		pixels = int64(j.To * j.To)
 	}
+	format := ops.FrameFormat(slices.Index(ops.FrameRGB.Names(), j.Format))
 	// Read: the samples of the rectangle, with a quarter of the chroma's. Written: the images.
-	w := &work{limit: true, read: n * pixels * int64(bytes[0]), written: out * int64(dtype.Size())}
-	for _, b := range bytes[1:] {
-		w.read += n * pixels * int64(b) / 4
+	w := &work{limit: true, written: n * int64(3*j.To*j.To*dtype.Size())}
+	for p, bytes := range format.Planes() {
+		read := n * pixels * int64(bytes)
+		if p > 0 {
+			read /= 4
+		}
+		w.read += read
 	}
 	w.sets = r.sets(w.read + w.written)
-	fail := func(err error) (*work, error) { return nil, errors.Join(err, w.close()) }
+	if err := j.plan(r, w, format, dtype); err != nil {
+		return nil, errors.Join(err, w.close())
+	}
+	return w, nil
+}
+
+// plan adds random pictures, the images and a plan for each set to the work.
+func (j *FramesJob) plan(r *rig, w *work, format ops.FrameFormat, dtype tensor.DType) error {
 	rng := rand.New(rand.NewPCG(seed, 11))
 	var planes [3]*tensor.Tensor
-	for p, b := range bytes {
-		shape := []int{j.Frames, j.Height, j.Width}
-		if p > 0 {
-			shape = []int{j.Frames, (j.Height + 1) / 2, (j.Width + 1) / 2}
-		}
-		if b > 1 {
-			shape = append(shape, b)
-		}
-		host, err := tensor.New(tensor.U8, shape...)
+	for p := range format.Planes() {
+		host, err := tensor.New(tensor.U8, append([]int{j.Frames}, format.PlaneShape(p, j.Height, j.Width)...)...)
 		if err != nil {
-			return fail(err)
+			return err
 		}
 		samples, err := tensor.Data[uint8](host)
 		if err != nil {
-			return fail(err)
+			return err
 		}
 		for i := range samples {
 			samples[i] = uint8(rng.Uint32())
 		}
 		if planes[p], err = r.put(w, host, nil); err != nil {
-			return fail(err)
+			return err
 		}
 	}
 	keys, err := tensor.Of([]int64{0, 1}, 1, 2)
 	if keys, err = r.put(w, keys, err); err != nil {
-		return fail(err)
+		return err
 	}
-	shape, opts := []int{w.sets, j.Frames, 3, j.To, j.To}, ops.FramesOptions{}
-	if dtype != tensor.U8 {
-		if opts, err = ops.FramesPreset("imagenet"); err != nil {
-			return fail(err)
-		}
+	opts, err := j.options(dtype)
+	if err != nil {
+		return err
 	}
-	opts.Float, opts.Seed, opts.PerFrame, opts.Launch = j.Float, seed, true, r.opt.Launch
-	opts.Resize = ops.FrameResize(max(slices.Index(ops.ResizeAntialias.Names(), j.Resize), 0))
+	opts.Launch = r.opt.Launch
+	shape := []int{w.sets, j.Frames, 3, j.To, j.To}
 	if j.Last {
-		opts.Layout, shape = ops.LayoutHWC, []int{w.sets, j.Frames, j.To, j.To, 3}
-	}
-	if j.Crop {
-		opts.Crop = ops.CropRandom
-	}
-	if j.Jitter {
-		opts.FlipX, opts.Brightness, opts.Contrast, opts.Saturation = 0.5, 0.2, 0.2, 0.2
+		shape = []int{w.sets, j.Frames, j.To, j.To, 3}
 	}
 	dst, err := r.alloc(w, dtype, shape...)
 	if err != nil {
-		return fail(err)
+		return err
 	}
 	w.outputs = append(w.outputs, dst)
-	err = r.plans(w, func(i int) (*ops.Plan, error) {
+	return r.plans(w, func(i int) (*ops.Plan, error) {
 		s := ops.FrameSurface{Format: format}
-		for p := range bytes {
+		for p := range format.Planes() {
 			s.Planes[p] = at(planes[p], i)
 		}
 		return r.dev.PlanFrames(ops.FramesArgs{Dst: at(dst, i), Surfaces: []ops.FrameSurface{s}, Keys: at(keys, i)}, opts)
 	})
-	if err != nil {
-		return fail(err)
+}
+
+func (j *FramesJob) options(dtype tensor.DType) (o ops.FramesOptions, err error) {
+	if dtype != tensor.U8 {
+		o, err = ops.FramesPreset("imagenet")
 	}
-	return w, nil
+	o.Float, o.Seed, o.PerFrame = j.Float, seed, true
+	o.Resize = ops.FrameResize(max(slices.Index(ops.ResizeAntialias.Names(), j.Resize), 0))
+	if j.Last {
+		o.Layout = ops.LayoutHWC
+	}
+	if j.Crop {
+		o.Crop = ops.CropRandom
+	}
+	if j.Jitter {
+		o.FlipX, o.Brightness, o.Contrast, o.Saturation = 0.5, 0.2, 0.2, 0.2
+	}
+	return o, err
 }

@@ -1,2 +1,2 @@
-// Package taps computes filter tables for image resizing: the source pixels that each result pixel reads, and their weights.
+// Package taps resizes images: the source pixels that each result pixel reads, their weights, and the sums.
 package taps

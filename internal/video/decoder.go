@@ -44,7 +44,7 @@ var (
 // Planes is a decoded picture: luma, and two chroma planes that may be smaller.
 type Planes struct {
 	Width, Height int
-	Bits          int // 8; more are 16-bit numbers in the machine's order
+	Bits          int // 8; more are 16-bit numbers, low byte first
 	Layout        Layout
 	Data          [3][]byte // only the first one is there if the layout is Gray
 	Stride        [3]int    // bytes between rows

@@ -2,28 +2,26 @@ package yuv
 
 import "math"
 
-// Matrix is a colour matrix.
-type Matrix uint8
-
-const (
-	BT601 Matrix = iota
-	BT709
-	BT2020
-)
-
-// weights are the shares of red and blue in luma.
-var weights = [...][2]float64{BT601: {0.299, 0.114}, BT709: {0.2126, 0.0722}, BT2020: {0.2627, 0.0593}}
-
-// MatrixOf returns the matrix for a number in ITU-T H.273. Other numbers, and 2 for an unspecified one, mean BT.601.
-func MatrixOf(h273 uint8) Matrix {
-	switch h273 {
-	case 1:
-		return BT709
-	case 9, 10:
-		return BT2020
+// weightsOf returns the shares of red and blue in luma, for a matrix by its number in ITU-T H.273. Other numbers, and 2 for an unspecified one,
+// mean BT.601.
+func weightsOf(matrix uint8) (red, blue float64) {
+	switch matrix {
+	case BT709:
+		return 0.2126, 0.0722
+	case BT2020, 10: // the second one with constant luminance
+		return 0.2627, 0.0593
 	}
-	return BT601
+	return 0.299, 0.114
 }
+
+// Numbers of colour matrices in ITU-T H.273.
+const (
+	Identity    = 0 // the planes are green, blue and red
+	BT709       = 1
+	Unspecified = 2
+	BT601       = 6
+	BT2020      = 9
+)
 
 // Bits is the number of fractional bits in the factors of Colour.
 const Bits = 20
@@ -37,34 +35,25 @@ const Bits = 20
 // half is 1 << (Bits-1), and clip limits to 0 and 255. No step overflows int32.
 type Colour struct{ Y0, C0, CY, RV, GU, GV, BU int32 }
 
-// New returns the integers for samples with 8, 10, 12 or 16 bits in their full or limited range.
-func New(m Matrix, full bool, bits int) Colour {
-	top := 1<<bits - 1
-	c := Colour{C0: 1 << (bits - 1)}
+// Colour returns the integers for the picture's matrix, range and bits.
+func (p *Picture) Colour() Colour {
+	c, top := Colour{C0: 1 << (p.Bits - 1)}, 1<<p.Bits-1
 	luma, chroma := 255/float64(top), 255/float64(top)
-	if !full {
-		c.Y0 = 16 << (bits - 8)
-		luma, chroma = 255/float64(int(219)<<(bits-8)), 255/float64(int(224)<<(bits-8))
+	if !p.FullRange {
+		c.Y0 = 16 << (p.Bits - 8)
+		luma, chroma = 255/float64(int(219)<<(p.Bits-8)), 255/float64(int(224)<<(p.Bits-8))
 	}
 	fixed := func(x float64) int32 { return int32(math.Round(x * (1 << Bits))) }
-	r, b := weights[m][0], weights[m][1]
+	r, b := weightsOf(p.Matrix)
 	c.CY, c.RV, c.BU = fixed(luma), fixed(2*(1-r)*chroma), fixed(2*(1-b)*chroma)
 	c.GU, c.GV = fixed(2*(1-b)*b/(1-r-b)*chroma), fixed(2*(1-r)*r/(1-r-b)*chroma)
 	return c
 }
 
-// Pixel converts one pixel.
-func (c *Colour) Pixel(y, u, v int32) (r, g, b uint8) {
-	y *= c.CY
-	dr, dg, db := c.black(u, v)
-	return clip(y + dr), clip(y + dg), clip(y + db)
-}
-
-// Row converts a row of pixels to rgb, which has three bytes for each y. Sample i in u and v counts for 1 << across pixels.
-func Row[S uint8 | uint16](c *Colour, rgb []uint8, y, u, v []S, across int) {
-	v = v[:len(u)]
+// convert converts a row of pixels to rgb, which has three bytes for each y. Samples 0, step, 2*step, ... in u and v each count for 1 << across pixels.
+func convert[S sample](c *Colour, rgb []uint8, y, u, v []S, across, step int) {
 	factor := c.CY
-	for i := range u {
+	for i := 0; i < len(v); i += step {
 		r, g, b := c.black(int32(u[i]), int32(v[i]))
 		if across == 1 && len(y) > 1 {
 			two, pixels := y[:2], rgb[:6]

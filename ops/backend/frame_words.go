@@ -1,5 +1,7 @@
 package backend
 
+import "github.com/robocache/robocache/internal/yuv"
+
 // FrameFormat is ops.FrameFormat.
 type FrameFormat uint8
 
@@ -22,6 +24,17 @@ var planeBytes = [][]int{{3}, {1}, {2}, {1, 2}, {1, 1, 1}, {2, 4}, {2, 2, 2}}
 // Planes returns, for each plane, the bytes that it stores for one of its pixels. Example: 1 and 2 for FrameNV12, which has U and V
 // side by side.
 func (f FrameFormat) Planes() []int { return planeBytes[f] }
+
+// PlaneShape returns the shape of a plane for a picture with h x w pixels: rows, columns, and bytes in a pixel of the plane if there are several.
+func (f FrameFormat) PlaneShape(plane, h, w int) []int {
+	if plane > 0 {
+		h, w = (h+1)/2, (w+1)/2
+	}
+	if n := f.Planes()[plane]; n > 1 {
+		return []int{h, w, n}
+	}
+	return []int{h, w}
+}
 
 // Subsampled reports whether the format is 4:2:0: each chroma sample belongs to 2x2 pixels.
 func (f FrameFormat) Subsampled() bool { return f >= FrameNV12 }
@@ -47,8 +60,8 @@ const (
 
 var frameMatrixNames = []string{"unspecified", "bt601", "bt709", "bt2020"}
 
-// lumaWeights has the weights of red and blue in luma, by matrix. Green has the rest.
-var lumaWeights = [][2]float64{{0.299, 0.114}, {0.299, 0.114}, {0.2126, 0.0722}, {0.2627, 0.0593}}
+// matrixNumbers has the matrices' numbers in ITU-T H.273.
+var matrixNumbers = []uint8{yuv.Unspecified, yuv.BT601, yuv.BT709, yuv.BT2020}
 
 // FrameResize is ops.FrameResize.
 type FrameResize uint8

@@ -7,6 +7,7 @@ import (
 	"math/bits"
 
 	"github.com/robocache/robocache/internal/taps"
+	"github.com/robocache/robocache/internal/yuv"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -81,14 +82,11 @@ func PlaneName(surface, plane int) string {
 }
 
 // Stacked reports whether the surface's planes are stacks, with a dimension more.
-func (s *FrameSurface) Stacked() bool { return s.Planes[0].Rank() > s.planeRank(0) }
+func (s *FrameSurface) Stacked() bool { return s.dim(0) > 0 }
 
-// planeRank returns the rank of a plane with one picture. A plane with several bytes per pixel has a dimension for them.
-func (s *FrameSurface) planeRank(p int) int {
-	if s.Format.Planes()[p] > 1 {
-		return 3
-	}
-	return 2
+// dim returns the dimension of the rows in a plane: 0, or 1 in a stack.
+func (s *FrameSurface) dim(p int) int {
+	return s.Planes[p].Rank() - len(s.Format.PlaneShape(p, 0, 0))
 }
 
 // Count returns the number of pictures in a surface.
@@ -102,73 +100,41 @@ func (s *FrameSurface) Count() int {
 // Plane returns the strides of a plane in bytes: from one picture in the stack to the next, and from one row to the next.
 func (s *FrameSurface) Plane(p int) (picture, row int) {
 	t := s.Planes[p]
-	if i := t.Rank() - s.planeRank(p); i > 0 {
-		return t.Stride(0), t.Stride(i)
+	if s.Stacked() {
+		picture = t.Stride(0)
 	}
-	return 0, t.Stride(0)
+	return picture, t.Stride(s.dim(p))
 }
 
 // Size returns the size of the surface's pictures.
 func (s *FrameSurface) Size() (height, width int) {
-	i := s.Planes[0].Rank() - s.planeRank(0)
+	i := s.dim(0)
 	return s.Planes[0].Dim(i), s.Planes[0].Dim(i + 1)
 }
 
 // PlaneShape returns the shape that a plane must have.
 func (s *FrameSurface) PlaneShape(p int) []int {
-	var shape []int
-	if s.Stacked() {
-		shape = append(shape, s.Count())
-	}
 	h, w := s.Size()
-	if p > 0 {
-		h, w = (h+1)/2, (w+1)/2
-	}
-	shape = append(shape, h, w)
-	if n := s.Format.Planes()[p]; n > 1 {
-		shape = append(shape, n)
+	shape := s.Format.PlaneShape(p, h, w)
+	if s.Stacked() {
+		shape = append([]int{s.Count()}, shape...)
 	}
 	return shape
 }
 
-// ColourBits is the number of fractional bits in the coefficients of Colour.
-const ColourBits = 20
-
-// Colour has the integers that turn 4:2:0 samples into RGB: with y = Y - Y0, u = U - C0 and v = V - C0,
-//
-//	R = clip((CY*y + RV*v + half) >> ColourBits)
-//	G = clip((CY*y - GU*u - GV*v + half) >> ColourBits)
-//	B = clip((CY*y + BU*u + half) >> ColourBits)
-//
-// half is 1 << (ColourBits-1), and clip limits to 0 and 255. A 16-bit sample is (word >> Shift) & Mask. No step overflows int32.
-type Colour struct {
-	Y0, C0, CY, RV, GU, GV, BU int32
-	Shift, Mask                uint32
-}
-
-// Colour returns the integers for a surface.
-func (s *FrameSurface) Colour() Colour {
-	bits := s.Bits
-	if bits == 0 {
-		bits = 8
+// Picture returns the layout, the samples and the colours of a 4:2:0 surface, without its memory.
+func (s *FrameSurface) Picture() yuv.Picture {
+	p := yuv.Picture{Pairs: len(s.Format.Planes()) == 2, Across: 1, Down: 1, Bits: s.Bits, Matrix: matrixNumbers[s.Matrix], FullRange: s.Full}
+	if p.Bits == 0 {
+		p.Bits = 8
 		if s.Format >= FrameP016 {
-			bits = 10
+			p.Bits = 10
 		}
 	}
-	c := Colour{C0: 1 << (bits - 1), Mask: 1<<bits - 1}
 	if s.Format == FrameP016 {
-		c.Shift = uint32(16 - bits)
+		p.Shift = 16 - p.Bits
 	}
-	luma, chroma := 255/float64(c.Mask), 255/float64(c.Mask)
-	if !s.Full {
-		c.Y0 = 16 << (bits - 8)
-		luma, chroma = 255/float64(int(219)<<(bits-8)), 255/float64(int(224)<<(bits-8))
-	}
-	fixed := func(x float64) int32 { return int32(math.Round(x * (1 << ColourBits))) }
-	r, b := lumaWeights[s.Matrix][0], lumaWeights[s.Matrix][1]
-	c.CY, c.RV, c.BU = fixed(luma), fixed(2*(1-r)*chroma), fixed(2*(1-b)*chroma)
-	c.GU, c.GV = fixed(2*(1-b)*b/(1-r-b)*chroma), fixed(2*(1-r)*r/(1-r-b)*chroma)
-	return c
+	return p
 }
 
 // Top returns the largest value of a whole sample: 255, or 65535 for FrameGray16.
@@ -204,6 +170,14 @@ const laneFrames = 1 << 33
 // Key returns the part of the random numbers that depends on the seed only.
 func (j *FramesJob) Key() uint32 { return seedKeys(j.Seed)[0] }
 
+// PerKey returns the number of frames that a row of Keys is for.
+func (j *FramesJob) PerKey() int {
+	if j.Keys == nil {
+		return j.N
+	}
+	return j.N / j.Keys.Dim(0)
+}
+
 // FrameChoices are the random choices of one frame, as 32-bit numbers.
 type FrameChoices [Choices]uint32
 
@@ -222,7 +196,7 @@ func (j *FramesJob) Choose(epoch, number int64, frame int) (out FrameChoices) {
 	return out
 }
 
-// FrameChanges has the fields of ops.FrameChoices.
+// FrameChanges are the changes to a frame. Package ops documents them.
 type FrameChanges struct {
 	Y, X                             int
 	FlipX, FlipY                     bool

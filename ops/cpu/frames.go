@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/robocache/robocache/internal/taps"
+	"github.com/robocache/robocache/internal/yuv"
 	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
@@ -24,12 +25,11 @@ type framesPlan struct {
 	fault        atomic.Uint64
 }
 
-// frameSource is the memory of a source: for each plane the samples, and the bytes from one picture to the next and from one row to the next.
+// frameSource is the memory of a source.
 type frameSource struct {
 	*backend.FrameSource
-	planes        [3][]uint8
-	pictures, row [3]int
-	colour        backend.Colour
+	picture  yuv.Picture // the first one in a stack; RGB and gray have Data[0] and Stride[0] only
+	pictures [3]int      // bytes from one picture to the next, for each plane
 }
 
 // frameMaker makes frames with one worker's memory.
@@ -46,13 +46,10 @@ func (b *Backend) Frames(job *backend.FramesJob) (backend.Plan, error) {
 	var errs []error
 	p.choose, p.keys = elementsOf[int64](job.Select, &errs), elementsOf[int64](job.Keys, &errs)
 	for i := range job.Sources {
-		s := frameSource{FrameSource: &job.Sources[i]}
+		s := frameSource{FrameSource: &job.Sources[i], picture: job.Sources[i].Picture()}
 		for plane := range s.Format.Planes() {
-			s.planes[plane] = elementsOf[uint8](s.Planes[plane], &errs)
-			s.pictures[plane], s.row[plane] = s.Plane(plane)
-		}
-		if s.Format.Subsampled() {
-			s.colour = s.Colour()
+			s.picture.Data[plane] = elementsOf[uint8](s.Planes[plane], &errs)
+			s.pictures[plane], s.picture.Stride[plane] = s.Plane(plane)
 		}
 		p.sources = append(p.sources, s)
 	}
@@ -78,90 +75,82 @@ func (b *Backend) Frames(job *backend.FramesJob) (backend.Plan, error) {
 	return p, nil
 }
 
-// sample is the type in which a picture is resized: int32 for samples with 8 bits, int64 for 16 bits, float32 for FramesOptions.Float.
-type sample interface{ int32 | int64 | float32 }
-
-// framePasses has a worker's memory for pictures, by rows of W*C samples.
-type framePasses[T sample] struct {
+// framePasses has a worker's memory for pictures, by rows of W*C samples. They are whole with 8 or 16 bits, or float32 for
+// FramesOptions.Float. They are resized in sums of type T.
+type framePasses[S taps.Sample, T taps.Sum] struct {
 	*framesPlan
-	weights [][]T     // by axis
-	round   func([]T) // rounds the sums of a pass; nil if they stay as they are
-	line    []T       // one row of the rectangle
-	lines   []T       // rows after the horizontal pass
-	picture []T       // the window
-	out     []float32 // one row of an output
-	shades  []T       // one row in gray
+	reader  *frameReader
+	resizer taps.Resizer[S, T]
+	filters []taps.Filter[T]        // by axis
+	read    func(out []S, x, y int) // reads samples of row y in the picture, from column x on
+	line    []S                     // one row of the rectangle
+	picture []S                     // the window
+	out     []float32               // one row of an output
+	shades  []S                     // one row in gray
 }
 
 func newFrameMaker(p *framesPlan) frameMaker {
+	r, deep, most := &frameReader{}, p.Top() > math.MaxUint8, p.W
+	for i := range p.sources {
+		most = max(most, p.sources[i].Crop.Dx())
+		r.begin(&p.sources[i], 0) // makes its memory
+	}
 	switch {
+	case p.Float && deep:
+		return newPasses(p, r, floats(r.words, most*p.C), taps.Floats, taps.Keep)
 	case p.Float:
-		return newPasses(p, func(a *taps.Axis) (out []float32) {
-			for _, w := range a.Exact {
-				out = append(out, float32(w))
-			}
-			return out
-		}, nil)
-	case p.Top() > math.MaxUint8:
-		return newPasses(p, wholeWeights[int64], roundSums[int64](math.MaxUint16))
+		return newPasses(p, r, floats(r.bytes, most*p.C), taps.Floats, taps.Keep)
+	case deep:
+		return newPasses(p, r, r.words, taps.Whole[int64], taps.Round)
 	}
-	return newPasses(p, wholeWeights[int32], roundSums[int32](math.MaxUint8))
+	return newPasses(p, r, r.bytes, taps.Whole[int32], taps.Round)
 }
 
-func wholeWeights[T int32 | int64](a *taps.Axis) (out []T) {
-	for _, w := range a.Whole() {
-		out = append(out, T(w))
-	}
-	return out
-}
-
-func roundSums[T int32 | int64](top T) func([]T) {
-	return func(sums []T) {
-		for i, v := range sums {
-			sums[i] = min((v+1<<(taps.Bits-1))>>taps.Bits, top)
-		}
-	}
-}
-
-func newPasses[T sample](p *framesPlan, weights func(*taps.Axis) []T, round func([]T)) *framePasses[T] {
-	f := &framePasses[T]{framesPlan: p, round: round, picture: make([]T, p.H*p.W*p.C), out: make([]float32, p.W*p.C), shades: make([]T, p.W)}
+func newPasses[S taps.Sample, T taps.Sum](p *framesPlan, r *frameReader, read func([]S, int, int), filter func(*taps.Axis) taps.Filter[T], round func([]S, []T)) frameMaker {
+	f := &framePasses[S, T]{framesPlan: p, reader: r, resizer: taps.Resizer[S, T]{C: p.C, Round: round}, read: read,
+		picture: make([]S, p.H*p.W*p.C), out: make([]float32, p.W*p.C), shades: make([]S, p.W)}
 	for _, a := range p.Axes {
-		f.weights = append(f.weights, weights(a))
+		f.filters = append(f.filters, filter(a))
 	}
 	if p.Resized {
 		var size image.Point
 		for _, s := range p.sources {
 			size = image.Pt(max(size.X, s.Crop.Dx()), max(size.Y, s.Crop.Dy()))
 		}
-		f.line, f.lines = make([]T, size.X*p.C), make([]T, size.Y*p.W*p.C)
+		f.line = make([]S, size.X*p.C)
+		f.resizer.Reserve(p.W, size.Y)
 	}
 	return f
 }
 
 // frame makes frame n.
-func (f *framePasses[T]) frame(n int) {
-	s, picture := &f.sources[0], 0
+func (f *framePasses[S, T]) frame(n int) {
+	s := &f.sources[0]
 	if f.choose == nil {
 		s = &f.sources[n]
-		picture = s.At
+		f.reader.begin(s, s.At)
 	} else if i := f.choose[n]; i >= 0 && i < int64(s.Count()) {
-		picture = int(i)
+		f.reader.begin(s, int(i))
 	} else {
 		lower(&f.fault, backend.MakeFault(0, n, 0))
 		return
 	}
 	var u backend.FrameChoices
 	if f.keys != nil {
-		rows := len(f.keys) / 2
-		key := f.keys[n/(f.N/rows)*2:]
-		u = f.Choose(key[0], key[1], n%(f.N/rows))
+		per := f.PerKey()
+		key := f.keys[n/per*2:]
+		u = f.Choose(key[0], key[1], n%per)
 	}
 	g := f.Changes(u, s.Height, s.Width, f.H, f.W)
-	if f.Resized {
-		f.resize(s, picture, g.Y, g.X)
+	if line := f.W * f.C; f.Resized {
+		f.resizer.Window(f.picture, f.filters[s.X], f.filters[s.Y], g.X, g.Y, f.W, f.H, func(y int) []S {
+			row := f.line[:s.Crop.Dx()*f.C]
+			f.read(row, s.Crop.Min.X, s.Crop.Min.Y+y)
+			return row
+		})
 	} else {
 		for y := range f.H {
-			read(s, picture, s.Crop.Min.X+g.X, s.Crop.Min.Y+g.Y+y, f.picture[y*f.W*f.C:][:f.W*f.C])
+			f.read(f.picture[y*line:][:line], s.Crop.Min.X+g.X, s.Crop.Min.Y+g.Y+y)
 		}
 	}
 	if f.Jitters() {
@@ -176,100 +165,49 @@ func (f *framePasses[T]) frame(n int) {
 	}
 }
 
-// resize fills in the picture with the window of the resized rectangle that begins at row y and column x.
-func (f *framePasses[T]) resize(s *frameSource, picture, y, x int) {
-	across, down := f.Axes[s.X], f.Axes[s.Y]
-	width := f.W * f.C
-	first, last := int(down.First[y]), y+f.H-1
-	for row := first; row < int(down.First[last]+down.Count[last]); row++ {
-		read(s, picture, s.Crop.Min.X, s.Crop.Min.Y+row, f.line[:s.Crop.Dx()*f.C])
-		to := f.lines[(row-first)*width:][:width]
-		for i := range f.W {
-			at := x + i
-			weights := f.weights[s.X][at*across.Most:][:across.Count[at]]
-			from := f.line[int(across.First[at])*f.C:][:len(weights)*f.C]
-			if f.C == 1 {
-				var sum T
-				for k, w := range weights {
-					sum += T(w * from[k])
-				}
-				to[i] = sum
-				continue
-			}
-			var r, g, b T
-			for k, w := range weights {
-				p := from[3*k:][:3]
-				r, g, b = r+T(w*p[0]), g+T(w*p[1]), b+T(w*p[2])
-			}
-			to[3*i], to[3*i+1], to[3*i+2] = r, g, b
-		}
-		f.finish(to)
-	}
-	for i := range f.H {
-		at, to := y+i, f.picture[i*width:][:width]
-		clear(to)
-		for k, w := range f.weights[s.Y][at*down.Most:][:down.Count[at]] {
-			for e, v := range f.lines[(int(down.First[at])-first+k)*width:][:width] {
-				to[e] += T(w * v)
-			}
-		}
-		f.finish(to)
-	}
+// frameReader reads rows of a picture.
+type frameReader struct {
+	format backend.FrameFormat
+	rows   yuv.Rows
 }
 
-func (f *framePasses[T]) finish(sums []T) {
-	if f.round != nil {
-		f.round(sums)
+// begin begins a picture with a number in its stack.
+func (r *frameReader) begin(s *frameSource, number int) {
+	picture := s.picture
+	for plane := range s.Format.Planes() {
+		picture.Data[plane] = picture.Data[plane][number*s.pictures[plane]:]
 	}
+	r.format = s.Format
+	r.rows.Set(picture, s.Crop.Dx())
 }
 
-// read reads samples of one row of a picture, from column x on, as red, green and blue or as gray.
-func read[T sample](s *frameSource, picture, x, y int, out []T) {
-	row := func(plane, y int) []uint8 { return s.planes[plane][picture*s.pictures[plane]+y*s.row[plane]:] }
-	first := row(0, y)
-	switch s.Format {
-	case backend.FrameRGB, backend.FrameGray:
-		for i, v := range first[x*s.Format.Planes()[0]:][:len(out)] {
-			out[i] = T(v)
-		}
+// bytes reads red, green and blue or gray, from column x of row y on.
+func (r *frameReader) bytes(out []uint8, x, y int) {
+	if r.format.Subsampled() {
+		r.rows.Read(out, x, y)
 		return
-	case backend.FrameGray16:
+	}
+	copy(out, r.rows.Data[0][y*r.rows.Stride[0]+x*r.format.Channels():])
+}
+
+// words reads 16-bit gray.
+func (r *frameReader) words(out []uint16, x, y int) {
+	yuv.Unpack(out, r.rows.Data[0][y*r.rows.Stride[0]+2*x:], 0, 16)
+}
+
+// floats returns read with samples converted to float32, for at most n of them.
+func floats[S uint8 | uint16](read func(out []S, x, y int), n int) func(out []float32, x, y int) {
+	row := make([]S, n)
+	return func(out []float32, x, y int) {
+		read(row[:len(out)], x, y)
 		for i := range out {
-			out[i] = T(word(first[2*(x+i):]))
+			out[i] = float32(row[i])
 		}
-		return
-	}
-	c := &s.colour
-	us := row(1, y/2)
-	vs, step, second := us, 2, 1
-	if planes := s.Format.Planes(); len(planes) == 3 {
-		vs, step, second = row(2, y/2), 1, 0
-	}
-	var r, g, b int32
-	for i := range len(out) / 3 {
-		if at := x + i; i == 0 || at%2 == 0 {
-			u, v := s.value(us, at/2*step)-c.C0, s.value(vs, at/2*step+second)-c.C0
-			r, g, b = c.RV*v, -c.GU*u-c.GV*v, c.BU*u
-		}
-		luma, p := c.CY*(s.value(first, x+i)-c.Y0)+1<<(backend.ColourBits-1), out[3*i:][:3]
-		p[0], p[1], p[2] = colour[T](luma+r), colour[T](luma+g), colour[T](luma+b)
 	}
 }
-
-// value returns sample i of a 4:2:0 plane.
-func (s *frameSource) value(plane []uint8, i int) int32 {
-	if s.Format >= backend.FrameP016 {
-		return int32(word(plane[2*i:]) >> s.colour.Shift & s.colour.Mask)
-	}
-	return int32(plane[i])
-}
-
-func word(b []uint8) uint32 { return uint32(b[0]) | uint32(b[1])<<8 }
-
-func colour[T sample](sum int32) T { return T(min(max(sum>>backend.ColourBits, 0), math.MaxUint8)) }
 
 // jitter changes the picture's colours by torchvision's formulas. Each step gives whole samples, rounded down.
-func (f *framePasses[T]) jitter(g *backend.FrameChanges) {
+func (f *framePasses[S, T]) jitter(g *backend.FrameChanges) {
 	if f.Brightness > 0 {
 		for i, v := range f.picture {
 			f.picture[i] = blend(g.Brightness, v, 0)
@@ -299,25 +237,25 @@ func (f *framePasses[T]) jitter(g *backend.FrameChanges) {
 }
 
 // gray fills in the shades of one row.
-func (f *framePasses[T]) gray(row []T) {
+func (f *framePasses[S, T]) gray(row []S) {
 	for i := range f.shades {
 		if f.C == 1 {
 			f.shades[i] = row[i]
 			continue
 		}
 		r, g, b := float32(row[3*i]), float32(row[3*i+1]), float32(row[3*i+2])
-		f.shades[i] = T(float32(float32(0.2989*r)+float32(0.587*g)) + float32(0.114*b))
+		f.shades[i] = S(float32(float32(0.2989*r)+float32(0.587*g)) + float32(0.114*b))
 	}
 }
 
 // blend returns factor*v + (1-factor)*other, limited to a sample and rounded down.
-func blend[T sample](factor float32, v T, other float32) T {
+func blend[S taps.Sample](factor float32, v S, other float32) S {
 	x := float32(factor*float32(v)) + float32((1-factor)*other)
-	return T(min(max(x, 0), math.MaxUint8))
+	return S(min(max(x, 0), math.MaxUint8))
 }
 
 // write writes row y of frame n.
-func (f *framePasses[T]) write(n, y int, flip bool, row []T) {
+func (f *framePasses[S, T]) write(n, y int, flip bool, row []S) {
 	w, c := f.W, f.C
 	pixel, channel := 1, w // from a place in out to the next
 	if f.Layout == backend.LayoutHWC {

@@ -84,16 +84,12 @@ func (p *plan) framesParams(job *backend.FramesJob, blocks, share int) (*ptx.Fra
 	if job.Layout == backend.LayoutHWC {
 		row *= uint64(job.C)
 	}
-	perKey := job.N
-	if job.Keys != nil {
-		perKey = job.N / job.Keys.Dim(0)
-	}
 	amounts := [3]backend.Amount{backend.AmountOf(job.Brightness), backend.AmountOf(job.Contrast), backend.AmountOf(job.Saturation)}
 	params := &ptx.FramesParams{
 		Dst: address(job.Dst), Frame: frame, Select: address(job.Select), Keys: address(job.Keys), Sums: at, Sources: at + uint64(sums),
 		Levels: at + uint64(sums+len(table)), Axes: at + uint64(sums+len(table)+len(levelWords)), Fault: p.Cell.At, FaultFlag: p.Cell.Flag,
 		FlipX: backend.FlipLimit(job.FlipX), FlipY: backend.FlipLimit(job.FlipY), N: uint32(job.N), H: uint32(job.H), W: uint32(job.W),
-		PerKey: uint32(perKey), Blocks: uint32(blocks), Share: uint32(share), Key: job.Key(), White: job.White, Mean: job.Mean, Deviation: job.Std,
+		PerKey: uint32(job.PerKey()), Blocks: uint32(blocks), Share: uint32(share), Key: job.Key(), White: job.White, Mean: job.Mean, Deviation: job.Std,
 		Flags: ptx.FramesParamsFlags{
 			Out: framesOut[job.Dst.DType()], Gray: job.C == 1, Last: job.Layout == backend.LayoutHWC, Whole: (address(job.Dst)|frame|row)%unit == 0,
 			Crop: uint32(job.Crop), PerFrame: job.PerFrame, Brightness: job.Brightness > 0, Contrast: job.Contrast > 0, Saturation: job.Saturation > 0,
@@ -141,8 +137,9 @@ func framesSource(job *backend.FramesJob, s *backend.FrameSource, places []uint3
 	out.Begin = address(s.Planes[0])
 	out.End = out.Begin + uint64(hi-lo)
 	if s.Format.Subsampled() {
-		c := s.Colour()
-		out.Shift, out.Mask, out.Y0, out.C0, out.Cy, out.Rv, out.Gu, out.Gv, out.Bu = c.Shift, c.Mask, c.Y0, c.C0, c.CY, c.RV, c.GU, c.GV, c.BU
+		picture := s.Picture()
+		c := picture.Colour()
+		out.Shift, out.Mask, out.Y0, out.C0, out.Cy, out.Rv, out.Gu, out.Gv, out.Bu = uint32(picture.Shift), 1<<picture.Bits-1, c.Y0, c.C0, c.CY, c.RV, c.GU, c.GV, c.BU
 	}
 	return out
 }
