@@ -5,4 +5,5 @@ import (
 	_ "github.com/robocache/robocache/ops/cuda"
 	_ "github.com/robocache/robocache/ops/sim"
 	_ "github.com/robocache/robocache/video/dav1d"
+	_ "github.com/robocache/robocache/video/nvdec"
 )

@@ -18,8 +18,8 @@ import (
 //
 // An imported driver decodes it, such as video/dav1d for AV1, else ffmpeg from PATH, or from the
 // environment variable ROBOCACHE_FFMPEG. Without both the error is dataset.ErrUnsupported. ffmpeg gets the frames from the previous key
-// frame on, with frame numbers as times, and returns the numbers with the pictures. So a frame that it cannot decode is an error and
-// never replaced by another frame. DecodeFrames stops at the first error, and if ctx ends.
+// frame on, with frame numbers as times, and returns the numbers with the pictures. A frame that cannot be decoded is an error and
+// never replaced by another frame; the later frames follow. DecodeFrames ends early after an error that they would have, too.
 func (t *Track) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error] {
 	return func(yield func(*tensor.Tensor, error) bool) {
 		if err := dataset.CheckRange("frame", from, to, t.Len()); err != nil {
@@ -42,6 +42,7 @@ func (t *Track) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tenso
 // run is a sequence of samples, in decoding order, that must be decoded for some frames.
 type run struct {
 	samples []sample
+	index   []int32 // of each sample in the file
 	rank    []int32 // of each sample, in the order in which the samples are shown
 	want    []int32 // the ranks of the frames
 	lost    int     // the first sample, in the file's order, that is needed and not there; -1 if none is
@@ -62,7 +63,6 @@ func (t *Track) plan(from, to int) run {
 		shownFirst = -maxTime << 1 // none will do: all from the first sample on
 	}
 	r := run{lost: -1}
-	var index []int32
 	for i := first; i <= last; i++ {
 		s := t.samples[i]
 		if s.time < shownFirst {
@@ -72,10 +72,10 @@ func (t *Track) plan(from, to int) run {
 			r.lost = i
 			break
 		}
-		r.samples, index = append(r.samples, s), append(index, int32(i))
+		r.samples, r.index = append(r.samples, s), append(r.index, int32(i))
 	}
-	r.rank = make([]int32, len(index))
-	byTime := make([]int32, len(index))
+	r.rank = make([]int32, len(r.index))
+	byTime := make([]int32, len(r.index))
 	for i := range byTime {
 		byTime[i] = int32(i)
 	}
@@ -84,7 +84,7 @@ func (t *Track) plan(from, to int) run {
 		r.rank[i] = int32(rank)
 	}
 	for _, s := range frames {
-		if i, ok := slices.BinarySearch(index, s); ok {
+		if i, ok := slices.BinarySearch(r.index, s); ok {
 			r.want = append(r.want, r.rank[i])
 		} else {
 			r.want = append(r.want, -1)
@@ -118,7 +118,7 @@ func (t *Track) fresh(i int) bool {
 	return false
 }
 
-// decodeRun yields frames from to to-1, and returns whether to go on.
+// decodeRun yields frames from to to-1, or their errors. It returns false if DecodeFrames ends.
 func (t *Track) decodeRun(ctx context.Context, from, to int, yield func(*tensor.Tensor, error) bool) bool {
 	r := t.plan(from, to)
 	there := slices.Index(r.want, -1)
@@ -130,6 +130,7 @@ func (t *Track) decodeRun(ctx context.Context, from, to int, yield func(*tensor.
 		for i, s := range r.samples {
 			job.Packets[i] = video.Packet{Size: s.size, Rank: r.rank[i], Key: s.key}
 		}
+		job.Begins = func(i int) bool { return t.fresh(int(r.index[i])) }
 		job.Open = func(_ context.Context, i int) (io.Reader, error) {
 			return &sampleReader{t.file, r.samples[i].at, int64(r.samples[i].size)}, nil
 		}
@@ -140,10 +141,15 @@ func (t *Track) decodeRun(ctx context.Context, from, to int, yield func(*tensor.
 			}
 			return e
 		}
+		n := 0
 		for frame, err := range job.Decode(ctx, r.want[:there]) {
-			if !yield(frame, err) || err != nil {
+			if !yield(frame, err) {
 				return false
 			}
+			n++
+		}
+		if n < there {
+			return false
 		}
 	}
 	if there < len(r.want) {

@@ -28,6 +28,8 @@ type Job struct {
 	Codec   string   // such as "h264"
 	Entry   []byte   // sample entry box from an mp4 file, with the decoder's configuration if packets lack it
 	Packets []Packet // in decoding order, starting where decoding can begin
+	// Begins reports whether decoding can begin with a key frame. If it is nil, decoding can begin with each.
+	Begins func(packet int) bool
 	// Open returns a packet's bytes, exactly Size of them. ctx ends with the decoding.
 	Open func(ctx context.Context, packet int) (io.Reader, error)
 	// Fail returns the error for the frame at a place in ranks, without kind and got. Place -1 means the whole job.
@@ -46,46 +48,55 @@ var errLeftOut = errors.New("the next frame's picture comes instead")
 // colourless are the paths of programs that do not report a picture's colours, and so have to convert it to RGB.
 var colourless sync.Map
 
-// run decodes the ranks after the first done ones with ffmpeg. library is the absent library that decodes the stream too, if any.
-func (j *Job) run(ctx context.Context, ranks []int32, done int, library string, yield func(*tensor.Tensor, error) bool) {
-	path, err := j.program(library)
+// run decodes the frames that are left with ffmpeg, and returns like drive. library is the absent library that decodes the stream too, if
+// any.
+func (c *cursor) run(ctx context.Context, library string, yield func(*tensor.Tensor, error) bool) (failed int, err error) {
+	path, err := c.job.program(library)
 	if err != nil {
-		yield(nil, err)
-		return
+		return 0, err
 	}
+	j := *c.job
+	j.Packets = j.Packets[c.from:]
+	j.Open = func(ctx context.Context, i int) (io.Reader, error) { return c.job.Open(ctx, c.from+i) }
 	p, err := j.start(ctx, path)
 	if err != nil {
-		yield(nil, err)
-		return
+		return 0, err
 	}
 	defer p.stop()
-	for i, want := range ranks[done:] {
-		var picture *Planes
-		rank, err := int32(-1), error(nil)
+	var picture *Planes
+	for rank := int32(-1); c.done < len(c.ranks); c.done++ {
+		want := c.ranks[c.done]
+		last := rank
 		for rank < want && err == nil {
+			last = rank
 			rank, picture, err = p.next()
-		}
-		if err == errNoColours {
-			p.stop()
-			colourless.Store(path, true)
-			j.run(ctx, ranks, done, library, yield)
-			return
 		}
 		var frame *tensor.Tensor
 		switch {
+		case err == errNoColours:
+			p.stop()
+			colourless.Store(path, true)
+			return c.run(ctx, library, yield)
 		case ctx.Err() != nil:
-			err = ctx.Err()
+			return 0, ctx.Err()
 		case err != nil:
-			err = p.explain(j.Fail(done+i), err)
+			if failed = c.from; last >= 0 {
+				failed = c.job.place(last)
+			}
+			return failed, p.explain(j.Fail(c.done), err)
 		case rank != want:
-			err = p.explain(j.Fail(done+i), errLeftOut)
+			err = j.undecoded(c.done, " from ffmpeg", errLeftOut)
 		default:
-			frame, err = picture.RGB()
+			if frame, err = picture.RGB(); err != nil {
+				return 0, err
+			}
 		}
-		if !yield(frame, err) || err != nil {
-			return
+		if !yield(frame, err) {
+			return 0, nil
 		}
+		err = nil
 	}
+	return 0, nil
 }
 
 // ProgramError means that ffmpeg is missing, or that it or a GPU could not run here. It is not caused by the frames.

@@ -158,11 +158,14 @@ func (s *Source) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tens
 				end++
 			}
 			for t, err := range track.DecodeFrames(ctx, int(s.Frames[from]), int(s.Frames[end-1])+1) {
-				if !yield(t, err) || err != nil {
+				if !yield(t, err) {
 					return
 				}
+				from++
 			}
-			from = end
+			if from < end {
+				return
+			}
 		}
 	}
 }
