@@ -97,7 +97,7 @@ func (p *Picked) end() {
 	p.next, p.stop, p.last, p.failed = nil, nil, nil, nil
 }
 
-// measure sets a video's width and height from its first decoded frame, if its messages do not state them. The frame is kept for row 0.
+// measure sets a video's width and height from its first frame that is not damaged, if its messages do not state them.
 func measure(ctx context.Context, m *dataset.Media) error {
 	p, picked := m.Source.(*Picked)
 	if !picked || !p.Recorded.IsVideo() || m.Width > 0 || len(p.Frames) == 0 {
@@ -106,6 +106,12 @@ func measure(ctx context.Context, m *dataset.Media) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	image, err := p.decode(ctx, p.Frames[0])
+	for _, n := range p.Frames[1:] {
+		if !damaged(err) {
+			break
+		}
+		image, err = p.decode(ctx, n)
+	}
 	var bad *dataset.FormatError
 	switch {
 	case err == nil:

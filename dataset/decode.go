@@ -27,6 +27,12 @@ type FrameDecoder interface {
 	DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error]
 }
 
+// DecoderChecker is a FrameDecoder that looks for its decoder.
+type DecoderChecker interface {
+	// CheckDecoder returns an error that is ErrUnsupported if this machine has no decoder for the frames. It decodes none.
+	CheckDecoder(ctx context.Context) error
+}
+
 // maxImage is the largest number of pixels in an image. maxPixelsPerByte is the largest number of pixels per encoded byte, which is
 // more than jpeg and png can achieve.
 const (

@@ -135,7 +135,7 @@ func (t *Track) decodeRun(ctx context.Context, from, to int, yield func(*tensor.
 			return &sampleReader{t.file, r.samples[i].at, int64(r.samples[i].size)}, nil
 		}
 		job.Fail = func(place int) *dataset.FormatError {
-			e := &dataset.FormatError{Format: "mp4", Path: t.file.path, Offset: -1, Msg: "decode " + t.Codec}
+			e := t.undecoded(-1)
 			if place >= 0 {
 				e.Offset, e.Msg = t.samples[t.order[from+place]].at, fmt.Sprintf("decode frame %d (%s)", from+place, t.Codec)
 			}
@@ -157,6 +157,15 @@ func (t *Track) decodeRun(ctx context.Context, from, to int, yield func(*tensor.
 		return false
 	}
 	return true
+}
+
+// CheckDecoder returns an error that is dataset.ErrUnsupported if this machine has no decoder for the track. It decodes no frame.
+func (t *Track) CheckDecoder() error {
+	return (&video.Job{Codec: t.Codec, Entry: t.stsd, Fail: t.undecoded}).Check()
+}
+
+func (t *Track) undecoded(int) *dataset.FormatError {
+	return &dataset.FormatError{Format: "mp4", Path: t.file.path, Offset: -1, Msg: "decode " + t.Codec}
 }
 
 // sampleReader reads the rest of a sample.

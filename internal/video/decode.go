@@ -41,8 +41,15 @@ func (j *Job) Decode(ctx context.Context, ranks []int32) iter.Seq2[*tensor.Tenso
 			case !isDamage(err):
 				yield(nil, err)
 				return
+			case len(list) == 0 && !c.alone: // ffmpeg may have ended before it wrote earlier pictures
+				c.alone = true
+				for i := min(j.place(ranks[c.done]), len(j.Packets)-1); i > c.from; i-- {
+					if j.begins(i) {
+						c.from = i
+					}
+				}
 			default:
-				if !c.skip(failed, err, yield) {
+				if c.alone = false; !c.skip(failed, err, yield) {
 					return
 				}
 			}
@@ -56,6 +63,7 @@ type cursor struct {
 	ranks []int32 // of the frames
 	done  int     // the number of ranks with a frame or an error
 	from  int     // the packet where decoding begins
+	alone bool    // ffmpeg gets no packet after the next one where decoding can begin
 }
 
 // isDamage reports whether an error concerns some frames, so that later ones may be decoded.
@@ -68,9 +76,7 @@ func isDamage(err error) bool {
 // returns false if yield does.
 func (c *cursor) skip(failed int, err error, yield func(*tensor.Tensor, error) bool) bool {
 	j := c.job
-	for c.from = failed + 1; c.from < len(j.Packets) && !(j.Packets[c.from].Key && (j.Begins == nil || j.Begins(c.from))); {
-		c.from++
-	}
+	c.from = j.nextBegin(failed + 1)
 	for c.done < len(c.ranks) && (c.from == len(j.Packets) || j.place(c.ranks[c.done]) < c.from) {
 		if !yield(nil, err) {
 			return false
@@ -80,6 +86,19 @@ func (c *cursor) skip(failed int, err error, yield func(*tensor.Tensor, error) b
 		}
 	}
 	return true
+}
+
+// begins reports whether decoding can begin with a packet.
+func (j *Job) begins(packet int) bool {
+	return j.Packets[packet].Key && (j.Begins == nil || j.Begins(packet))
+}
+
+// nextBegin returns the first packet, from one on, where decoding can begin, or the number of packets.
+func (j *Job) nextBegin(packet int) int {
+	for packet < len(j.Packets) && !j.begins(packet) {
+		packet++
+	}
+	return packet
 }
 
 // place returns the index of the packet with a rank, or the number of packets.

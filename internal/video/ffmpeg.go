@@ -55,10 +55,13 @@ func (c *cursor) run(ctx context.Context, library string, yield func(*tensor.Ten
 	if err != nil {
 		return 0, err
 	}
-	j := *c.job
-	j.Packets = j.Packets[c.from:]
+	j, end := *c.job, len(c.job.Packets)
+	if c.alone {
+		end = j.nextBegin(c.from + 1)
+	}
+	j.Packets = j.Packets[c.from:end]
 	j.Open = func(ctx context.Context, i int) (io.Reader, error) { return c.job.Open(ctx, c.from+i) }
-	p, err := j.start(ctx, path)
+	p, err := j.start(ctx, path, c.alone)
 	if err != nil {
 		return 0, err
 	}
@@ -66,6 +69,11 @@ func (c *cursor) run(ctx context.Context, library string, yield func(*tensor.Ten
 	var picture *Planes
 	for rank := int32(-1); c.done < len(c.ranks); c.done++ {
 		want := c.ranks[c.done]
+		if c.alone && c.job.place(want) >= end {
+			p.stop()
+			c.from = end
+			return c.run(ctx, library, yield)
+		}
 		last := rank
 		for rank < want && err == nil {
 			last = rank
@@ -84,8 +92,10 @@ func (c *cursor) run(ctx context.Context, library string, yield func(*tensor.Ten
 				failed = c.job.place(last)
 			}
 			return failed, p.explain(j.Fail(c.done), err)
-		case rank != want:
-			err = j.undecoded(c.done, " from ffmpeg", errLeftOut)
+		case rank != want && want > j.Packets[0].Rank: // later pictures may refer to it
+			return c.job.place(want), p.explain(j.Fail(c.done), errLeftOut)
+		case rank != want: // it refers to pictures before the first one
+			err = j.undecoded(c.done, " from ffmpeg", ErrUndecodable)
 		default:
 			if frame, err = picture.RGB(); err != nil {
 				return 0, err
@@ -164,7 +174,7 @@ type process struct {
 
 // start starts ffmpeg to decode packets. ffmpeg reads them from standard input as an mp4 file. It writes Matroska, because every
 // version can write a timestamp for each picture in it.
-func (j *Job) start(ctx context.Context, path string) (*process, error) {
+func (j *Job) start(ctx context.Context, path string, oneThread bool) (*process, error) {
 	head, shift := j.header()
 	ctx, cancel := context.WithCancel(ctx)
 	p := &process{cancel: cancel, shift: shift, feed: &feed{ctx: ctx, job: j, in: bytes.NewReader(head)}}
@@ -174,6 +184,9 @@ func (j *Job) start(ctx context.Context, path string) (*process, error) {
 		format, p.out.picture.Matrix = "rgb24,format=gbrp", identity
 	}
 	args := []string{"-nostdin", "-hide_banner", "-loglevel", "error", "-xerror", "-protocol_whitelist", "file,pipe", "-max_pixels", fmt.Sprint(MaxPixels), "-copyts"}
+	if oneThread {
+		args = append(args, "-threads", "1")
+	}
 	if j.Codec == "h264" {
 		args = append(args, "-strict", "strict") // wait for as many pictures as the stream may reorder, instead of guessing from the first
 	}
