@@ -21,18 +21,22 @@ import (
 func (j *Job) Decode(ctx context.Context, ranks []int32) iter.Seq2[*tensor.Tensor, error] {
 	return func(yield func(*tensor.Tensor, error) bool) {
 		c, library, list := cursor{job: j, ranks: ranks}, "", registered()
-		for len(c.ranks) > c.done {
+		stopped := false
+		take := func(frame *tensor.Tensor, err error) bool {
+			stopped = !yield(frame, err)
+			return !stopped
+		}
+		for !stopped && c.done < len(ranks) {
 			var failed int
 			var err error
 			if len(list) > 0 {
-				failed, err = c.drive(ctx, list[0], yield)
+				failed, err = c.drive(ctx, list[0], take)
 			} else {
-				failed, err = c.run(ctx, library, yield)
+				failed, err = c.run(ctx, library, take)
 			}
 			var refused *Refusal
 			switch {
 			case err == nil:
-				return
 			case errors.As(err, &refused):
 				if refused.Reason == NoLibrary || refused.Reason == OldLibrary {
 					library = list[0].Library
@@ -41,17 +45,14 @@ func (j *Job) Decode(ctx context.Context, ranks []int32) iter.Seq2[*tensor.Tenso
 			case !isDamage(err):
 				yield(nil, err)
 				return
-			case len(list) == 0 && !c.alone: // ffmpeg may have ended before it wrote earlier pictures
-				c.alone = true
-				for i := min(j.place(ranks[c.done]), len(j.Packets)-1); i > c.from; i-- {
-					if j.begins(i) {
-						c.from = i
-					}
+			case len(list) == 0 && !c.single && failed < len(j.Packets): // ffmpeg may have ended before it wrote earlier pictures
+				c.single = true
+				for begin := j.nextBegin(c.from + 1); begin <= failed; begin = j.nextBegin(begin + 1) {
+					c.from = begin
 				}
 			default:
-				if c.alone = false; !c.skip(failed, err, yield) {
-					return
-				}
+				c.single = false
+				c.skip(failed, err, take)
 			}
 		}
 	}
@@ -63,7 +64,9 @@ type cursor struct {
 	ranks []int32 // of the frames
 	done  int     // the number of ranks with a frame or an error
 	from  int     // the packet where decoding begins
-	alone bool    // ffmpeg gets no packet after the next one where decoding can begin
+	// single means that ffmpeg gets no packet after the next frame's. So all pictures before a damaged one come, at the cost of a process
+	// for each frame. It ends with the group of pictures.
+	single bool
 }
 
 // isDamage reports whether an error concerns some frames, so that later ones may be decoded.
@@ -72,33 +75,26 @@ func isDamage(err error) bool {
 	return broken && !dataset.IsFatal(err)
 }
 
-// skip moves to the first packet after a failed one where decoding can begin. The frames before it are errors, the first one err. It
-// returns false if yield does.
-func (c *cursor) skip(failed int, err error, yield func(*tensor.Tensor, error) bool) bool {
+// skip moves to the first packet after a failed one where decoding can begin. The frames before it are errors, the first one err.
+func (c *cursor) skip(failed int, err error, yield func(*tensor.Tensor, error) bool) {
 	j := c.job
 	c.from = j.nextBegin(failed + 1)
 	for c.done < len(c.ranks) && (c.from == len(j.Packets) || j.place(c.ranks[c.done]) < c.from) {
 		if !yield(nil, err) {
-			return false
+			return
 		}
 		if c.done++; c.done < len(c.ranks) {
 			err = j.undecoded(c.done, "", ErrUndecodable)
 		}
 	}
-	return true
-}
-
-// begins reports whether decoding can begin with a packet.
-func (j *Job) begins(packet int) bool {
-	return j.Packets[packet].Key && (j.Begins == nil || j.Begins(packet))
 }
 
 // nextBegin returns the first packet, from one on, where decoding can begin, or the number of packets.
 func (j *Job) nextBegin(packet int) int {
-	for packet < len(j.Packets) && !j.begins(packet) {
+	for packet < len(j.Packets) && !(j.Packets[packet].Key && (j.Begins == nil || j.Begins(packet))) {
 		packet++
 	}
-	return packet
+	return min(packet, len(j.Packets))
 }
 
 // place returns the index of the packet with a rank, or the number of packets.

@@ -48,35 +48,32 @@ var errLeftOut = errors.New("the next frame's picture comes instead")
 // colourless are the paths of programs that do not report a picture's colours, and so have to convert it to RGB.
 var colourless sync.Map
 
-// run decodes the frames that are left with ffmpeg, and returns like drive. library is the absent library that decodes the stream too, if
-// any.
+// run decodes the frames that are left with ffmpeg, or the next one if c.single is set. It returns like drive. library is the absent
+// library that decodes the stream too, if any.
 func (c *cursor) run(ctx context.Context, library string, yield func(*tensor.Tensor, error) bool) (failed int, err error) {
 	path, err := c.job.program(library)
 	if err != nil {
 		return 0, err
 	}
-	j, end := *c.job, len(c.job.Packets)
-	if c.alone {
-		end = j.nextBegin(c.from + 1)
+	j, end, until := *c.job, len(c.job.Packets), len(c.ranks)
+	if c.single {
+		if next, group := j.place(c.ranks[c.done]), j.nextBegin(c.from+1); next < group {
+			end, until = next+1, c.done+1
+		} else {
+			c.from, c.single = group, false
+		}
 	}
 	j.Packets = j.Packets[c.from:end]
 	j.Open = func(ctx context.Context, i int) (io.Reader, error) { return c.job.Open(ctx, c.from+i) }
-	p, err := j.start(ctx, path, c.alone)
+	p, err := j.start(ctx, path)
 	if err != nil {
 		return 0, err
 	}
 	defer p.stop()
 	var picture *Planes
-	for rank := int32(-1); c.done < len(c.ranks); c.done++ {
+	for rank := int32(-1); c.done < until; c.done++ {
 		want := c.ranks[c.done]
-		if c.alone && c.job.place(want) >= end {
-			p.stop()
-			c.from = end
-			return c.run(ctx, library, yield)
-		}
-		last := rank
 		for rank < want && err == nil {
-			last = rank
 			rank, picture, err = p.next()
 		}
 		var frame *tensor.Tensor
@@ -88,10 +85,7 @@ func (c *cursor) run(ctx context.Context, library string, yield func(*tensor.Ten
 		case ctx.Err() != nil:
 			return 0, ctx.Err()
 		case err != nil:
-			if failed = c.from; last >= 0 {
-				failed = c.job.place(last)
-			}
-			return failed, p.explain(j.Fail(c.done), err)
+			return c.job.place(want), p.explain(j.Fail(c.done), err)
 		case rank != want && want > j.Packets[0].Rank: // later pictures may refer to it
 			return c.job.place(want), p.explain(j.Fail(c.done), errLeftOut)
 		case rank != want: // it refers to pictures before the first one
@@ -174,7 +168,7 @@ type process struct {
 
 // start starts ffmpeg to decode packets. ffmpeg reads them from standard input as an mp4 file. It writes Matroska, because every
 // version can write a timestamp for each picture in it.
-func (j *Job) start(ctx context.Context, path string, oneThread bool) (*process, error) {
+func (j *Job) start(ctx context.Context, path string) (*process, error) {
 	head, shift := j.header()
 	ctx, cancel := context.WithCancel(ctx)
 	p := &process{cancel: cancel, shift: shift, feed: &feed{ctx: ctx, job: j, in: bytes.NewReader(head)}}
@@ -184,9 +178,6 @@ func (j *Job) start(ctx context.Context, path string, oneThread bool) (*process,
 		format, p.out.picture.Matrix = "rgb24,format=gbrp", identity
 	}
 	args := []string{"-nostdin", "-hide_banner", "-loglevel", "error", "-xerror", "-protocol_whitelist", "file,pipe", "-max_pixels", fmt.Sprint(MaxPixels), "-copyts"}
-	if oneThread {
-		args = append(args, "-threads", "1")
-	}
 	if j.Codec == "h264" {
 		args = append(args, "-strict", "strict") // wait for as many pictures as the stream may reorder, instead of guessing from the first
 	}
