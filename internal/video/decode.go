@@ -46,12 +46,15 @@ func (j *Job) Decode(ctx context.Context, ranks []int32) iter.Seq2[*tensor.Tenso
 				yield(nil, err)
 				return
 			case len(list) == 0 && !c.single && failed < len(j.Packets): // ffmpeg may have ended before it wrote earlier pictures
-				c.single = true
+				c.single, c.broken = true, len(j.Packets)
 				for begin := j.nextBegin(c.from + 1); begin <= failed; begin = j.nextBegin(begin + 1) {
 					c.from = begin
 				}
+			case c.single:
+				c.broken = min(c.broken, failed)
+				take(nil, err)
+				c.done++
 			default:
-				c.single = false
 				c.skip(failed, err, take)
 			}
 		}
@@ -67,6 +70,7 @@ type cursor struct {
 	// single means that ffmpeg gets no packet after the next frame's. So all pictures before a damaged one come, at the cost of a process
 	// for each frame. It ends with the group of pictures.
 	single bool
+	broken int // then the first packet without a picture
 }
 
 // isDamage reports whether an error concerns some frames, so that later ones may be decoded.

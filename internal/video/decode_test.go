@@ -346,6 +346,10 @@ func TestFFmpegGoesOnAtTheKeyFrameAfterAFailure(t *testing.T) {
 			}
 			require.Equal(t, 24, i)
 			require.True(t, failed == 6 || codec == "av1", failed)
+			for i, lost := range map[int]bool{9: false, 12: codec != "av1", 17: false} {
+				_, err := first(v.frames(codec), i)
+				require.Equal(t, lost, err != nil, "frame %d alone, as in a sequence", i)
+			}
 		})
 	}
 }

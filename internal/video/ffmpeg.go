@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -57,10 +58,13 @@ func (c *cursor) run(ctx context.Context, library string, yield func(*tensor.Ten
 	}
 	j, end, until := *c.job, len(c.job.Packets), len(c.ranks)
 	if c.single {
-		if next, group := j.place(c.ranks[c.done]), j.nextBegin(c.from+1); next < group {
-			end, until = next+1, c.done+1
-		} else {
+		switch next, group := j.place(c.ranks[c.done]), j.nextBegin(c.from+1); {
+		case next >= group:
 			c.from, c.single = group, false
+		case next >= c.broken:
+			return next, j.undecoded(c.done, "", ErrUndecodable)
+		default:
+			end, until = next+1, c.done+1
 		}
 	}
 	j.Packets = j.Packets[c.from:end]
@@ -74,7 +78,10 @@ func (c *cursor) run(ctx context.Context, library string, yield func(*tensor.Ten
 	for rank := int32(-1); c.done < until; c.done++ {
 		want := c.ranks[c.done]
 		for rank < want && err == nil {
-			rank, picture, err = p.next()
+			last := rank
+			if rank, picture, err = p.next(); err == nil && j.leftOut(last, rank) {
+				err = errLeftOut // later pictures may refer to it
+			}
 		}
 		var frame *tensor.Tensor
 		switch {
@@ -86,8 +93,6 @@ func (c *cursor) run(ctx context.Context, library string, yield func(*tensor.Ten
 			return 0, ctx.Err()
 		case err != nil:
 			return c.job.place(want), p.explain(j.Fail(c.done), err)
-		case rank != want && want > j.Packets[0].Rank: // later pictures may refer to it
-			return c.job.place(want), p.explain(j.Fail(c.done), errLeftOut)
 		case rank != want: // it refers to pictures before the first one
 			err = j.undecoded(c.done, " from ffmpeg", ErrUndecodable)
 		default:
@@ -101,6 +106,13 @@ func (c *cursor) run(ctx context.Context, library string, yield func(*tensor.Ten
 		err = nil
 	}
 	return 0, nil
+}
+
+// leftOut reports whether a picture is missing between two ranks, apart from those before the first packet's.
+func (j *Job) leftOut(last, rank int32) bool {
+	return rank > last+1 && slices.ContainsFunc(j.Packets, func(p Packet) bool {
+		return p.Rank > last && p.Rank < rank && p.Rank >= j.Packets[0].Rank
+	})
 }
 
 // ProgramError means that ffmpeg is missing, or that it or a GPU could not run here. It is not caused by the frames.
