@@ -26,17 +26,43 @@ func (t *Track) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tenso
 			yield(nil, err)
 			return
 		}
-		for from < to { // an edit list may go back in the media, where another run begins
-			end := from + 1
-			for end < to && t.samples[t.order[end]].time >= t.samples[t.order[end-1]].time {
-				end++
-			}
+		for from < to {
+			end := t.end(from, to)
 			if !t.decodeRun(ctx, from, end, yield) {
 				return
 			}
 			from = end
 		}
 	}
+}
+
+// end returns the end of the frames after from that one job decodes. An edit list may go back in the media, where another one begins.
+func (t *Track) end(from, to int) int {
+	end := from + 1
+	for end < to && t.samples[t.order[end]].time >= t.samples[t.order[end-1]].time {
+		end++
+	}
+	return end
+}
+
+// Planes decodes the frames from to to-1, and calls show for each one with its number, in decoding order. The pictures may be in the memory
+// of a device, such as "cuda:0"; "" means that they must be on the host.
+func (t *Track) Planes(ctx context.Context, from, to int, device string, show video.Show) error {
+	if err := dataset.CheckRange("frame", from, to, t.Len()); err != nil {
+		return err
+	}
+	for end := 0; from < to; from = end {
+		end = t.end(from, to)
+		job, ranks, lost := t.job(from, end)
+		job.Device = device
+		err := job.Planes(ctx, ranks, func(rank int64, p *video.Planes, err error) error {
+			return show(int64(from+slices.Index(ranks, int32(rank))), p, err)
+		})
+		if err = cmp.Or(err, lost); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // run is a sequence of samples, in decoding order, that must be decoded for some frames.
@@ -54,12 +80,12 @@ func (t *Track) plan(from, to int) run {
 	first, last := int(slices.Min(frames)), int(slices.Max(frames))
 	start := t.samples[frames[0]].time
 	// Frames that follow a key frame in the file and are shown before it may need frames before it. So it starts with one that is shown first, and
-	// leaves those out.
+	// leaves those out. After a point where h264 merely recovers they stay, because later frames count on their frame numbers.
 	for first > 0 && !(t.samples[first].time <= start && t.fresh(first)) {
 		first--
 	}
 	shownFirst := t.samples[first].time
-	if !t.samples[first].key || shownFirst > start {
+	if !t.fresh(first) || shownFirst > start {
 		shownFirst = -maxTime << 1 // none will do: all from the first sample on
 	}
 	r := run{lost: -1}
@@ -118,45 +144,52 @@ func (t *Track) fresh(i int) bool {
 	return false
 }
 
-// decodeRun yields frames from to to-1, or their errors. It returns false if DecodeFrames ends.
-func (t *Track) decodeRun(ctx context.Context, from, to int, yield func(*tensor.Tensor, error) bool) bool {
+// job returns the job for frames from to to-1, and the ranks of the first ones. If there are fewer, a sample that the others need is not
+// in the file, and the error names it.
+func (t *Track) job(from, to int) (job *video.Job, ranks []int32, err error) {
 	r := t.plan(from, to)
 	there := slices.Index(r.want, -1)
 	if there < 0 {
 		there = len(r.want)
+	} else {
+		err = t.lostError(from+there, r.lost)
 	}
-	if there > 0 {
-		job := &video.Job{Codec: t.Codec, Entry: t.stsd, Packets: make([]video.Packet, len(r.samples))}
-		for i, s := range r.samples {
-			job.Packets[i] = video.Packet{Size: s.size, Rank: r.rank[i], Key: s.key}
+	job = &video.Job{Codec: t.Codec, Entry: t.stsd, Packets: make([]video.Packet, len(r.samples))}
+	for i, s := range r.samples {
+		job.Packets[i] = video.Packet{Size: s.size, Rank: r.rank[i], Key: s.key}
+	}
+	job.Open = func(_ context.Context, i int) (io.Reader, error) {
+		return &sampleReader{t.file, r.samples[i].at, int64(r.samples[i].size)}, nil
+	}
+	job.Fail = func(place int) *dataset.FormatError {
+		e := t.undecoded(-1)
+		if place >= 0 {
+			e.Offset, e.Msg = t.samples[t.order[from+place]].at, fmt.Sprintf("decode frame %d (%s)", from+place, t.Codec)
 		}
-		job.Begins = func(i int) bool { return t.fresh(int(r.index[i])) }
-		job.Open = func(_ context.Context, i int) (io.Reader, error) {
-			return &sampleReader{t.file, r.samples[i].at, int64(r.samples[i].size)}, nil
-		}
-		job.Fail = func(place int) *dataset.FormatError {
-			e := t.undecoded(-1)
-			if place >= 0 {
-				e.Offset, e.Msg = t.samples[t.order[from+place]].at, fmt.Sprintf("decode frame %d (%s)", from+place, t.Codec)
-			}
-			return e
-		}
-		n := 0
-		for frame, err := range job.Decode(ctx, r.want[:there]) {
+		return e
+	}
+	job.Begins = func(i int) bool { return t.fresh(int(r.index[i])) }
+	return job, r.want[:there], err
+}
+
+// decodeRun yields frames from to to-1, or their errors. It returns false if DecodeFrames ends.
+func (t *Track) decodeRun(ctx context.Context, from, to int, yield func(*tensor.Tensor, error) bool) bool {
+	job, ranks, lost := t.job(from, to)
+	if n := 0; len(ranks) > 0 {
+		for frame, err := range job.Decode(ctx, ranks) {
 			if !yield(frame, err) {
 				return false
 			}
 			n++
 		}
-		if n < there {
+		if n < len(ranks) {
 			return false
 		}
 	}
-	if there < len(r.want) {
-		yield(nil, t.lostError(from+there, r.lost))
-		return false
+	if lost != nil {
+		yield(nil, lost)
 	}
-	return true
+	return lost == nil
 }
 
 // CheckDecoder returns an error that is dataset.ErrUnsupported if this machine has no decoder for the track. It decodes no frame.

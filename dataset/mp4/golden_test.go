@@ -234,3 +234,34 @@ func TestDecodedFramesAreThoseOfFFmpeg(t *testing.T) {
 		})
 	}
 }
+
+// late returns a track without its first n samples.
+func late(v *Track, n int) *Track {
+	cut := *v
+	cut.samples = v.samples[n:]
+	cut.order, cut.ticks = nil, nil
+	for i, s := range v.order {
+		if int(s) >= n {
+			cut.order, cut.ticks = append(cut.order, s-int32(n)), append(cut.ticks, v.ticks[i])
+		}
+	}
+	return &cut
+}
+
+// A file may begin where h264 merely recovers. Samples that are shown before the first one stay, because frame numbers would have a gap.
+func TestSamplesAfterARecoveryPointAreNotLeftOut(t *testing.T) {
+	for name, first := range map[string]int{"h264_open-gop.mp4": 5, "hevc_open.mp4": -1} {
+		v := openVideo(t, filepath.Join("testdata", name))
+		for n := 1; first < 0; n++ {
+			if v.samples[n].key {
+				first = n
+			}
+		}
+		cut := late(v, first)
+		key := slices.Index(cut.order, 0)
+		require.Positive(t, key, "%s: the first sample is not shown first", name)
+		r := cut.plan(key+1, key+2)
+		assert.Equal(t, cut.samples[0], r.samples[0], name)
+		assert.Equal(t, v.Codec == "h264", slices.Contains(r.samples, cut.samples[1]), name)
+	}
+}

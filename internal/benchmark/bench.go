@@ -187,7 +187,7 @@ func (r *rig) measure(j Job) (row *Row, err error) {
 	var limit Stats
 	switch {
 	case w.floor != nil:
-		row.How = "the copies alone"
+		row.How = w.how
 		limit, err = r.time(w.floor)
 	case w.limit:
 		if err = w.close(); err == nil { // to free memory for the limit

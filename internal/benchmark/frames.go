@@ -12,29 +12,32 @@ import (
 )
 
 // FramesJob turns Frames pictures with Height x Width pixels in Format into images of To x To in Out, normalised as for ImageNet unless
-// Out is u8. With Crop they are windows of the picture, else it is resized. With Jitter the colours and the side change at random.
+// Out is u8. With Crop they are windows of the picture, else it is resized. With Jitter the colours and the side change at random. With
+// Video the pictures are decoded, Frames of them by each stream, and resized unless To is 0.
 type FramesJob struct {
 	Frames int    `json:"frames"`
-	Format string `json:"format"` // rgb, nv12, i420, p016 or i010
+	Format string `json:"format,omitempty"` // rgb, nv12, i420, p016 or i010
 	Height int    `json:"height"`
 	Width  int    `json:"width"`
 	To     int    `json:"to"`
-	Out    string `json:"out"`              // u8, f16, bf16 or f32
+	Out    string `json:"out,omitempty"`    // u8, f16, bf16 or f32
 	Resize string `json:"resize,omitempty"` // "" means antialias
 	Float  bool   `json:"float,omitempty"`
 	Crop   bool   `json:"crop,omitempty"`
 	Jitter bool   `json:"jitter,omitempty"`
 	Last   bool   `json:"last,omitempty"` // channels last
+
+	Video *VideoShape `json:"video,omitempty"`
 }
 
 var framesSuite = suite{
-	name: "frames", about: "batches of images, from decoded pictures",
+	name: "frames", about: "videos decoded, and batches of images from decoded pictures",
 	jobs: func() []Job {
 		var out []Job
 		for _, dtype := range []string{"u8", "bf16", "f32"} {
 			out = append(out, &FramesJob{Frames: 256, Format: "rgb", Height: 240, Width: 320, To: 224, Out: dtype, Crop: true})
 		}
-		return append(out,
+		out = append(out,
 			&FramesJob{Frames: 256, Format: "rgb", Height: 224, Width: 224, To: 224, Out: "bf16", Crop: true},
 			&FramesJob{Frames: 256, Format: "rgb", Height: 240, Width: 320, To: 224, Out: "bf16", Crop: true, Last: true},
 			&FramesJob{Frames: 256, Format: "rgb", Height: 240, Width: 320, To: 224, Out: "bf16", Crop: true, Jitter: true},
@@ -45,6 +48,7 @@ var framesSuite = suite{
 			&FramesJob{Frames: 64, Format: "p016", Height: 1080, Width: 1920, To: 224, Out: "bf16"},
 			&FramesJob{Frames: 256, Format: "i420", Height: 480, Width: 640, To: 480, Out: "u8", Crop: true},
 		)
+		return append(out, videoJobs()...)
 	},
 	empty: func() Job { return &FramesJob{} },
 	random: func(rng *rand.Rand) Job {
@@ -63,7 +67,15 @@ func (j *FramesJob) Suite() string { return "frames" }
 
 // Name returns the frames, the pictures, the steps and the output.
 func (j *FramesJob) Name() string {
-	name := fmt.Sprintf("%d %s %dx%d->%d %s", j.Frames, j.Format, j.Height, j.Width, j.To, j.Out)
+	from := j.Format
+	if j.Video != nil {
+		from = j.Video.String()
+	}
+	name := fmt.Sprintf("%d %s %dx%d", j.Frames, from, j.Height, j.Width)
+	if j.To == 0 {
+		return name
+	}
+	name += fmt.Sprintf("->%d %s", j.To, j.Out)
 	if !j.Crop {
 		name += " " + cmp.Or(j.Resize, "antialias")
 	}
@@ -83,6 +95,12 @@ func (j *FramesJob) Keys() []Key {
 }
 
 func (j *FramesJob) check() error {
+	if v := j.Video; v != nil {
+		if j.Format != "" || j.Crop || j.To != 0 && j.Out != "u8" {
+			return &InputError{"video", "a format, a crop or an output of floats", "decoded pictures, as they are or resized to u8"}
+		}
+		return errors.Join(v.check(), within("frames", j.Frames, 1, max(240, v.GOP)), within("to", j.To, 0, 1<<12), within("height", j.Height, 16, 1<<13), within("width", j.Width, 16, 1<<13))
+	}
 	least := 1
 	if j.Crop {
 		least = j.To
@@ -101,6 +119,9 @@ func (j *FramesJob) check() error {
 func (j *FramesJob) prepare(r *rig) (*work, error) {
 	if err := j.check(); err != nil {
 		return nil, err
+	}
+	if j.Video != nil {
+		return j.prepareVideo(r)
 	}
 	n, out := int64(j.Frames), int64(j.Frames*3*j.To*j.To)
 	dtype, err := tensor.ParseDType(j.Out)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"runtime"
 	"slices"
 	"time"
@@ -31,6 +32,9 @@ type Options struct {
 	// With lists further devices, like the first one, that share each job in the suite train. Other jobs are skipped.
 	With []*ops.Device
 	NCCL bool // the devices use NCCL to add gradients
+
+	// Videos is the folder for the videos that jobs decode. Those that are there are used. "" is a temporary folder.
+	Videos string
 
 	// Progress, if not nil, is called before each job is measured.
 	Progress func(done, all int, job Job)
@@ -110,6 +114,7 @@ type work struct {
 	read, written int64            // the least bytes that a call reads and writes
 	limit         bool             // whether the kernel that moves those bytes is the limit
 	floor         *work            // another work that is the limit instead
+	how           string           // what floor does
 	per           int              // calls in one run; 0 counts as 1
 	launches      int              // launches that a call submits; 0 counts as 1
 	plan          *ops.Plan        // for the first set, if a call is a plan's run
@@ -144,6 +149,8 @@ type rig struct {
 	events  [2]*cudadrv.Event
 	opt     Options
 	most    int // maximum sets; 0 is maxSets
+
+	temporary string // the folder for videos, if it is one
 }
 
 func newRig(dev *ops.Device, opt Options) (*rig, error) {
@@ -171,10 +178,13 @@ func newRig(dev *ops.Device, opt Options) (*rig, error) {
 }
 
 func (r *rig) close() error {
-	if r.queue == nil {
-		return nil
-	}
 	var err error
+	if r.temporary != "" {
+		err = os.RemoveAll(r.temporary)
+	}
+	if r.queue == nil {
+		return err
+	}
 	for _, e := range r.events {
 		if e != nil {
 			err = errors.Join(err, e.Close())

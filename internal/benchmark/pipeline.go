@@ -82,7 +82,7 @@ func (j *PipelineJob) prepare(r *rig) (*work, error) {
 	}
 	w.per = j.Workers
 	w.run = together(true)
-	w.floor = &work{sets: 1, own: true, per: j.Workers, run: together(false)}
+	w.floor, w.how = &work{sets: 1, own: true, per: j.Workers, run: together(false)}, "the copies alone"
 	return w, nil
 }
 

@@ -32,11 +32,22 @@ func (j *Job) Decode(ctx context.Context, ranks []int32) iter.Seq2[*tensor.Tenso
 			if len(list) > 0 {
 				failed, err = c.drive(ctx, list[0], take)
 			} else {
-				failed, err = c.run(ctx, library, take)
+				failed, err = c.run(ctx, library, func(_ int64, p *Planes, err error) error {
+					var frame *tensor.Tensor
+					if err == nil {
+						if frame, err = p.RGB(); err != nil {
+							return err
+						}
+					}
+					if !take(frame, err) {
+						return errEnough
+					}
+					return nil
+				})
 			}
 			var refused *Refusal
 			switch {
-			case err == nil:
+			case err == nil || stopped:
 			case errors.As(err, &refused):
 				if refused.Reason == NoLibrary || refused.Reason == OldLibrary {
 					library = list[0].Library
@@ -60,6 +71,8 @@ func (j *Job) Decode(ctx context.Context, ranks []int32) iter.Seq2[*tensor.Tenso
 		}
 	}
 }
+
+var errEnough = errors.New("the loop over the frames ended")
 
 // cursor is the position in a decoding job.
 type cursor struct {
@@ -124,7 +137,7 @@ const mostWaiting = 32
 // if the driver does not decode the stream. failed is the packet with another error.
 func (c *cursor) drive(ctx context.Context, driver Driver, yield func(*tensor.Tensor, error) bool) (failed int, err error) {
 	j := c.job
-	d, err := driver.Open(j.stream())
+	d, err := driver.Open(j.stream(""))
 	if err != nil {
 		return c.from, j.explain(driver, c.done, err)
 	}
@@ -182,8 +195,8 @@ func (c *cursor) drive(ctx context.Context, driver Driver, yield func(*tensor.Te
 }
 
 // stream returns the job's stream.
-func (j *Job) stream() Stream {
-	return Stream{Codec: j.Codec, Config: j.box("avcC", "hvcC", "av1C")}
+func (j *Job) stream(device string) Stream {
+	return Stream{Codec: j.Codec, Config: j.box("avcC", "hvcC", "av1C"), Device: device}
 }
 
 // explain returns the error for the frame at a place, unless the driver refuses the stream or memory is short.

@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+
+	"github.com/robocache/robocache/tensor"
 )
 
 // Stream is an encoded video, as far as the choice of a decoder depends on it.
 type Stream struct {
 	Codec  string // as in Job
 	Config []byte // the body of the file's avcC, hvcC or av1C box; nil if the packets contain the parameters
+	// Device is the name of a device, such as "cuda:0", whose memory may hold the pictures. "" means that they must be in host memory.
+	Device string
 }
 
 // Decoder decodes the packets of a stream in decoding order. Its methods must not be called concurrently.
@@ -44,8 +48,11 @@ type Planes struct {
 	Layout        Layout
 	Data          [3][]byte // only the first one is there if the layout is Gray
 	Stride        [3]int    // bytes between rows
-	Matrix        uint8     // the colour matrix in ITU-T H.273; 2 if the stream does not state it
-	FullRange     bool
+	// Memory is set if the picture is on a device. Data is then nil, and plane i begins at byte Start[i].
+	Memory    tensor.Buffer
+	Start     [3]int
+	Matrix    uint8 // the colour matrix in ITU-T H.273; 2 if the stream does not state it
+	FullRange bool
 }
 
 // Layout is the size of the chroma planes.

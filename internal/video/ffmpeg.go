@@ -18,7 +18,6 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/fault"
-	"github.com/robocache/robocache/tensor"
 )
 
 // MaxPixels is the largest picture that is decoded: 268 million pixels.
@@ -29,6 +28,7 @@ type Job struct {
 	Codec   string   // such as "h264"
 	Entry   []byte   // sample entry box from an mp4 file, with the decoder's configuration if packets lack it
 	Packets []Packet // in decoding order, starting where decoding can begin
+	Device  string   // as in Stream
 	// Begins reports whether decoding can begin with a key frame. If it is nil, decoding can begin with each.
 	Begins func(packet int) bool
 	// Open returns a packet's bytes, exactly Size of them. ctx ends with the decoding.
@@ -49,9 +49,9 @@ var errLeftOut = errors.New("the next frame's picture comes instead")
 // colourless are the paths of programs that do not report a picture's colours, and so have to convert it to RGB.
 var colourless sync.Map
 
-// run decodes the frames that are left with ffmpeg, or the next one if c.single is set. It returns like drive. library is the absent
-// library that decodes the stream too, if any.
-func (c *cursor) run(ctx context.Context, library string, yield func(*tensor.Tensor, error) bool) (failed int, err error) {
+// run decodes the frames that are left with ffmpeg, or the next one if c.single is set. It calls show for each with its rank as the number,
+// and returns like drive. library is the absent library that decodes the stream too, if any.
+func (c *cursor) run(ctx context.Context, library string, show Show) (failed int, err error) {
 	path, err := c.job.program(library)
 	if err != nil {
 		return 0, err
@@ -83,27 +83,23 @@ func (c *cursor) run(ctx context.Context, library string, yield func(*tensor.Ten
 				err = errLeftOut // later pictures may refer to it
 			}
 		}
-		var frame *tensor.Tensor
 		switch {
 		case err == errNoColours:
 			p.stop()
 			colourless.Store(path, true)
-			return c.run(ctx, library, yield)
+			return c.run(ctx, library, show)
 		case ctx.Err() != nil:
 			return 0, ctx.Err()
 		case err != nil:
 			return c.job.place(want), p.explain(j.Fail(c.done), err)
 		case rank != want: // it refers to pictures before the first one
-			err = j.undecoded(c.done, " from ffmpeg", ErrUndecodable)
+			err = show(int64(want), nil, j.undecoded(c.done, " from ffmpeg", ErrUndecodable))
 		default:
-			if frame, err = picture.RGB(); err != nil {
-				return 0, err
-			}
+			err = show(int64(want), picture, nil)
 		}
-		if !yield(frame, err) {
-			return 0, nil
+		if err != nil {
+			return 0, err
 		}
-		err = nil
 	}
 	return 0, nil
 }

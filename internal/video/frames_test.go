@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -59,6 +60,19 @@ func encode(t *testing.T, codec string) packets {
 	}
 	require.Len(t, list, 24)
 	return list
+}
+
+// ffmpeg skips zeros in AV1, and decodes later pictures from wrong references.
+func TestAHoleBeforeAFrameIsAnError(t *testing.T) {
+	for _, codec := range []string{"h264", "h265", "av1"} {
+		intact := encode(t, codec)
+		for hole := range 7 {
+			v := slices.Clone(intact)
+			v[hole] = make([]byte, len(v[hole]))
+			_, err := first(v.frames(codec), 7)
+			assert.Error(t, err, "%s without packet %d", codec, hole)
+		}
+	}
 }
 
 func level(t *testing.T, frame *tensor.Tensor) int {

@@ -49,7 +49,7 @@ func exact(p *Planes, x, y int) (rgb [3]float64) {
 	switch p.Matrix {
 	case 1:
 		r, b = 0.2126, 0.0722
-	case 9:
+	case 9, 10:
 		r, b = 0.2627, 0.0593
 	}
 	black, luma, chroma := 16*unit, 219*unit, 224*unit
@@ -81,7 +81,7 @@ func TestColoursAreThoseOfTheFormulas(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, bits := range []int{8, 10, 12} {
 		for layout := Gray; layout <= YUV444; layout++ {
-			for _, matrix := range []uint8{identity, 1, unspecified, 9} {
+			for _, matrix := range []uint8{identity, 1, unspecified, 5, 6, 9, 10} {
 				for _, full := range []bool{false, true} {
 					p := random(rng, 33, 19, bits, layout, matrix, full)
 					name := fmt.Sprint(bits, layout, matrix, full)

@@ -148,6 +148,17 @@ func TestDamageIsAnError(t *testing.T) {
 	}
 }
 
+// The library skips zeros, which are a hole in the file, and would decode later pictures from wrong references.
+func TestHolesAreDamage(t *testing.T) {
+	list := packets(t, "8bit")
+	for _, first := range [][]byte{nil, {10, 0}} {
+		d := &decoder{lib: real(t), first: first}
+		for _, packet := range [][]byte{nil, make([]byte, len(list[4]))} {
+			assert.Equal(t, errEmpty, d.Decode(packet, 4, nil))
+		}
+	}
+}
+
 func TestTheDriverTakesAV1(t *testing.T) {
 	real(t)
 	d, err := openStream(video.Stream{Codec: "av1"})

@@ -81,11 +81,11 @@ const again = -int(syscall.EAGAIN)
 
 // Decode decodes a temporal unit.
 func (d *decoder) Decode(packet []byte, number int64, show video.Show) error {
+	if len(bytes.Trim(packet, "\x00")) == 0 {
+		return errEmpty
+	}
 	if d.first != nil {
 		packet, d.first = bytes.Join([][]byte{d.first, packet}, nil), nil
-	}
-	if len(packet) == 0 {
-		return errEmpty
 	}
 	at := d.call(dataCreate, address(d.data), uintptr(len(packet)))
 	if at == 0 {
@@ -117,7 +117,7 @@ func (d *decoder) Decode(packet []byte, number int64, show video.Show) error {
 	return nil
 }
 
-var errEmpty = errors.New("an empty packet")
+var errEmpty = errors.New("the packet has no bytes but zeros")
 
 // Flush shows the pictures that are left.
 func (d *decoder) Flush(show video.Show) error {

@@ -21,14 +21,17 @@ type parser interface {
 
 // decoder decodes a stream. It has a session of the pool from the first picture on.
 type decoder struct {
-	pool    *pool
-	codec   nvdec.Codec
-	parser  parser
-	format  *picture.Format
-	session *session
-	queue   []queued          // at most delay
-	wrong   [maxSurfaces]bool // surfaces with a damaged picture, or one that refers to such a picture
-	closed  bool
+	pool     *pool
+	codec    nvdec.Codec
+	parser   parser
+	format   *picture.Format
+	session  *session
+	queue    []queued          // at most delay
+	wrong    [maxSurfaces]bool // surfaces with a damaged picture, or one that refers to such a picture
+	recovery int               // the last one's number
+	// onDevice leaves the pictures in the device's memory.
+	onDevice bool
+	closed   bool
 }
 
 // queued is a packet that was parsed. Its picture is on the engine if it is not nil.
@@ -103,24 +106,36 @@ func (d *decoder) next(show video.Show) error {
 	if q.picture == nil {
 		return show(q.number, nil, q.err)
 	}
+	recovery := q.picture.Recovery
+	if recovery > d.recovery {
+		d.recovery, d.wrong = recovery, [maxSurfaces]bool{}
+	}
 	surface, based := q.picture.Params.Int(picture.Surface), d.refersToWrong(&q.picture.Params)
-	planes, status, err := d.session.read(surface, d.format)
+	planes, status, err := d.session.read(surface, d.format, d.onDevice)
 	if err := d.session.check(err); err != nil {
 		return err
 	}
 	damaged := status == nvdec.Damaged || status == nvdec.Concealed
-	d.wrong[surface] = q.err == nil && (damaged || based) // the parser knows which pictures may refer to an undecodable one
+	// The parser knows which pictures may refer to an undecodable one outside of a recovery.
+	d.wrong[surface] = (q.err == nil || recovery > 0) && (damaged || based)
+	err = q.err
 	switch {
-	case q.err != nil:
-		return show(q.number, nil, q.err)
+	case err != nil:
 	case damaged:
-		return show(q.number, nil, video.ErrDamaged)
+		err = video.ErrDamaged
 	case based:
-		return show(q.number, nil, video.ErrUndecodable)
+		err = video.ErrUndecodable
 	case q.picture.Hidden:
-		return show(q.number, nil, video.ErrHidden)
+		err = video.ErrHidden
 	}
-	return show(q.number, planes, nil)
+	if err != nil {
+		planes = nil
+	}
+	err = show(q.number, planes, err)
+	if failed := d.session.check(d.session.unmap()); err == nil {
+		err = failed
+	}
+	return err
 }
 
 // refersToWrong reports whether a picture may refer to a wrong one. Its parameters list all pictures that are kept as references.

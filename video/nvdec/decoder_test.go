@@ -114,6 +114,34 @@ func TestBadPackets(t *testing.T) {
 	}
 }
 
+// A hole in a file, which has zeros, takes a packet's picture or its last slices. The next pictures have no references then, even if
+// their numbers continue those before the hole.
+func TestHolesAreNeverPictures(t *testing.T) {
+	for _, name := range []string{"h264_slices4", "hevc_slices"} {
+		s := golden(t, name)
+		s = &videotest.Stream{Name: name, Packets: slices.Concat(s.Packets[:2], s.Packets[:2])}
+		annexB := slices.Clone(s.Packets)
+		annexB[2] = make([]byte, len(annexB[2]))
+		a := decode(t, newBench(t, nil).open(codecOf(name), nil), annexB)
+		assert.Equal(t, []int{2}, a.numbers(video.ErrNoPicture), name)
+		assert.Equal(t, []int{3}, a.numbers(video.ErrUndecodable), name)
+
+		config, packets := boxed(s)
+		units, at := []int{0}, 0 // where units begin in the packet
+		for at < len(packets[2]) {
+			at += 4 + int(binary.BigEndian.Uint32(packets[2][at:]))
+			units = append(units, at)
+		}
+		for _, from := range []int{units[len(units)-2], units[len(units)-3], 0} { // the last slice, two slices, all
+			clear(packets[2][from:])
+			a := decode(t, newBench(t, nil).open(codecOf(name), config), packets)
+			invalid := (*picture.InvalidError)(nil)
+			assert.ErrorAs(t, a[2], &invalid, "%s without the bytes from %d", name, from)
+			assert.Equal(t, []int{3}, a.numbers(video.ErrUndecodable), "%s without the bytes from %d", name, from)
+		}
+	}
+}
+
 // edited changes the pictures of a parser.
 type edited struct {
 	parser
@@ -383,6 +411,24 @@ func TestEachCallMayFail(t *testing.T) {
 		failed := (*cudadrv.Error)(nil)
 		require.ErrorAs(t, err, &failed)
 		require.Contains(t, in.Hits()[0], failed.Op)
+	}
+}
+
+// Intra refresh restores a picture part by part after a message. Damage to such a part remains in the later pictures.
+func TestDamageDuringARecoveryRemains(t *testing.T) {
+	s := golden(t, "h264_intrarefresh")
+	const message, point = 10, 19
+	for damaged, recovers := range map[int]bool{message - 1: true, message: false, message + 4: false, point - 1: false} {
+		b := newBench(t, func(l *nvdectest.Library) {
+			l.Status = map[uint64]int{nvdectest.Hash(s.Packets[damaged]): nvdectest.Damaged}
+		})
+		d := b.open("h264", nil)
+		packets := append([][]byte{{0, 0, 1, 0x80}}, s.Packets[message-1:]...) // after damage
+		packets[1] = seek(s, message-1)
+		a := decode(t, d, packets)
+		for i := message - 1; i < len(s.Packets); i++ {
+			assert.Equal(t, recovers && i >= point, a[int64(i-message+2)] == nil, "packet %d, damage in %d", i, damaged)
+		}
 	}
 }
 

@@ -1,9 +1,11 @@
 package nvdec
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/robocache/robocache/cudadrv"
@@ -16,29 +18,40 @@ import (
 // deviceEnv has the number of the device.
 const deviceEnv = "ROBOCACHE_DEVICE"
 
+const prefix = "cuda:" // of a device's name
+
+// pools has the devices' pools, by ordinal. An error stays too.
+var pools sync.Map
+
 func init() {
-	device := sync.OnceValues(openDevice)
-	video.Register(video.Driver{Name: driver, Open: func(s video.Stream) (video.Decoder, error) { return open(s, device) }})
+	video.Register(video.Driver{Name: driver, Open: func(s video.Stream) (video.Decoder, error) {
+		return open(s, func() (*pool, error) { return poolOf(s.Device) })
+	}})
 }
 
-func openDevice() (*pool, error) {
-	ordinal := 0
-	if v := os.Getenv(deviceEnv); v != "" {
-		var err error
-		if ordinal, err = strconv.Atoi(v); err != nil {
-			return nil, refuse(video.NoDevice, fmt.Errorf("%s: got %q, want a number from 0", deviceEnv, v))
-		}
+// poolOf returns the pool of a device. If the name is none of a GPU, ROBOCACHE_DEVICE decides.
+func poolOf(device string) (*pool, error) {
+	number, named := strings.CutPrefix(device, prefix)
+	if !named {
+		number = cmp.Or(os.Getenv(deviceEnv), "0")
 	}
-	drv, err := cudadrv.Open()
+	ordinal, err := strconv.Atoi(number)
 	if err != nil {
-		return nil, refuse(video.NoDevice, err)
+		return nil, refuse(video.NoDevice, fmt.Errorf("%s: got %q, want a number from 0", deviceEnv, number))
 	}
-	return newPool(drv, ordinal)
+	once, _ := pools.LoadOrStore(ordinal, sync.OnceValues(func() (*pool, error) {
+		drv, err := cudadrv.Open()
+		if err != nil {
+			return nil, refuse(video.NoDevice, err)
+		}
+		return newPool(drv, ordinal)
+	}))
+	return once.(func() (*pool, error))()
 }
 
 // open returns a decoder for a stream. The device is not opened if the stream is refused anyway.
 func open(s video.Stream, device func() (*pool, error)) (video.Decoder, error) {
-	d := &decoder{}
+	d := &decoder{onDevice: strings.HasPrefix(s.Device, prefix)}
 	var err error
 	switch s.Codec {
 	case "h264":

@@ -33,7 +33,7 @@ func init() {
 // job returns a job for a golden stream, and the packets in the order of display.
 func job(t testing.TB, name string) (j *video.Job, order []int) {
 	s := golden(t, name)
-	order = displayOrder(s)
+	order = s.Order
 	fail := func(int) *dataset.FormatError { return &dataset.FormatError{} }
 	j = &video.Job{Codec: codecOf(name), Packets: make([]video.Packet, len(s.Packets)), Fail: fail}
 	for rank, packet := range order {

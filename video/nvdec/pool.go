@@ -3,6 +3,7 @@ package nvdec
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/robocache/robocache/cudadrv"
@@ -22,6 +23,7 @@ const leastSurfaces = 12
 
 // pool has a device's sessions.
 type pool struct {
+	device   string // its name
 	lib      *nvdec.Library
 	ctx      *cudadrv.Context
 	mu       sync.Mutex
@@ -48,7 +50,7 @@ func newPool(drv *cudadrv.Driver, ordinal int) (*pool, error) {
 	if err != nil {
 		return nil, refuse(video.NoDevice, err)
 	}
-	return &pool{lib: lib, ctx: ctx, limits: map[class]nvdec.Capabilities{}}, nil
+	return &pool{device: prefix + strconv.Itoa(ordinal), lib: lib, ctx: ctx, limits: map[class]nvdec.Capabilities{}}, nil
 }
 
 // capabilities returns the limits for a codec, which do not change.
@@ -109,11 +111,16 @@ func (p *pool) get(codec nvdec.Codec, f *picture.Format, surfaces int) (*session
 				return nil, err
 			}
 		}
-		s, err := newSession(p.lib, p.ctx, c, f, max(surfaces, leastSurfaces))
+		var s *session
+		p.sessions++
+		err := p.unlocked(func() (err error) {
+			s, err = newSession(p, c, f, max(surfaces, leastSurfaces))
+			return err
+		})
 		if err == nil {
-			p.sessions++
 			return s, p.prepare(s, f)
 		}
+		p.sessions--
 		if short := (*nvdec.SessionError)(nil); !errors.As(err, &short) || len(p.idle) == 0 {
 			return nil, err
 		}
@@ -134,9 +141,16 @@ func (p *pool) take(c class, surfaces int) *session {
 	return nil
 }
 
+// unlocked calls the driver. Other streams can use the pool meanwhile.
+func (p *pool) unlocked(call func() error) error {
+	p.mu.Unlock()
+	defer p.mu.Lock()
+	return call()
+}
+
 // prepare makes a session ready for a format, or closes it.
 func (p *pool) prepare(s *session, f *picture.Format) error {
-	err := s.prepare(f)
+	err := p.unlocked(func() error { return s.prepare(f) })
 	if err != nil {
 		p.sessions--
 		err = errors.Join(err, s.close())

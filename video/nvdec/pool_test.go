@@ -3,7 +3,9 @@ package nvdec
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -72,7 +74,7 @@ func TestDevicesWithoutADecoderAreRefused(t *testing.T) {
 	assert.Equal(t, video.NoDevice, reason)
 
 	t.Setenv(deviceEnv, "first")
-	_, err = openDevice()
+	_, err = poolOf("")
 	reason, cause := refusedFor(t, err)
 	assert.Equal(t, video.NoDevice, reason)
 	assert.ErrorContains(t, cause, `ROBOCACHE_DEVICE: got "first", want a number from 0`)
@@ -82,7 +84,7 @@ func TestTheDeviceIsOpenedByTheDriver(t *testing.T) {
 	if _, err := cudadrv.Open(); err == nil {
 		t.Skip("only without a GPU's driver")
 	}
-	_, err := open(video.Stream{Codec: "h264"}, openDevice)
+	_, err := open(video.Stream{Codec: "h264"}, func() (*pool, error) { return poolOf("") })
 	reason, cause := refusedFor(t, err)
 	assert.Equal(t, video.NoDevice, reason)
 	load := (*cudadrv.LoadError)(nil)
@@ -170,6 +172,48 @@ func TestStreamsAreLimitedByTheEngines(t *testing.T) {
 	assert.Equal(t, streamsPerEngine+1, b.fake.Created())
 	for _, d := range append(list, d) {
 		require.NoError(t, d.Close())
+	}
+}
+
+// Streams begin and end while the driver creates a decoder for another one, or changes its size.
+func TestNoStreamWaitsForAnothersDecoder(t *testing.T) {
+	for _, call := range []string{"cuvidCreateDecoder", "cuvidReconfigureDecoder"} {
+		entered, leave := make(chan bool), make(chan bool)
+		var waits atomic.Bool
+		b := newBench(t, func(l *nvdectest.Library) {
+			l.Wrap = func(table *cudadrv.FunctionTable) *cudadrv.FunctionTable {
+				lookup := table.Lookup
+				table.Lookup = func(name string, version int) (cudadrv.Proc, bool) {
+					p, ok := lookup(name, version)
+					return func(args []uintptr) uintptr {
+						if name == call && waits.Swap(false) {
+							close(entered)
+							<-leave
+						}
+						return p(args)
+					}, ok
+				}
+				return table
+			}
+		})
+		decode(t, b.open("h264", nil), golden(t, "h264_g2").Packets[:2])
+		idle := b.open("hevc", nil)
+		require.NoError(t, idle.Decode(golden(t, "hevc_g2").Packets[0], 0, nil))
+		slow, done := b.open("h264", nil), make(chan error)
+		waits.Store(true)
+		name := map[string]string{"cuvidCreateDecoder": "h264_size_1080", "cuvidReconfigureDecoder": "h264_crop_66x50"}[call]
+		go func() { done <- slow.Decode(golden(t, name).Packets[0], 0, nil) }()
+		<-entered
+		go func() { done <- errors.Join(idle.Close(), b.open("hevc", nil).Close()) }()
+		select {
+		case err := <-done:
+			assert.NoError(t, err)
+		case <-time.After(10 * time.Second):
+			assert.Fail(t, "a stream waits", call)
+		}
+		close(leave)
+		require.NoError(t, <-done)
+		require.NoError(t, slow.Close())
 	}
 }
 

@@ -23,30 +23,32 @@ type session struct {
 	class
 	surfaces int
 	size     [2]int // now
+	device   string
 	ctx      *cudadrv.Context
 	decoder  *nvdec.Decoder
 	stream   *cudadrv.Stream
 	host     *cudadrv.HostMem
+	mapped   *nvdec.Frame // from read until unmap
 	failed   bool
 }
 
-func newSession(lib *nvdec.Library, ctx *cudadrv.Context, c class, f *picture.Format, surfaces int) (*session, error) {
-	s := &session{class: c, surfaces: surfaces, size: [2]int{f.Width, f.Height}, ctx: ctx}
+func newSession(p *pool, c class, f *picture.Format, surfaces int) (*session, error) {
+	s := &session{class: c, surfaces: surfaces, size: [2]int{f.Width, f.Height}, device: p.device, ctx: p.ctx}
 	var err error
-	s.decoder, err = lib.NewDecoder(ctx, nvdec.Config{
+	s.decoder, err = p.lib.NewDecoder(p.ctx, nvdec.Config{
 		Codec: c.codec, Bits: c.bits, Width: f.Width, Height: f.Height, MaxWidth: c.width, MaxHeight: c.height, Surfaces: surfaces, Mapped: 1,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if s.stream, err = ctx.NewStream(cudadrv.StreamOptions{}); err != nil {
+	if s.stream, err = p.ctx.NewStream(cudadrv.StreamOptions{}); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
 }
 
 func (s *session) close() error {
-	err := s.decoder.Close()
+	err := errors.Join(s.unmap(), s.decoder.Close())
 	if s.stream != nil {
 		err = errors.Join(err, s.stream.Close())
 	}
@@ -87,26 +89,64 @@ func (s *session) prepare(f *picture.Format) error {
 	return err
 }
 
-// read waits for the picture on a surface, and returns its visible part. It is valid until the next read.
-func (s *session) read(surface int, f *picture.Format) (p *video.Planes, status nvdec.Status, err error) {
-	frame, err := s.decoder.Map(surface, s.stream)
-	if err != nil {
+// read waits for the picture on a surface, and returns its visible part, in the device's memory if onDevice is true. It is valid until
+// unmap.
+func (s *session) read(surface int, f *picture.Format, onDevice bool) (p *video.Planes, status nvdec.Status, err error) {
+	if s.mapped, err = s.decoder.Map(surface, s.stream); err != nil {
 		return nil, status, err
 	}
-	defer func() { err = errors.Join(err, frame.Unmap()) }()
-	p, err = s.copy(frame, f)
+	if onDevice {
+		p, err = s.view(f)
+	} else {
+		p, err = s.copy(s.mapped, f)
+	}
 	if err == nil {
 		status, err = s.decoder.Status(surface)
 	}
 	return p, status, err
 }
 
+// unmap ends the use of the picture that read returned.
+func (s *session) unmap() error {
+	if s.mapped == nil {
+		return nil
+	}
+	err := s.mapped.Unmap()
+	s.mapped = nil
+	return err
+}
+
+// view returns the mapped frame's visible part where it is.
+func (s *session) view(f *picture.Format) (*video.Planes, error) {
+	p, m := planes(f), s.mapped
+	for i, row := range []int{f.Crop[1], m.Height + f.Crop[1]/2} {
+		p.Stride[i], p.Start[i] = m.Pitch, row*m.Pitch+f.Crop[0]*sampleBytes(f.Bits)
+	}
+	p.Memory = memory{m, s.device}
+	return p, s.stream.Synchronize(context.Background())
+}
+
+// memory is a mapped frame as a tensor.Buffer.
+type memory struct {
+	*nvdec.Frame
+	device string
+}
+
+func (m memory) Addr() uint64   { return uint64(m.Address) }
+func (m memory) Size() int64    { return int64(m.Pitch) * int64(m.Height) * 3 / 2 }
+func (m memory) Device() string { return m.device }
+func (m memory) Close() error   { return nil }
+
+// planes returns a picture of a format, without samples.
+func planes(f *picture.Format) *video.Planes {
+	return &video.Planes{
+		Width: f.Crop[2] - f.Crop[0], Height: f.Crop[3] - f.Crop[1], Bits: f.Bits, Layout: video.NV12, Matrix: f.Colour[2], FullRange: f.FullRange,
+	}
+}
+
 // copy copies a frame's visible part to the host. All its numbers are even.
 func (s *session) copy(frame *nvdec.Frame, f *picture.Format) (*video.Planes, error) {
-	left, top, sample := f.Crop[0], f.Crop[1], sampleBytes(f.Bits)
-	p := &video.Planes{
-		Width: f.Crop[2] - left, Height: f.Crop[3] - top, Bits: f.Bits, Layout: video.NV12, Matrix: f.Colour[2], FullRange: f.FullRange,
-	}
+	p, left, top, sample := planes(f), f.Crop[0], f.Crop[1], sampleBytes(f.Bits)
 	row := p.Width * sample
 	size := row * p.Height
 	for i, rows := range []int{0, frame.Height} {

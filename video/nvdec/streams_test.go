@@ -120,6 +120,17 @@ func TestPicturesOfAllStreams(t *testing.T) {
 	}
 }
 
+// Streams by kvazaar and in recordings are decoded, too. An H200 decodes them in TestFramesOnAGPU.
+func TestPicturesOfPlainStreams(t *testing.T) {
+	b := newBench(t, nil)
+	for name, s := range videotest.Plain(t) {
+		a := decode(t, b.open(s.Codec(), nil), s.Packets[:min(len(s.Packets), thorough.Of(200, 2000))])
+		for number, err := range a {
+			require.NoError(t, err, "%s: packet %d", name, number)
+		}
+	}
+}
+
 // request is a picture that is wanted, and the packet where decoding begins.
 type request struct {
 	stream      *videotest.Stream

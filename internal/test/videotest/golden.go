@@ -17,16 +17,23 @@ import (
 )
 
 //go:embed testdata/streams.tar.zst
-var archive []byte
+var golden []byte
+
+//go:embed testdata/plain.tar.zst
+var plain []byte
 
 // Stream is an encoded video.
 type Stream struct {
 	Name     string   // such as h264_g2
 	Packets  [][]byte // annex B, in decoding order
+	Order    []int    // the packets in the order of display
 	Formats  [][80]byte
 	Pictures []Picture
 	Shown    []Shown
 }
+
+// Codec returns the stream's codec, h264 or hevc.
+func (s *Stream) Codec() string { return s.Name[:4] }
 
 // Picture is a call that decodes a picture.
 type Picture struct {
@@ -40,7 +47,12 @@ type Picture struct {
 // pictures are reordered. After is the index of the last picture that was decoded before.
 type Shown struct{ Surface, Packet, After int }
 
-var streams = sync.OnceValues(func() (map[string]*Stream, error) {
+var (
+	goldenStreams = sync.OnceValues(func() (map[string]*Stream, error) { return streams(golden) })
+	plainStreams  = sync.OnceValues(func() (map[string]*Stream, error) { return streams(plain) })
+)
+
+func streams(archive []byte) (map[string]*Stream, error) {
 	z, err := zstd.NewReader(bytes.NewReader(archive))
 	if err != nil {
 		return nil, err
@@ -50,6 +62,9 @@ var streams = sync.OnceValues(func() (map[string]*Stream, error) {
 	for files := tar.NewReader(z); ; {
 		h, err := files.Next()
 		if err == io.EOF {
+			for _, s := range list {
+				s.display()
+			}
 			return list, nil
 		}
 		var b []byte
@@ -65,18 +80,23 @@ var streams = sync.OnceValues(func() (map[string]*Stream, error) {
 			s = &Stream{Name: name}
 			list[name] = s
 		}
-		if kind == "pkts" {
+		switch kind {
+		case "pkts":
 			s.packets(b)
-		} else {
+		case "order":
+			for ; len(b) > 0; b = b[4:] {
+				s.Order = append(s.Order, int(binary.LittleEndian.Uint32(b)))
+			}
+		default:
 			s.calls(b)
 		}
 	}
-})
+}
 
 // Streams returns the streams whose names begin with a prefix, such as "h264_", by name.
 func Streams(t testing.TB, prefix string) map[string]*Stream {
 	t.Helper()
-	all, err := streams()
+	all, err := goldenStreams()
 	require.NoError(t, err)
 	some := map[string]*Stream{}
 	for name, s := range all {
@@ -86,6 +106,26 @@ func Streams(t testing.TB, prefix string) map[string]*Stream {
 	}
 	require.NotEmpty(t, some)
 	return some
+}
+
+// Plain returns the streams without picture parameters, by name: hevc_tiles and others with tiles, dependent slices and wavefronts, by
+// kvazaar 2.3.2, and h264_front0, h264_front1 and h264_studio, which are the H.264 videos in two LeRobot datasets.
+func Plain(t testing.TB) map[string]*Stream {
+	t.Helper()
+	all, err := plainStreams()
+	require.NoError(t, err)
+	return all
+}
+
+// display sets the order from the calls that show pictures, unless it is known.
+func (s *Stream) display() {
+	holds, next := map[int]int{}, 0
+	for _, shown := range s.Shown {
+		for ; next <= shown.After; next++ {
+			holds[s.Pictures[next].Params.Int(picture.Surface)] = next
+		}
+		s.Order = append(s.Order, holds[shown.Surface])
+	}
 }
 
 func (s *Stream) packets(b []byte) {

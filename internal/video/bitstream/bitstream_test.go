@@ -29,7 +29,8 @@ func TestUnitsAreSplit(t *testing.T) {
 	}
 	for packet, want := range map[string][]string{
 		"\x00\x02ab\x00\x01c": {"ab", "c"},
-		"\x00\x00\x00\x01c":   {"c"},
+		"\x00\x00\x00\x01c":   {"!", "c"},
+		"\x00\x01c\x00\x00":   {"c"},
 		"\x00\x03ab":          {"!ab"},
 		"\x00":                nil,
 		"":                    nil,
@@ -52,6 +53,14 @@ func TestBitsAreRead(t *testing.T) {
 	assert.False(t, r.Flag())
 	assert.ErrorIs(t, r.Err(), ErrShort)
 	assert.Zero(t, r.UE())
+}
+
+func TestReadsAfterAnErrorReturnZero(t *testing.T) {
+	r := NewReader([]byte{0b010_00000}, 0)
+	r.Bits(9)
+	assert.ErrorIs(t, r.Err(), ErrShort)
+	assert.Zero(t, r.UE())
+	assert.Zero(t, r.Bits(1))
 }
 
 func TestExpGolombCodesAreRead(t *testing.T) {

@@ -78,6 +78,8 @@ func (r *Reader) UE() uint32 {
 	zeros := bits.LeadingZeros64(r.word)
 	if zeros >= min(r.n, 32) {
 		r.err = ErrShort
+	}
+	if r.err != nil {
 		return 0
 	}
 	r.Bits(zeros + 1)

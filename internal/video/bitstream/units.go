@@ -7,7 +7,8 @@ import (
 
 // Units returns the NAL units in a packet, without start codes and trailing zeros. If size is 0, a start code precedes each unit
 // (annex B); otherwise a big-endian length of size bytes does, as in mp4. A length beyond the packet's end gives the remaining bytes
-// and whole false; so do bytes before the first start code.
+// and whole false; so do bytes before the first start code. A length of 0 with bytes after it gives no bytes and whole false, because a
+// hole in a file has zeros.
 func Units(packet []byte, size int) iter.Seq2[[]byte, bool] {
 	if size > 0 {
 		return sized(packet, size)
@@ -45,8 +46,9 @@ func sized(packet []byte, size int) iter.Seq2[[]byte, bool] {
 				n = n<<8 | uint64(b)
 			}
 			packet = packet[min(size, len(packet)):]
-			whole := n <= uint64(len(packet))
-			n = min(n, uint64(len(packet)))
+			rest := uint64(len(packet))
+			whole := n <= rest && (n > 0 || rest == 0)
+			n = min(n, rest)
 			if unit := packet[:n]; (n > 0 || !whole) && !yield(unit, whole) {
 				return
 			}

@@ -14,6 +14,7 @@ type buffer struct {
 	extra   int   // surfaces
 	written []int // when each surface was written to
 	clock   int   // pictures
+	begun   int   // recoveries
 	references
 	order
 	access
@@ -94,23 +95,30 @@ func (b *buffer) conceal(h *header, s *sps, c counts) {
 	b.fresh = false
 }
 
-// recover begins or ends the recovery after random access. Pictures after the recovery point, in output order, refer to none before it.
-func (b *buffer) recover(h *header, s *sps, r *recovery, c counts) {
+// recover begins or ends the recovery after random access, and returns the number of the picture's recovery, or 0. Pictures after the
+// recovery point, in output order, refer to none before it.
+func (b *buffer) recover(h *header, s *sps, r *recovery, c counts) (number int) {
 	if r != nil && !h.idr && r.frames <= s.numMask() {
 		if r.broken {
 			b.lost, b.target = true, none
 		}
 		if b.lost && b.target == none && r.exact {
 			b.target = (h.frameNum + r.frames) & s.numMask()
+			b.begun++
 		}
+	}
+	if b.target != none {
+		number = b.begun
 	}
 	if b.lost && h.reference && h.frameNum == b.target {
 		b.lost, b.target, b.bound = false, none, c.least()
 	}
+	return number
 }
 
 // require sets lost if a slice may refer to a frame that does not exist. After a recovery point a reference list may end with foreign
-// frames, which the slice does not use. If others follow them, their places are uncertain, because the number of foreign frames is.
+// frames, which the slice does not use. It begins with one only at the point. If others follow them, their places are uncertain, because
+// the number of foreign frames is.
 func (b *buffer) require(h *header, s *sps, c counts) {
 	if b.lost || h.kind == sliceI || c.least() < b.bound {
 		return
@@ -119,8 +127,8 @@ func (b *buffer) require(h *header, s *sps, c counts) {
 	b.lost = len(b.dpb) == 0 || h.kind == sliceB && slices.ContainsFunc(b.dpb, absent)
 	for i := range 1 + h.kind {
 		foreign := false
-		for _, f := range b.list(h, i, s.numMask(), c.least()) {
-			b.lost = b.lost || absent(f) || foreign && !f.foreign
+		for j, f := range b.list(h, i, s.numMask(), c.least()) {
+			b.lost = b.lost || absent(f) || f.foreign && j == 0 && c.least() > b.bound || foreign && !f.foreign
 			foreign = f.foreign
 		}
 	}

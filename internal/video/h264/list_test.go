@@ -61,6 +61,7 @@ func TestReferencesAfterARecoveryPoint(t *testing.T) {
 		{"B has a future frame after them", false, 4, header{identity: identity{frameNum: 7, orderLow: 11}, kind: sliceB}, true},
 		{"B ends with one past frame", false, 1, header{identity: identity{frameNum: 7, orderLow: 11}, kind: sliceB}, false},
 		{"P names one from before", false, 1, header{identity: identity{frameNum: 7, orderLow: 14}, modifications: [2][]modification{{{0, 9}}}}, true},
+		{"P names a foreign frame", false, 1, header{identity: identity{frameNum: 7, orderLow: 14}, modifications: [2][]modification{{{0, 2}}}}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newSets(4)

@@ -66,14 +66,17 @@ func (p *Parser) configure(config []byte) error {
 // Reset forgets the reference pictures. Call it after a seek, and if packets are absent. Parameter sets and surfaces remain.
 func (p *Parser) Reset() { p.buffer.reset() }
 
-// Parse returns the picture in a packet, or nil if the packet has no slices. A packet is one access unit.
+// Parse returns the picture in a packet, or nil if the packet has no slices. A packet is one access unit. If it has no NAL units, its
+// picture was lost.
 //
 // An Undecodable picture must be decoded too, because with intra refresh later pictures are built on its intact parts. After a seek, an
 // error or a gap in frame_num, pictures with references are Undecodable until an IDR picture or a recovery point that is exact. They are
 // also Undecodable if they lead that point, for example in an open group.
 func (p *Parser) Parse(packet []byte) (*picture.Picture, error) {
 	u := unit{sets: &p.sets, buffer: &p.buffer}
+	empty := true
 	for nal, whole := range bitstream.Units(packet, p.lengthSize) {
+		empty = false
 		err := invalid("NALUnitLength", len(nal))
 		if whole {
 			err = u.add(nal)
@@ -82,6 +85,9 @@ func (p *Parser) Parse(packet []byte) (*picture.Picture, error) {
 			p.Reset()
 			return nil, err
 		}
+	}
+	if empty {
+		p.Reset()
 	}
 	if u.picture == nil {
 		return nil, nil

@@ -69,9 +69,9 @@ func (u *unit) begin(h *header, s *sps, pic *pps) {
 	b.precede(h, s)
 	u.counts = b.count(h, s)
 	b.conceal(h, s, u.counts)
-	b.recover(h, s, u.recovery, u.counts)
+	recovery := b.recover(h, s, u.recovery, u.counts)
 	u.header, u.intra, u.surface = h, true, b.free()
-	u.picture = &picture.Picture{Format: b.format}
+	u.picture = &picture.Picture{Format: b.format, Recovery: recovery}
 	u.parameters(s, pic)
 }
 

@@ -102,8 +102,9 @@ func TestDamagedPacketsAreErrorsOrPictures(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		streams = append(streams, all[name].Packets)
 	}
-	for _, file := range []string{"tiles.hevc", "tilesexplicit.hevc", "tileslices.hevc", "wppslices.hevc", "tilewpp.hevc"} {
-		streams = append(streams, accessUnits(t, file))
+	plain := videotest.Plain(t)
+	for _, name := range []string{"hevc_tiles", "hevc_tilesexplicit", "hevc_tileslices", "hevc_wppslices", "hevc_tilewpp"} {
+		streams = append(streams, plain[name].Packets)
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	pictures, invalid, unsupported := 0, 0, 0

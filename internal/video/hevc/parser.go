@@ -75,11 +75,13 @@ func (p *Parser) Reset() {
 	p.store.clear()
 }
 
-// Parse returns a packet's picture, or nil if the packet has no slices. A packet is one access unit. After an error, pictures are
-// undecodable up to the next key picture. An undecodable picture must be left out: its references are not valid.
+// Parse returns a packet's picture, or nil if the packet has no slices. A packet is one access unit. If it has no NAL units, its picture
+// was lost. After that, and after an error, pictures are undecodable up to the next key picture. An undecodable picture must be left out: its references are not valid.
 func (p *Parser) Parse(packet []byte) (*picture.Picture, error) {
 	a := access{data: make([]byte, 0, len(packet)+16)}
+	empty := true
 	for unit, whole := range bitstream.Units(packet, p.lengthSize) {
+		empty = false
 		err := invalid("nal_unit", len(unit))
 		if whole {
 			err = p.unit(unit, &a)
@@ -88,6 +90,9 @@ func (p *Parser) Parse(packet []byte) (*picture.Picture, error) {
 			p.Reset()
 			return nil, err
 		}
+	}
+	if empty {
+		p.Reset()
 	}
 	return a.finish(), nil
 }
@@ -159,6 +164,7 @@ func (p *Parser) begin(s *segment) (*picture.Picture, error) {
 	}
 	p.activate(s.sps)
 	poc := nearest(p.anchor, s.lsb, s.sps.log2MaxPOC)
+	p.fresh = p.fresh || p.store.has(poc) // a key picture is absent, which began the order counts anew
 	if s.key() {
 		if p.leads = p.fresh || s.kind < cra; p.leads {
 			poc = s.lsb

@@ -1,5 +1,7 @@
 package hevc
 
+import "slices"
+
 // store is the decoded picture buffer: slots for pictures, and the surfaces.
 type store struct {
 	slots    [16]slot
@@ -22,6 +24,11 @@ type references struct {
 }
 
 func (s *store) clear() { s.slots = [16]slot{} }
+
+// has reports whether a picture with an order count is there.
+func (s *store) has(poc int) bool {
+	return slices.ContainsFunc(s.slots[:], func(s slot) bool { return (s.reference || s.waiting) && s.poc == poc })
+}
 
 // keep returns the references in a segment's sets, for a picture with the order count poc. Other pictures are no references any more.
 func (s *store) keep(h *segment, poc int) (refs references) {

@@ -3,8 +3,6 @@ package hevc
 import (
 	"bytes"
 	"cmp"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -16,25 +14,6 @@ import (
 	"github.com/robocache/robocache/internal/video/bitstream"
 	"github.com/robocache/robocache/internal/video/picture"
 )
-
-// accessUnits divides an annex B file.
-func accessUnits(t *testing.T, file string) (packets [][]byte) {
-	b, err := os.ReadFile(filepath.Join("testdata", file))
-	require.NoError(t, err)
-	slices := true // in the last packet
-	for unit := range bitstream.Units(b, 0) {
-		h, err := readUnitHeader(unit)
-		require.NoError(t, err)
-		const suffix = 40 // supplemental information after the slices
-		if slices && h.kind != suffix && (!h.slice() || unit[2] >= 128) {
-			packets, slices = append(packets, nil), false
-		}
-		last := &packets[len(packets)-1]
-		*last = append(append(*last, 0, 0, 1), unit...)
-		slices = slices || h.slice()
-	}
-	return packets
-}
 
 func parse(t *testing.T, p *Parser, packet []byte) *picture.Picture {
 	t.Helper()
@@ -50,23 +29,24 @@ func order(pic *picture.Picture) int { return pic.Params.Int(picture.Codec + set
 // The streams are by kvazaar 2.3.2 from ffmpeg's testsrc2, and the order in which ffprobe shows their frames.
 func TestTilesAndSlicesOfKvazaar(t *testing.T) {
 	for _, c := range []struct {
-		file          string
+		name          string
 		shown         []int
 		segments      int
 		tiles         [4]byte // enabled, uniform, columns-1, rows-1
 		columns, rows [3]byte
 	}{
-		{"tiles.hevc", []int{0, 4, 3, 5, 2, 7, 6, 8, 1, 9}, 1, [4]byte{1, 1, 1, 2}, [3]byte{1, 1}, [3]byte{}},
-		{"tilesexplicit.hevc", []int{0, 1, 2, 3, 4, 5, 6, 7}, 1, [4]byte{1, 0, 2, 1}, [3]byte{0, 2, 0}, [3]byte{1, 0}},
-		{"tileslices.hevc", []int{0, 3, 2, 4, 1, 6, 5, 7}, 4, [4]byte{1, 1, 1, 1}, [3]byte{1, 1}, [3]byte{0, 1}},
-		{"wppslices.hevc", []int{0, 3, 2, 4, 1, 6, 5, 7}, 3, [4]byte{0, 1, 0, 0}, [3]byte{}, [3]byte{}},
-		{"tilewpp.hevc", []int{0, 3, 2, 4, 1, 6, 5, 7}, 8, [4]byte{1, 1, 1, 1}, [3]byte{1, 2}, [3]byte{1, 1}},
+		{"hevc_tiles", []int{0, 4, 3, 5, 2, 7, 6, 8, 1, 9}, 1, [4]byte{1, 1, 1, 2}, [3]byte{1, 1}, [3]byte{}},
+		{"hevc_tilesexplicit", []int{0, 1, 2, 3, 4, 5, 6, 7}, 1, [4]byte{1, 0, 2, 1}, [3]byte{0, 2, 0}, [3]byte{1, 0}},
+		{"hevc_tileslices", []int{0, 3, 2, 4, 1, 6, 5, 7}, 4, [4]byte{1, 1, 1, 1}, [3]byte{1, 1}, [3]byte{0, 1}},
+		{"hevc_wppslices", []int{0, 3, 2, 4, 1, 6, 5, 7}, 3, [4]byte{0, 1, 0, 0}, [3]byte{}, [3]byte{}},
+		{"hevc_tilewpp", []int{0, 3, 2, 4, 1, 6, 5, 7}, 8, [4]byte{1, 1, 1, 1}, [3]byte{1, 2}, [3]byte{1, 1}},
 	} {
-		t.Run(c.file, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			p, err := New(nil, 0)
 			require.NoError(t, err)
 			var orders, shown []int
-			for i, packet := range accessUnits(t, c.file) {
+			stream := videotest.Plain(t)[c.name]
+			for i, packet := range stream.Packets {
 				pic := parse(t, p, packet)
 				assert.False(t, pic.Undecodable)
 				assert.Len(t, pic.Slices, c.segments)
@@ -80,6 +60,7 @@ func TestTilesAndSlicesOfKvazaar(t *testing.T) {
 			}
 			slices.SortFunc(shown, func(a, b int) int { return cmp.Compare(orders[a], orders[b]) })
 			assert.Equal(t, c.shown, shown)
+			assert.Equal(t, c.shown, stream.Order)
 		})
 	}
 }
@@ -216,6 +197,30 @@ func TestLostPacketsMakeExactlyTheirDependantsUndecodable(t *testing.T) {
 	}
 }
 
+// A key picture that is absent begins the order counts anew, so that they could match earlier pictures.
+func TestAbsentKeyPicturesMakeTheirGroupsUndecodable(t *testing.T) {
+	for name, s := range videotest.Streams(t, "hevc_") {
+		if name == "hevc_gray12" || len(s.Packets) < 3 {
+			continue
+		}
+		for count := 2; count < 4; count++ { // pictures in a group
+			p, err := New(nil, 1)
+			require.NoError(t, err)
+			for range 2 {
+				for _, packet := range s.Packets[:count] {
+					assert.False(t, parse(t, p, packet).Undecodable)
+				}
+			}
+			for _, packet := range s.Packets[1:count] {
+				if pic := parse(t, p, packet); !isKey(pic) {
+					assert.True(t, pic.Undecodable, "%s with %d pictures", name, count)
+				}
+			}
+			assert.False(t, parse(t, p, s.Packets[0]).Undecodable)
+		}
+	}
+}
+
 func isKey(pic *picture.Picture) bool { return pic.Params[picture.Codec+keyPicture] == 1 }
 
 func TestSeeksSkipOnlyLeadingPictures(t *testing.T) {
@@ -303,6 +308,22 @@ func TestParameterSetsMayChange(t *testing.T) {
 	assert.True(t, parse(t, p, all["hevc_main"].Packets[2]).Undecodable)
 	assert.False(t, parse(t, p, all["hevc_main"].Packets[0]).Undecodable)
 	assert.False(t, parse(t, p, all["hevc_main"].Packets[1]).Undecodable)
+}
+
+// A picture is never decoded with a set that a damaged one replaces.
+func TestDamagedParameterSetsRemoveEarlierOnes(t *testing.T) {
+	m := usual()
+	sps, pps, key := m.sps(), m.pps(), m.slice(idrNLP, 2, 0, nil)
+	for element, damaged := range map[string][]byte{"slice_pic_parameter_set_id": pps[:8], "pps_seq_parameter_set_id": sps[:24]} {
+		p, err := New(nil, 0)
+		require.NoError(t, err)
+		parse(t, p, slices.Concat(sps, pps, key))
+		_, err = p.Parse(append(slices.Clip(damaged), key...))
+		assert.ErrorIs(t, err, bitstream.ErrShort)
+		_, err = p.Parse(key)
+		assert.Equal(t, invalid(element, 0), err)
+		assert.False(t, parse(t, p, slices.Concat(sps, pps, key)).Undecodable)
+	}
 }
 
 // sets returns the parameter sets in a packet.

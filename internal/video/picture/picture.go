@@ -44,6 +44,9 @@ type Picture struct {
 	// predecessor is absent. A decoder must not show it.
 	Undecodable bool
 	Hidden      bool // not meant to be shown
+	// Recovery numbers the recovery to which the picture belongs, from 1, or is 0. A recovery's pictures are Undecodable up to its last one.
+	// Damage in them matters to later pictures, and earlier damage does not.
+	Recovery int
 }
 
 // Format is the format that consecutive pictures share.

@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+"""Measures what people decode videos and make batches of images with today, for the jobs of robocache bench frames, and prints ours
+beside it:
+
+    bench/peers/frames_peer.py --robocache ./robocache --videos /tmp/videos
+
+Videos: NVIDIA's own parser and decoder from C threads (nvdec_peer.c, if there is a C compiler), dav1d's program, ffmpeg, and OpenCV in
+--processes processes. Images: torchvision and torch on the GPU, eager and compiled. What is not installed is left out. A figure is microseconds
+a frame for videos and microseconds a batch for images. A random frame of a video needs (g+1)/2 decoded frames in the mean: the programs
+in C get the packets of as many random frames one after the other, and decode them all.
+"""
+from __future__ import annotations
+
+import argparse
+import bisect
+import json
+import multiprocessing
+import os
+import random
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+
+
+def path_of(videos, j):
+    v = j["video"]
+    return Path(videos) / f"{v['codec']}-{v['gop']}-{v['bytes']}-{j['height']}x{j['width']}.mp4"
+
+
+def boxes(b):
+    """The boxes of an mp4 file, by kind."""
+    at = 0
+    while at + 8 <= len(b):
+        size, kind = struct.unpack_from(">I4s", b, at)
+        size, head = (struct.unpack_from(">Q", b, at + 8)[0], 16) if size == 1 else (size or len(b) - at, 8)
+        yield kind, b[at + head:at + size]
+        at += size
+
+
+def inside(b, *kinds):
+    for kind in kinds:
+        b = next(body for k, body in boxes(b) if k == kind)
+    return b
+
+
+def packets(path):
+    """The packets of a video in Annex B, each after its size. The first one has the parameter sets."""
+    whole = path.read_bytes()
+    table = inside(whole, b"moov", b"trak", b"mdia", b"minf", b"stbl")
+    numbers = lambda kind, skip: struct.unpack(f">{(len(inside(table, kind)) - skip) // 4}I", inside(table, kind)[skip:])
+    sizes, chunks, runs = numbers(b"stsz", 12), numbers(b"stco", 8), numbers(b"stsc", 8)
+    entry = inside(table, b"stsd")[8:]
+    entry = next(body for _, body in boxes(entry))[78:]
+    start, sets = b"\0\0\0\1", []
+    for kind, body in boxes(entry):
+        if kind == b"avcC":
+            at = 5
+            for mask in 31, 255:
+                count, at = body[at] & mask, at + 1
+                for _ in range(count):
+                    n = struct.unpack_from(">H", body, at)[0]
+                    sets.append(body[at + 2:at + 2 + n])
+                    at += 2 + n
+        if kind == b"hvcC":
+            at = 23
+            for _ in range(body[22]):
+                count, at = struct.unpack_from(">H", body, at + 1)[0], at + 3
+                for _ in range(count):
+                    n = struct.unpack_from(">H", body, at)[0]
+                    sets.append(body[at + 2:at + 2 + n])
+                    at += 2 + n
+    out, k = [], 0
+    for c, at in enumerate(chunks):
+        for _ in range(runs[3 * bisect.bisect_right(runs[::3], c + 1) - 2]):
+            p, end = b"", at + sizes[k]
+            if not sets:
+                p, at = whole[at:end], end
+            while at < end:
+                n = struct.unpack_from(">I", whole, at)[0]
+                p += start + whole[at + 4:at + 4 + n]
+                at += 4 + n
+            out.append(p)
+            k += 1
+    return b"".join(start + s for s in sets), out
+
+
+def written(folder, path, j):
+    """A file with a job's packets, in order or as random frames need them, and the number of frames that are wanted and decoded."""
+    v = j["video"]
+    sets, all = packets(path)
+    wanted = order = range(len(all))
+    if v.get("random"):
+        wanted = random.Random(1).sample(range(len(all)), min(len(all), 4000 // v["gop"]))
+        order = [i for to in wanted for i in range(to // v["gop"] * v["gop"], to + 1)]
+    file = Path(folder) / ("packets.obu" if v["codec"] == "av1" else "packets")
+    with file.open("wb") as out:
+        for n, i in enumerate(order):
+            p = all[i] if n else sets + all[i]
+            out.write(b"\x12\0" + p if v["codec"] == "av1" else struct.pack("<I", len(p)) + p)
+    return file, len(wanted), len(order)
+
+
+def compiled(folder):
+    """The C program, or None."""
+    program = Path(folder) / "nvdec_peer"
+    try:
+        subprocess.run([shutil.which("cc") or "cc", "-O2", "-o", program, Path(__file__).with_name("nvdec_peer.c"), "-ldl", "-lpthread"], check=True)
+    except (OSError, subprocess.CalledProcessError) as e:
+        print(f"not measured: the driver's own parser in C: {e}", file=sys.stderr)
+        return None
+    return program
+
+
+def in_c(program, folder, path, j):
+    file, wanted, decoded = written(folder, path, j)
+    loops = str(max(720 // decoded, 1))
+    run = lambda: float(subprocess.run([program, j["video"]["codec"], file, str(j["video"]["streams"]), loops], check=True, capture_output=True, text=True).stdout)
+    return median(run() for _ in range(3)) * wanted / decoded
+
+
+def by_dav1d(folder, path, j):
+    file, wanted, _ = written(folder, path, j)
+
+    def run():
+        began = time.perf_counter()
+        subprocess.run(["dav1d", "-q", "-i", file, "-o", "/dev/null", "--muxer", "null", "--threads", "1"], check=True)
+        return wanted / (time.perf_counter() - began)
+    return median(run() for _ in range(3))
+
+
+def by_ffmpeg(path, count):
+    def run():
+        began = time.perf_counter()
+        subprocess.run([os.environ.get("ROBOCACHE_FFMPEG", "ffmpeg"), "-v", "error", "-i", path, "-f", "null", "-"], check=True)
+        return count / (time.perf_counter() - began)
+    return median(run() for _ in range(3))
+
+
+def opencv(job):
+    """The seconds that one process takes for some frames of a video, in order or at random."""
+    import cv2
+    path, frames, seed = job
+    cv2.setNumThreads(1)
+    video = cv2.VideoCapture(str(path), cv2.CAP_FFMPEG, [cv2.CAP_PROP_N_THREADS, 1])
+    count = int(video.get(cv2.CAP_PROP_FRAME_COUNT))
+    video.read()
+    began = time.perf_counter()
+    for i in range(frames):
+        if seed is not None:
+            video.set(cv2.CAP_PROP_POS_FRAMES, (i * 7919 + seed * 31) % count)
+        elif i % count == 0:
+            video.set(cv2.CAP_PROP_POS_FRAMES, 0)
+        if not video.read()[0]:
+            raise RuntimeError(f"{path}: no frame {i}")
+    return time.perf_counter() - began
+
+
+def by_opencv(path, at_random, processes):
+    frames = 100 if at_random else 480
+    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+        took = pool.map(opencv, [(path, frames, i if at_random else None) for i in range(processes)], chunksize=1)
+    return processes * frames / max(took)
+
+
+def images(j, device):
+    """Functions that make a batch of images in torch and torchvision from RGB pictures, by name."""
+    import torch
+    from torchvision.transforms.v2 import functional as F
+    picture = torch.randint(0, 256, (j["frames"], 3, j["height"], j["width"]), dtype=torch.uint8, device=device)
+    mean = torch.tensor([0.485, 0.456, 0.406], device=device).view(1, 3, 1, 1)
+    std = torch.tensor([0.229, 0.224, 0.225], device=device).view(1, 3, 1, 1)
+    dtype = {"u8": torch.uint8, "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}[j["out"]]
+    to = j["to"]
+
+    def make(x):
+        if j.get("crop"):
+            x = x[:, :, 4:4 + to, 8:8 + to] if x.shape[2] > to else x
+        elif x.shape[2:] != (to, to):
+            how = j.get("resize", "antialias")
+            x = F.resize(x.float() if j.get("float") else x, [to, to], interpolation=F.InterpolationMode.NEAREST_EXACT if how == "nearest" else F.InterpolationMode.BILINEAR,
+                         antialias=how == "antialias")
+        if dtype is torch.uint8:
+            return x.contiguous()
+        return ((x.float() / 255 - mean) / std).to(dtype)
+
+    yield "torchvision, eager", make, picture
+    yield "torchvision, compiled", torch.compile(make, dynamic=False), picture
+
+
+def on_the_gpu(make, picture, samples):
+    import torch
+    for _ in range(3):
+        make(picture)
+    times = []
+    for _ in range(samples):
+        a, b = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        a.record()
+        for _ in range(10):
+            make(picture)
+        b.record()
+        b.synchronize()
+        times.append(a.elapsed_time(b) * 100)
+    return median(times)
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("--robocache", required=True, help="the program: its own jobs are measured first")
+    p.add_argument("--videos", help="a folder for the videos; those that are there are used (default: a temporary one)")
+    p.add_argument("--only", default="", help="the jobs whose name matches a regular expression")
+    p.add_argument("--device", default="cuda", help="cuda (default) or cpu")
+    p.add_argument("--processes", type=int, default=16, help="of OpenCV")
+    p.add_argument("--samples", default="11", help="the samples of a job")
+    args = p.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        videos = args.videos or folder
+        ours = ["bench", "frames", "--json", "--only", args.only, "--videos", videos]
+        run = lambda *more: json.loads(subprocess.run([args.robocache, *ours, *more], check=True, stdout=subprocess.PIPE, text=True).stdout)
+        jobs, report = run("--list")["jobs"], run("--backend", args.device, "--samples", args.samples)
+        program = compiled(folder) if args.device == "cuda" else None
+        print(f"{report['program']} on {report['device']['product']}")
+        mine = {r["job"]: r for r in report["rows"]}
+        for j in jobs:
+            if j["name"] not in mine:
+                continue
+            row = mine[j["name"]]
+            us = row["time"]["median_us"]
+            peers = {}
+            if j.get("video"):
+                path, at_random = path_of(videos, j), bool(j["video"].get("random"))
+                print(f"{j['name']}: {us:.1f} us a frame, {1e6 / us:,.0f} frames/s")
+                tries = {f"OpenCV, {args.processes} processes": lambda: by_opencv(path, at_random, args.processes)}
+                if j["video"]["codec"] == "av1":
+                    tries["dav1d, one thread"] = lambda: by_dav1d(folder, path, j)
+                elif program:
+                    tries["the driver's own parser in C"] = lambda: in_c(program, folder, path, j)
+                if not at_random:
+                    tries["ffmpeg"] = lambda: by_ffmpeg(path, max(240, j["video"]["gop"]))
+                if j["to"]:
+                    tries = {}
+            else:
+                print(f"{j['name']}: {us:.1f} us")
+                tries = {}
+                if args.device == "cuda":
+                    for name, make, picture in images(j, args.device) if not j.get("jitter") else ():
+                        tries[name] = lambda make=make, picture=picture: 1e6 / on_the_gpu(make, picture, int(args.samples))
+            if "limit" in row:
+                print(f"    {row['limit_how'] or 'a copy of the bytes'}: {row['limit']['median_us']:.1f} us, {row['limit']['median_us'] / us:.0%}")
+            for name, rate in tries.items():
+                try:
+                    peers[name] = 1e6 / rate()
+                except Exception as e:  # a peer that is not installed leaves the others
+                    print(f"    not measured: {name}: {type(e).__name__}: {e}", file=sys.stderr)
+                    continue
+                print(f"    {name}: {peers[name]:.1f} us, {peers[name] / us:.2f} of ours")
+
+
+if __name__ == "__main__":
+    main()
