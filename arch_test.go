@@ -126,11 +126,10 @@ var rules = map[string][]string{
 
 // unsafeFiles lists the only files that may import unsafe, and why each needs to.
 var unsafeFiles = map[string]string{
-	"cudadrv/mem.go":            "memory shared with the driver",
-	"cudadrv/gpu_linux_test.go": "signal handlers are asked of the system by address",
-	"internal/raw/raw.go":       "numbers as the bytes to copy",
-	"video/dav1d/library.go":    "structures and pictures shared with libdav1d",
-
+	"cudadrv/mem.go":                  "memory shared with the driver",
+	"cudadrv/gpu_linux_test.go":       "signal handlers are asked of the system by address",
+	"internal/raw/raw.go":             "numbers as the bytes to copy",
+	"video/dav1d/library.go":          "structures and pictures shared with libdav1d",
 	"cudasim/internal/memory/word.go": "words of simulated memory that threads of a kernel use atomically",
 }
 

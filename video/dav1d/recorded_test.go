@@ -144,4 +144,3 @@ func TestDecodersLeaveNothing(t *testing.T) {
 	assert.Less(t, resident(t)-before, int64(4<<20), "bytes")
 	assert.Equal(t, goroutines, runtime.NumGoroutine())
 }
-

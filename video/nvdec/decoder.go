@@ -21,14 +21,13 @@ type parser interface {
 
 // decoder decodes a stream. It has a session of the pool from the first picture on.
 type decoder struct {
-	pool     *pool
-	codec    nvdec.Codec
-	parser   parser
-	format   *picture.Format
-	session  *session
-	queue    []queued          // at most delay
-	wrong    [maxSurfaces]bool // surfaces with a damaged picture, or one that refers to such a picture
-	recovery int               // the last one's number
+	pool    *pool
+	codec   nvdec.Codec
+	parser  parser
+	format  *picture.Format
+	session *session
+	queue   []queued         // at most delay
+	wrong   [maxSurfaces]int // by surface: 1 + the Recoveries at the last damage in its picture or those before, or 0
 	// onDevice leaves the pictures in the device's memory.
 	onDevice bool
 	closed   bool
@@ -95,7 +94,7 @@ func (d *decoder) begin(f *picture.Format, show video.Show) error {
 	if err != nil {
 		return refusal(err)
 	}
-	d.format, d.session, d.wrong = f, s, [maxSurfaces]bool{}
+	d.format, d.session, d.wrong = f, s, [maxSurfaces]int{}
 	return nil
 }
 
@@ -106,18 +105,17 @@ func (d *decoder) next(show video.Show) error {
 	if q.picture == nil {
 		return show(q.number, nil, q.err)
 	}
-	recovery := q.picture.Recovery
-	if recovery > d.recovery {
-		d.recovery, d.wrong = recovery, [maxSurfaces]bool{}
-	}
-	surface, based := q.picture.Params.Int(picture.Surface), d.refersToWrong(&q.picture.Params)
+	surface, wrong := q.picture.Params.Int(picture.Surface), d.inherited(&q.picture.Params)
+	based := wrong > q.picture.After
 	planes, status, err := d.session.read(surface, d.format, d.onDevice)
 	if err := d.session.check(err); err != nil {
 		return err
 	}
 	damaged := status == nvdec.Damaged || status == nvdec.Concealed
-	// The parser knows which pictures may refer to an undecodable one outside of a recovery.
-	d.wrong[surface] = (q.err == nil || recovery > 0) && (damaged || based)
+	if damaged {
+		wrong = 1 + q.picture.Recoveries
+	}
+	d.wrong[surface] = wrong
 	err = q.err
 	switch {
 	case err != nil:
@@ -138,19 +136,23 @@ func (d *decoder) next(show video.Show) error {
 	return err
 }
 
-// refersToWrong reports whether a picture may refer to a wrong one. Its parameters list all pictures that are kept as references.
-func (d *decoder) refersToWrong(p *picture.Params) bool {
+// inherited returns the greatest value in wrong of the pictures to which a picture may refer. Its parameters list all pictures that are
+// kept as references.
+func (d *decoder) inherited(p *picture.Params) (wrong int) {
+	if p.Int(picture.IsIntra) != 0 {
+		return 0
+	}
 	const slots = 16
 	at, step := picture.Codec+104, 28 // PicIdx in CUVIDH264DPBENTRY
 	if d.codec == nvdec.HEVC {
 		at, step = picture.Codec+252, 4 // RefPicIdx
 	}
 	for i := range slots {
-		if s := p.Int(at + i*step); s >= 0 && d.wrong[s] && p.Int(picture.IsIntra) == 0 {
-			return true
+		if s := p.Int(at + i*step); s >= 0 {
+			wrong = max(wrong, d.wrong[s])
 		}
 	}
-	return false
+	return wrong
 }
 
 func (d *decoder) drain(show video.Show) error {

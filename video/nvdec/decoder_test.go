@@ -132,6 +132,15 @@ func TestHolesAreNeverPictures(t *testing.T) {
 			at += 4 + int(binary.BigEndian.Uint32(packets[2][at:]))
 			units = append(units, at)
 		}
+		for _, hole := range [][2]int{{40, 60}, {200, 400}} { // in a slice's data
+			damaged, begin := slices.Clone(packets), units[len(units)-2]
+			damaged[2] = slices.Clone(packets[2])
+			clear(damaged[2][begin+hole[0] : begin+hole[1]])
+			a := decode(t, newBench(t, nil).open(codecOf(name), config), damaged)
+			invalid := (*picture.InvalidError)(nil)
+			assert.ErrorAs(t, a[2], &invalid, "%s without the bytes %v", name, hole)
+			assert.Equal(t, []int{3}, a.numbers(video.ErrUndecodable), "%s without the bytes %v", name, hole)
+		}
 		for _, from := range []int{units[len(units)-2], units[len(units)-3], 0} { // the last slice, two slices, all
 			clear(packets[2][from:])
 			a := decode(t, newBench(t, nil).open(codecOf(name), config), packets)
@@ -297,7 +306,7 @@ func TestUndecodablePicturesAreQueuedForH264Only(t *testing.T) {
 		s, count := golden(t, name), 0
 		b := newBench(t, func(l *nvdectest.Library) { l.Decode = func(nvdectest.Picture) { count++ } })
 		d, a := b.open(codecOf(name), nil), answers{}
-		d.wrong[1], d.wrong[2] = true, true // a session begins without wrong pictures
+		d.wrong[1], d.wrong[2] = 1, 1 // a session begins without wrong pictures
 		require.NoError(t, d.Decode(seek(s, 1), 0, a.show))
 		for i := 1; i < 4; i++ {
 			require.NoError(t, d.Decode(s.Packets[1+i], int64(i), a.show))
@@ -414,20 +423,39 @@ func TestEachCallMayFail(t *testing.T) {
 	}
 }
 
-// Intra refresh restores a picture part by part after a message. Damage to such a part remains in the later pictures.
-func TestDamageDuringARecoveryRemains(t *testing.T) {
-	s := golden(t, "h264_intrarefresh")
-	const message, point = 10, 19
-	for damaged, recovers := range map[int]bool{message - 1: true, message: false, message + 4: false, point - 1: false} {
+// Intra refresh restores a picture part by part after a message. Damage to such a part remains up to the next message's point. In an open
+// group, pictures after the key picture do not refer to those before it.
+func TestDamageEndsAtARecoveryPoint(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		first, damaged int
+		good           int // the first packet from which on all are
+	}{
+		{"h264_opengop", 0, 5, 11},
+		{"h264_opengop", 8, 9, 21},
+		{"h264_intrarefresh", 0, 12, 29},
+		{"h264_intrarefresh", 0, 19, 29},
+		{"h264_intrarefresh", 0, 20, 39},
+		{"h264_intrarefresh", 0, 29, 39},
+		{"h264_intrarefresh", 9, 9, 19},
+		{"h264_intrarefresh", 9, 10, 29},
+		{"h264_intrarefresh", 9, 14, 29},
+		{"h264_intrarefresh", 9, 18, 29},
+	} {
+		s := golden(t, c.name)
 		b := newBench(t, func(l *nvdectest.Library) {
-			l.Status = map[uint64]int{nvdectest.Hash(s.Packets[damaged]): nvdectest.Damaged}
+			l.Status = map[uint64]int{nvdectest.Hash(s.Packets[c.damaged]): nvdectest.Damaged}
 		})
-		d := b.open("h264", nil)
-		packets := append([][]byte{{0, 0, 1, 0x80}}, s.Packets[message-1:]...) // after damage
-		packets[1] = seek(s, message-1)
-		a := decode(t, d, packets)
-		for i := message - 1; i < len(s.Packets); i++ {
-			assert.Equal(t, recovers && i >= point, a[int64(i-message+2)] == nil, "packet %d, damage in %d", i, damaged)
+		packets := slices.Clone(s.Packets[c.first:])
+		packets[0] = seek(s, c.first)
+		a := decode(t, b.open("h264", nil), packets)
+		good := len(s.Packets)
+		for good > c.first && a[int64(good-1-c.first)] == nil {
+			good--
+		}
+		assert.Equal(t, c.good, good, "%s from %d, damage in %d", c.name, c.first, c.damaged)
+		for i := c.damaged + 1; i < good; i++ {
+			assert.True(t, a[int64(i-c.first)] != nil || s.Pictures[i].Params.Int(picture.IsIntra) != 0 || s.Pictures[c.damaged].Params.Int(picture.IsReference) == 0, "%s from %d, damage in %d: packet %d", c.name, c.first, c.damaged, i)
 		}
 	}
 }
@@ -444,7 +472,7 @@ func TestDamageBeforeTheRecoveryPoint(t *testing.T) {
 			})
 			d := b.open("h264", nil)
 			for i := range d.wrong {
-				d.wrong[i] = damaged >= 0
+				d.wrong[i] = 1
 			}
 			packets := slices.Clone(s.Packets[start:])
 			packets[0] = seek(s, start)

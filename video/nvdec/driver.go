@@ -18,8 +18,6 @@ import (
 // deviceEnv has the number of the device.
 const deviceEnv = "ROBOCACHE_DEVICE"
 
-const prefix = "cuda:" // of a device's name
-
 // pools has the devices' pools, by ordinal. An error stays too.
 var pools sync.Map
 

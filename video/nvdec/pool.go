@@ -18,6 +18,8 @@ const streamsPerEngine = 4
 // sizes are the largest sizes that sessions are created for. A session for a still larger size has that size.
 var sizes = [][2]int{{1280, 720}, {720, 1280}, {1920, 1088}, {1088, 1920}, {4096, 4096}}
 
+const prefix = "cuda:" // of a device's name
+
 // leastSurfaces makes a session useful for most streams. At 1280x720 pixels a surface needs 1.4 MB.
 const leastSurfaces = 12
 
@@ -114,7 +116,7 @@ func (p *pool) get(codec nvdec.Codec, f *picture.Format, surfaces int) (*session
 		var s *session
 		p.sessions++
 		err := p.unlocked(func() (err error) {
-			s, err = newSession(p, c, f, max(surfaces, leastSurfaces))
+			s, err = newSession(p.lib, p.ctx, p.device, c, f, max(surfaces, leastSurfaces))
 			return err
 		})
 		if err == nil {

@@ -32,16 +32,16 @@ type session struct {
 	failed   bool
 }
 
-func newSession(p *pool, c class, f *picture.Format, surfaces int) (*session, error) {
-	s := &session{class: c, surfaces: surfaces, size: [2]int{f.Width, f.Height}, device: p.device, ctx: p.ctx}
+func newSession(lib *nvdec.Library, ctx *cudadrv.Context, device string, c class, f *picture.Format, surfaces int) (*session, error) {
+	s := &session{class: c, surfaces: surfaces, size: [2]int{f.Width, f.Height}, device: device, ctx: ctx}
 	var err error
-	s.decoder, err = p.lib.NewDecoder(p.ctx, nvdec.Config{
+	s.decoder, err = lib.NewDecoder(ctx, nvdec.Config{
 		Codec: c.codec, Bits: c.bits, Width: f.Width, Height: f.Height, MaxWidth: c.width, MaxHeight: c.height, Surfaces: surfaces, Mapped: 1,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if s.stream, err = p.ctx.NewStream(cudadrv.StreamOptions{}); err != nil {
+	if s.stream, err = ctx.NewStream(cudadrv.StreamOptions{}); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil

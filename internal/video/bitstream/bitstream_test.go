@@ -39,6 +39,15 @@ func TestUnitsAreSplit(t *testing.T) {
 	}
 }
 
+func TestHolesAreFound(t *testing.T) {
+	zeros := string(make([]byte, 16))
+	for unit, want := range map[string]bool{
+		"": false, zeros: false, "a" + zeros: false, "a" + zeros[1:] + "b": false, "a" + zeros + "b": true, zeros + "a": true,
+	} {
+		assert.Equal(t, want, HasHole([]byte(unit)), "%q", unit)
+	}
+}
+
 func TestBitsAreRead(t *testing.T) {
 	r := NewReader([]byte{0xff, 0xa5, 0, 0, 3, 1, 0, 0, 3, 0, 0x80}, 1)
 	assert.EqualValues(t, 0xa, r.Bits(4))

@@ -38,6 +38,13 @@ func Units(packet []byte, size int) iter.Seq2[[]byte, bool] {
 
 var startCode = []byte{0, 0, 1}
 
+// HasHole reports whether a NAL unit has a run of zeros before other bytes. Encoders write none, because of the emulation prevention bytes.
+// A few zeros are no hole, because some encoders leave these bytes out.
+func HasHole(unit []byte) bool {
+	const run = 16
+	return bytes.Contains(bytes.TrimRight(unit, "\x00"), make([]byte, run))
+}
+
 func sized(packet []byte, size int) iter.Seq2[[]byte, bool] {
 	return func(yield func([]byte, bool) bool) {
 		for len(packet) > 0 {

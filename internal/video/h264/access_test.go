@@ -162,7 +162,7 @@ func TestDecodablePicturesAreThoseOfTheWholeStream(t *testing.T) {
 					require.True(t, bytes.Equal(whole[i], part[i]), "%s from %d: packet %d", name, first, i)
 				}
 			}
-			assert.Greater(t, compared, 5)
+			assert.GreaterOrEqual(t, compared, 4, "the last key picture has five after it, two of which lead it")
 		}
 	}
 }

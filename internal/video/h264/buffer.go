@@ -14,10 +14,10 @@ type buffer struct {
 	extra   int   // surfaces
 	written []int // when each surface was written to
 	clock   int   // pictures
-	begun   int   // recoveries
 	references
 	order
 	access
+	recoveries
 }
 
 // access is the state after random access, and after a loss.
@@ -26,7 +26,11 @@ type access struct {
 	lost   bool // references may be absent
 	target int  // frame_num at the recovery point, which ends lost (section D.2.8), or none
 	bound  int  // pictures with a smaller order count lead a recovery point
+	cut    bool // and their references may be absent
 }
+
+// recoveries counts recoveries, of lost pictures or of damaged ones.
+type recoveries struct{ begun, ended, before int } // before: ended before the last point
 
 func (b *buffer) reset() {
 	b.dpb = b.dpb[:0]
@@ -95,32 +99,36 @@ func (b *buffer) conceal(h *header, s *sps, c counts) {
 	b.fresh = false
 }
 
-// recover begins or ends the recovery after random access, and returns the number of the picture's recovery, or 0. Pictures after the
-// recovery point, in output order, refer to none before it.
-func (b *buffer) recover(h *header, s *sps, r *recovery, c counts) (number int) {
+// recover begins or ends a recovery, and returns the picture's Recoveries and After. Pictures after the recovery point, in output order,
+// refer to none before it.
+func (b *buffer) recover(h *header, s *sps, r *recovery, c counts) (begun, after int) {
 	if r != nil && !h.idr && r.frames <= s.numMask() {
 		if r.broken {
 			b.lost, b.target = true, none
 		}
-		if b.lost && b.target == none && r.exact {
+		if b.target == none && r.exact {
 			b.target = (h.frameNum + r.frames) & s.numMask()
 			b.begun++
 		}
 	}
-	if b.target != none {
-		number = b.begun
+	if h.reference && h.frameNum == b.target {
+		b.cut, b.lost, b.target, b.bound = b.lost, false, none, c.least()
+		b.before, b.ended = b.ended, b.begun
 	}
-	if b.lost && h.reference && h.frameNum == b.target {
-		b.lost, b.target, b.bound = false, none, c.least()
+	if c.least() < b.bound {
+		return b.before, b.before
 	}
-	return number
+	return b.begun, b.ended
 }
 
-// require sets lost if a slice may refer to a frame that does not exist. After a recovery point a reference list may end with foreign
-// frames, which the slice does not use. It begins with one only at the point. If others follow them, their places are uncertain, because
-// the number of foreign frames is.
+// leads reports whether a picture leads a recovery point, and its references may be absent.
+func (b *buffer) leads(c counts) bool { return b.cut && c.least() < b.bound }
+
+// require sets lost, and ends a recovery, if a slice may refer to a frame that does not exist. After a recovery point a reference list
+// may end with foreign frames, which the slice does not use. It begins with one only at the point. If others follow them, their places
+// are uncertain, because the number of foreign frames is.
 func (b *buffer) require(h *header, s *sps, c counts) {
-	if b.lost || h.kind == sliceI || c.least() < b.bound {
+	if b.lost || h.kind == sliceI || b.leads(c) {
 		return
 	}
 	absent := func(f frame) bool { return f.surface == none }
@@ -131,6 +139,9 @@ func (b *buffer) require(h *header, s *sps, c counts) {
 			b.lost = b.lost || absent(f) || f.foreign && j == 0 && c.least() > b.bound || foreign && !f.foreign
 			foreign = f.foreign
 		}
+	}
+	if b.lost {
+		b.target = none
 	}
 }
 

@@ -266,6 +266,8 @@ func TestRecoveryPoints(t *testing.T) {
 	s.active[0] = 1
 	message := func(r recovery, h header) []byte { return annexB(recoveryMessage(r), s.slice(h)) }
 	i := func(num, order int) header { h := low(num, order, true); h.kind = sliceI; return h }
+	absent := low(2, 4, true)
+	absent.modifications[0] = []modification{{0, 9}}
 	for _, c := range []struct {
 		name    string
 		packets [][]byte
@@ -281,6 +283,10 @@ func TestRecoveryPoints(t *testing.T) {
 			annexB(s.slice(low(3, 4, false))), annexB(s.slice(low(3, 8, true))),
 		}, "...?."},
 		{"intact", [][]byte{annexB(s.slice(idrHeader)), annexB(s.slice(low(1, 2, true))), message(recovery{exact: true}, i(2, 6)), annexB(s.slice(low(3, 4, false)))}, "...."},
+		{"lost after the message", [][]byte{
+			annexB(s.slice(idrHeader)), message(recovery{frames: 2, exact: true}, low(1, 2, true)), annexB(s.slice(absent)), annexB(s.slice(low(3, 6, true))),
+			message(recovery{frames: 1, exact: true}, low(4, 8, true)), annexB(s.slice(low(5, 10, true))),
+		}, "..???."},
 		{"too far", [][]byte{message(recovery{frames: 16, exact: true}, i(5, 8)), annexB(s.slice(low(6, 12, true)))}, ".?"},
 		{"cut", [][]byte{annexB([]byte{nalSEI, seiRecovery, 2, 0, 0}, s.slice(i(5, 8))), annexB(s.slice(low(6, 12, true)))}, ".?"},
 		{"no message", [][]byte{annexB(s.slice(i(5, 8))), annexB(s.slice(low(6, 12, true)))}, ".?"},

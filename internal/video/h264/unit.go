@@ -1,6 +1,9 @@
 package h264
 
-import "github.com/robocache/robocache/internal/video/picture"
+import (
+	"github.com/robocache/robocache/internal/video/bitstream"
+	"github.com/robocache/robocache/internal/video/picture"
+)
 
 // unit is an access unit.
 type unit struct {
@@ -41,6 +44,8 @@ func (u *unit) slice(nal []byte) error {
 	switch {
 	case err != nil:
 		return err
+	case bitstream.HasHole(nal):
+		return invalid("slice_data", len(nal))
 	case h.redundant:
 		return nil
 	case u.header == nil:
@@ -69,9 +74,9 @@ func (u *unit) begin(h *header, s *sps, pic *pps) {
 	b.precede(h, s)
 	u.counts = b.count(h, s)
 	b.conceal(h, s, u.counts)
-	recovery := b.recover(h, s, u.recovery, u.counts)
+	begun, after := b.recover(h, s, u.recovery, u.counts)
 	u.header, u.intra, u.surface = h, true, b.free()
-	u.picture = &picture.Picture{Format: b.format, Recovery: recovery}
+	u.picture = &picture.Picture{Format: b.format, Recoveries: begun, After: after}
 	u.parameters(s, pic)
 }
 
@@ -82,7 +87,7 @@ func (u *unit) finish() *picture.Picture {
 	params.Put(picture.DataSize, len(u.picture.Data))
 	params.Put(picture.SliceCount, len(u.picture.Slices))
 	params.PutFlag(picture.IsIntra, u.intra)
-	u.picture.Undecodable = !u.intra && (b.lost || u.counts.least() < b.bound)
+	u.picture.Undecodable = !u.intra && (b.lost || b.leads(u.counts))
 	b.clock++
 	b.written[u.surface] = b.clock
 	b.follow(u.header, frame{surface: u.surface, num: u.header.frameNum, counts: u.counts})

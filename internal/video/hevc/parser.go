@@ -76,7 +76,8 @@ func (p *Parser) Reset() {
 }
 
 // Parse returns a packet's picture, or nil if the packet has no slices. A packet is one access unit. If it has no NAL units, its picture
-// was lost. After that, and after an error, pictures are undecodable up to the next key picture. An undecodable picture must be left out: its references are not valid.
+// was lost. After that, and after an error, pictures are undecodable up to the next key picture. An undecodable picture must be left out:
+// its references are not valid.
 func (p *Parser) Parse(packet []byte) (*picture.Picture, error) {
 	a := access{data: make([]byte, 0, len(packet)+16)}
 	empty := true
@@ -134,6 +135,8 @@ func (p *Parser) slice(unit []byte, h unitHeader, a *access) error {
 	switch {
 	case err != nil:
 		return err
+	case bitstream.HasHole(unit):
+		return invalid("slice_segment_data", len(unit))
 	case s.first != (a.picture == nil):
 		return invalid("first_slice_segment_in_pic_flag", flag(s.first))
 	case s.first:

@@ -44,9 +44,10 @@ type Picture struct {
 	// predecessor is absent. A decoder must not show it.
 	Undecodable bool
 	Hidden      bool // not meant to be shown
-	// Recovery numbers the recovery to which the picture belongs, from 1, or is 0. A recovery's pictures are Undecodable up to its last one.
-	// Damage in them matters to later pictures, and earlier damage does not.
-	Recovery int
+	// Recoveries is the number of recoveries that began up to this picture. A recovery is the pictures from a message to a recovery point.
+	// After is the number of those with a point before this picture, or at it. Damage in a picture with fewer Recoveries does not matter
+	// here. A picture that leads a point has the numbers from before the point's recovery.
+	Recoveries, After int
 }
 
 // Format is the format that consecutive pictures share.
