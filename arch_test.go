@@ -84,7 +84,7 @@ var rules = map[string][]string{
 	"internal/decimal":       {},
 	"internal/device":        {"cudadrv", "internal/raw", "ops/backend", "tensor"},
 	"internal/batching":      {"align", "align/planfile", "dataset/...", "internal/clocks", "internal/columns", "internal/cover", "internal/inspection", "internal/recognise", "internal/text", "loader/...", "ops", "storage", "tensor"},
-	"internal/benchmark":     {"cudadrv", "internal/kernels", "internal/text", "internal/tuned", "internal/video", "nn", "ops", "ops/backend", "ops/cuda", "ptx", "tensor", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
+	"internal/benchmark":     {"cudadrv", "dataset/mp4", "internal/kernels", "internal/text", "internal/tuned", "internal/video", "nn", "ops", "ops/backend", "ops/cuda", "ptx", "tensor", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
 	"internal/errs":          {},
 	"internal/fault":         {},
 	"internal/fp32":          {},
