@@ -358,26 +358,6 @@ func TestUnsafeOnlyInListedFiles(t *testing.T) {
 	}
 }
 
-func TestUnsafeWithoutReasonIsFound(t *testing.T) {
-	src := `package p
-import "unsafe"
-var n = unsafe.Sizeof(0)
-func f(x *int) uintptr {
-	// SAFETY: x is alive.
-	// It stays where it is.
-	a := uintptr(unsafe.Pointer(x))
-	b := uintptr(unsafe.Pointer(x))
-	// Of use.
-	c := uintptr(unsafe.Pointer(x))
-	// SAFETY: as above.
-	return a + b + c + g(
-		uintptr(unsafe.Pointer(x)))
-}
-`
-	f := parse(t, "p.go", []byte(src))
-	assert.Equal(t, []int{8, 10}, f.unsafeWithoutReason())
-}
-
 func TestNoFileIsLong(t *testing.T) {
 	const most = 500
 	for _, name := range treeFiles(t) {

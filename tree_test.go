@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/internal/test/filetest"
@@ -124,6 +125,26 @@ func (f *goFile) unsafeWithoutReason() []int {
 		return true
 	})
 	return bad
+}
+
+func TestUnsafeWithoutReasonIsFound(t *testing.T) {
+	src := `package p
+import "unsafe"
+var n = unsafe.Sizeof(0)
+func f(x *int) uintptr {
+	// SAFETY: x is alive.
+	// It stays where it is.
+	a := uintptr(unsafe.Pointer(x))
+	b := uintptr(unsafe.Pointer(x))
+	// Of use.
+	c := uintptr(unsafe.Pointer(x))
+	// SAFETY: as above.
+	return a + b + c + g(
+		uintptr(unsafe.Pointer(x)))
+}
+`
+	f := parse(t, "p.go", []byte(src))
+	assert.Equal(t, []int{8, 10}, f.unsafeWithoutReason())
 }
 
 // enclosing returns the innermost statement, declaration or field around the last node of stack.

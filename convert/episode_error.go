@@ -93,3 +93,9 @@ func ofEpisode(err error) bool {
 	}
 	return false
 }
+
+// damaged reports whether an error concerns one frame. Its sample then has the frame before it, or the first good one.
+func damaged(err error) bool {
+	var bad *dataset.FormatError
+	return errors.As(err, &bad) && !errors.Is(err, dataset.ErrUnsupported)
+}

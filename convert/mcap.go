@@ -63,9 +63,14 @@ func (w *messagesWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 	}
 	own.Media = nil
 	kept.leaveTexts(e, "mcap")
+	held := kept.undecoded(e.Episode)
 	for _, m := range e.Media {
 		if stills := stillsOf(&m); stills != nil {
 			defer stills.close()
+			stills.held = func(row int, err error) bool {
+				held(m.Name, row, err)
+				return 2*len(kept.Undecoded[m.Name]) <= m.Len()
+			}
 			if why := undecoded(ctx, &m); why.Code != "" {
 				kept.giveUp(m.Name, why)
 				continue
@@ -119,7 +124,7 @@ func withoutRefused(e *dataset.Episode, bad *mcap.Error, kept *Kept) bool {
 func stillsOf(m *dataset.Media) *stills {
 	if p, picked := m.Source.(*Picked); picked {
 		if p.Recorded.IsVideo() {
-			return &stills{p}
+			return &stills{Picked: p}
 		}
 		return nil
 	}
@@ -132,22 +137,35 @@ func stillsOf(m *dataset.Media) *stills {
 	}
 	own := *m
 	p.Recorded = &own
-	return &stills{p}
+	return &stills{Picked: p}
 }
 
-// stills decodes a video's frames and encodes each as JPEG.
-type stills struct{ *Picked }
+// stills decodes a video's frames and encodes each as JPEG. A damaged frame shows the frame before it, or else the first good one.
+type stills struct {
+	*Picked
+	held func(row int, err error) bool // counts a damaged frame, and returns false if there are too many
+	good []byte                        // the last good frame
+}
 
 func (s *stills) ReadFrame(ctx context.Context, i int) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t, err := s.decode(ctx, s.Frames[i])
+	if damaged(err) && s.held(i, err) {
+		for row := i + 1; s.good == nil && damaged(err) && row < len(s.Frames); row++ {
+			t, err = s.decode(ctx, s.Frames[row])
+		}
+		if s.good != nil {
+			return s.good, nil
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
 	var b bytes.Buffer
 	err = jpeg.Encode(&b, picture(t), &jpeg.Options{Quality: jpegQuality})
-	return b.Bytes(), err
+	s.good = b.Bytes()
+	return s.good, err
 }
 
 func (w *messagesWriter) Commit(context.Context) error {

@@ -23,11 +23,12 @@ type Picked struct {
 	Frames   []int
 	Valid    []uint8
 
-	mu   sync.Mutex
-	at   int // the frame of last
-	last *tensor.Tensor
-	next func() (*tensor.Tensor, error, bool) // frames from at+1 on
-	stop func()
+	mu     sync.Mutex
+	at     int // the frame of last
+	last   *tensor.Tensor
+	failed error                                // of frame at, if last is nil
+	next   func() (*tensor.Tensor, error, bool) // frames from at+1 on
+	stop   func()
 }
 
 // ReadFrame returns the frame for row i.
@@ -52,10 +53,10 @@ func (p *Picked) DepthInfo() string { return lerobotwrite.DepthInfo(p.Recorded) 
 const ahead = 300
 
 // decode returns frame n of a video. The frame is kept, because the next row often has it, too. If the video ends before frame n, the error
-// is a *dataset.RangeError.
+// is the last frame's, or a *dataset.RangeError.
 func (p *Picked) decode(ctx context.Context, n int) (*tensor.Tensor, error) {
-	if p.last != nil && p.at == n {
-		return p.last, nil
+	if (p.last != nil || p.failed != nil) && p.at == n {
+		return p.last, p.failed
 	}
 	if p.next == nil || n <= p.at || n > p.at+ahead {
 		p.end()
@@ -64,20 +65,20 @@ func (p *Picked) decode(ctx context.Context, n int) (*tensor.Tensor, error) {
 	}
 	for {
 		image, err, ok := p.next()
-		if !ok || err != nil {
-			p.end()
-			if err == nil {
+		if !ok {
+			if err = p.failed; err == nil {
 				err = &dataset.RangeError{What: "frame of " + p.Recorded.Name, Got: n, Len: p.at + 1}
 			}
+			p.end()
 			return nil, err
 		}
+		p.last, p.failed = image, err
 		if p.at++; p.at == n {
-			p.last = image
 			if n == p.Recorded.Len()-1 {
 				p.stop()
 				p.next, p.stop = nil, nil
 			}
-			return image, nil
+			return image, err
 		}
 	}
 }
@@ -93,10 +94,10 @@ func (p *Picked) end() {
 	if p.stop != nil {
 		p.stop()
 	}
-	p.next, p.stop, p.last = nil, nil, nil
+	p.next, p.stop, p.last, p.failed = nil, nil, nil, nil
 }
 
-// measure sets a video's width and height from its first decoded frame, if its messages do not state them. The frame is kept for row 0.
+// measure sets a video's width and height from its first frame that is not damaged, if its messages do not state them.
 func measure(ctx context.Context, m *dataset.Media) error {
 	p, picked := m.Source.(*Picked)
 	if !picked || !p.Recorded.IsVideo() || m.Width > 0 || len(p.Frames) == 0 {
@@ -105,6 +106,12 @@ func measure(ctx context.Context, m *dataset.Media) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	image, err := p.decode(ctx, p.Frames[0])
+	for _, n := range p.Frames[1:] {
+		if !damaged(err) {
+			break
+		}
+		image, err = p.decode(ctx, n)
+	}
 	var bad *dataset.FormatError
 	switch {
 	case err == nil:

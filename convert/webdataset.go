@@ -222,12 +222,6 @@ func encode(ctx context.Context, e *Episode, parts []part, jobs []func() ([]byte
 	return made
 }
 
-// damaged reports whether an error concerns one frame. Its sample then has the frame before it, or the first good one.
-func damaged(err error) bool {
-	var bad *dataset.FormatError
-	return errors.As(err, &bad) && !errors.Is(err, dataset.ErrUnsupported)
-}
-
 // oneFrame is a frame as it was encoded.
 type oneFrame []byte
 

@@ -22,8 +22,15 @@ import (
 // FrameDecoder is a FrameSource that decodes its frames itself. Videos need it, because a video frame depends on other frames.
 type FrameDecoder interface {
 	FrameSource
-	// DecodeFrames decodes the frames from to to-1 in order, each as u8 [H,W,C]. It stops at the first error.
+	// DecodeFrames decodes the frames from to to-1 in order, each as u8 [H,W,C]. A frame that cannot be decoded is an error, and the later
+	// frames follow. DecodeFrames ends early after an error that they would have, too.
 	DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error]
+}
+
+// DecoderChecker is a FrameDecoder that looks for its decoder.
+type DecoderChecker interface {
+	// CheckDecoder returns an error that is ErrUnsupported if this machine has no decoder for the frames. It decodes none.
+	CheckDecoder(ctx context.Context) error
 }
 
 // maxImage is the largest number of pixels in an image. maxPixelsPerByte is the largest number of pixels per encoded byte, which is
@@ -53,8 +60,8 @@ func (m *Media) Decode(ctx context.Context, i int) (*tensor.Tensor, error) {
 }
 
 // DecodeRange decodes the frames from to to-1 in order, like Decode. For a video this is much faster than single calls of Decode.
-// If one image cannot be decoded, DecodeRange yields the error and continues with the next; a video stops at its first error. Both
-// stop if ctx ends. If the range exceeds the frames, the error is a *RangeError.
+// If one image cannot be decoded, DecodeRange yields the error and continues with the next. A video may end early, after an error that
+// its later frames would have, too. Both stop if ctx ends. If the range exceeds the frames, the error is a *RangeError.
 func (m *Media) DecodeRange(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error] {
 	return func(yield func(*tensor.Tensor, error) bool) {
 		if err := CheckRange("frame of "+m.Name, from, to, m.Len()); err != nil {
@@ -64,7 +71,7 @@ func (m *Media) DecodeRange(ctx context.Context, from, to int) iter.Seq2[*tensor
 		decode := m.decoder()
 		if source, ok := m.Source.(FrameDecoder); ok && decode == nil {
 			for t, err := range source.DecodeFrames(ctx, from, to) {
-				if !yield(t, err) || err != nil {
+				if !yield(t, err) {
 					return
 				}
 			}

@@ -225,18 +225,21 @@ func TestARangeGoesOnBehindABrokenImage(t *testing.T) {
 	assert.ErrorIs(t, err, dataset.ErrNotFound)
 }
 
-// film decodes frame i to one pixel of value i, up to a frame that is broken.
+// film decodes frame i to one pixel of value i, but for a frame that is broken, where it may end.
 type film struct {
 	list
 	broken int
+	ends   bool
 }
 
 func (f film) DecodeFrames(_ context.Context, from, to int) iter.Seq2[*tensor.Tensor, error] {
 	return func(yield func(*tensor.Tensor, error) bool) {
 		for i := from; i < to; i++ {
 			if i == f.broken {
-				yield(nil, errors.New("broken"))
-				return
+				if !yield(nil, errors.New("broken")) || f.ends {
+					return
+				}
+				continue
 			}
 			if !yield(tensor.Must(tensor.Of([]uint8{uint8(i)}, 1, 1, 1)), nil) {
 				return
@@ -247,18 +250,23 @@ func (f film) DecodeFrames(_ context.Context, from, to int) iter.Seq2[*tensor.Te
 
 func TestASourceThatDecodesIsAsked(t *testing.T) {
 	m := media("av1", 1, 1, make([][]byte, 9)...)
-	m.Source = film{broken: 7}
-	var got []uint8
-	var last error
-	for frame, err := range m.DecodeRange(context.Background(), 3, 9) {
-		if last = err; err == nil {
+	for _, ends := range []bool{true, false} {
+		m.Source = film{broken: 7, ends: ends}
+		var got []uint8
+		var failed []error
+		for frame, err := range m.DecodeRange(context.Background(), 3, 9) {
+			if err != nil {
+				failed = append(failed, err)
+				continue
+			}
 			pixels, err := tensor.Data[uint8](frame)
 			require.NoError(t, err)
 			got = append(got, pixels...)
 		}
+		assert.Equal(t, map[bool][]uint8{true: {3, 4, 5, 6}, false: {3, 4, 5, 6, 8}}[ends], got)
+		require.Len(t, failed, 1)
+		assert.ErrorContains(t, failed[0], "broken")
 	}
-	assert.Equal(t, []uint8{3, 4, 5, 6}, got)
-	assert.ErrorContains(t, last, "broken")
 	_, pixels := decoded(t, m, 5)
 	assert.Equal(t, []uint8{5}, pixels)
 }

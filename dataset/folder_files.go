@@ -230,6 +230,18 @@ func (s *folderVideo) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[
 	}
 }
 
+func (s *folderVideo) CheckDecoder(ctx context.Context) error {
+	file, source, err := s.current(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.folder.give(file)
+	if c, ok := source.(DecoderChecker); ok {
+		return c.CheckDecoder(ctx)
+	}
+	return nil
+}
+
 func (s *folderVideo) VideoPath() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -49,14 +49,16 @@ type Examination struct {
 	together *schema
 	stated   *statistics
 	work     *workspace
-	fatal    error // the first error that ends the reading
+	decoders map[string]bool // cameras that were checked, by name and encoding
+	lacking  dataset.Notes   // cameras without a decoder
+	fatal    error           // the first error that ends the reading
 }
 
 // NewExamination returns an examination of d, before its first episode.
 func NewExamination(ctx context.Context, d dataset.Dataset, opt Options) *Examination {
 	r := &Report{Findings: []Finding{}, Checked: Checked{Rates: []Rate{}, Kinds: Kinds()}}
 	r.Checked.Paths = []Source{{Path: opt.Path, Name: d.Name(), Format: d.Format(), Episodes: d.Len()}}
-	m := &Examination{info: d.Info(), opt: opt, findings: newCollector(r), work: newWorkspace()}
+	m := &Examination{info: d.Info(), opt: opt, findings: newCollector(r), work: newWorkspace(), decoders: map[string]bool{}}
 	done := dataset.Watched(opt.Path, &m.fatal)
 	m.stated = statisticsOf(ctx, d)
 	done()
@@ -88,6 +90,7 @@ func (m *Examination) Add(ctx context.Context, number int, e *dataset.Episode, e
 		if err != nil && ctx.Err() == nil {
 			list = append(list, m.unread(number, err))
 		}
+		m.checkDecoders(ctx, e)
 		x := &examiner{e: e, n: number, info: &m.info, opt: &m.opt, work: m.work, stated: m.stated}
 		list = append(list, x.examine()...)
 		m.findings.addStill(x)
@@ -119,6 +122,13 @@ func (m *Examination) Compare() []Finding {
 			whole = append(whole, problem(&n, m.opt.Path))
 		}
 	}
+	for _, n := range m.lacking {
+		t := leftOut[n.Code]
+		f := findingOf(t.kind, &n)
+		f.Path = m.opt.Path
+		f.as(&t)
+		whole = append(whole, *f)
+	}
 	whole = append(whole, m.stated.found(m.opt.Path, m.findings.report.Checked.Unread == 0)...)
 	if m.findings.has(FrameTime, Gap, Duplicate, BackStep, FPSMismatch, TimeUnit, Float32Clock) { // which report the same for episodes, with more detail
 		whole = slices.DeleteFunc(whole, func(f Finding) bool { return f.Kind == FrameTime })
@@ -140,6 +150,20 @@ func checkFrames(ctx context.Context, e *dataset.Episode) (*dataset.Episode, err
 		}
 	}
 	return &checked, nil
+}
+
+// checkDecoders adds a note about each camera that has no decoder here, at the first episode with its encoding.
+func (m *Examination) checkDecoders(ctx context.Context, e *dataset.Episode) {
+	for i := range e.Media {
+		c := &e.Media[i]
+		source, ok := c.Source.(dataset.DecoderChecker)
+		if name := c.Name + "\x00" + c.Encoding; ok && !m.decoders[name] {
+			m.decoders[name] = true
+			if err := source.CheckDecoder(ctx); errors.Is(err, dataset.ErrUnsupported) {
+				m.lacking.Add(dataset.Note{Code: dataset.CodeFramesUndecoded, Subject: c.Name, Detail: dataset.Detail{Cause: err}})
+			}
+		}
+	}
 }
 
 // readStretches reads every stretch in a log with a clock that was set back, the first one too. Each becomes an episode.

@@ -61,9 +61,10 @@ var remarkKinds = map[dataset.Code]noteFinding{
 	dataset.CodeMessageCount: {kind: Declaration}, dataset.CodeTimeRange: {kind: Declaration},
 }
 
-// Remedies for arrays that were left out.
+// Remedies for content that was left out.
 const (
 	asMany    = "Write the arrays anew with as many timestamps as samples, and a name for each column, or none: samples and timestamps cannot be matched."
+	decoder   = "Install one of the packages and read it again; the frames are not lost. If a decoder is elsewhere, its path is in ROBOCACHE_FFMPEG, ROBOCACHE_LIBDAV1D or ROBOCACHE_LIBNVCUVID. robocache info lists the decoders."
 	otherwise = "Write it as rows of numbers [S,D], float or integer, with a timestamp each, or images as JPEG or PNG, if it is to be used; the file is whole."
 )
 
@@ -83,6 +84,7 @@ var leftOut = map[dataset.Code]noteFinding{
 	dataset.CodeClockMismatch:     {kind: Schema, what: asMany},
 	dataset.CodeArrayMissing:      {kind: Schema, severity: Warning, what: asMany},
 	dataset.CodeStepCount:         {kind: Schema, severity: Warning, what: asMany},
+	dataset.CodeFramesUndecoded:   {kind: Undecoded, severity: Information, what: decoder},
 	dataset.CodeUnsupported:       {kind: Undecoded, what: otherwise},
 	dataset.CodeValueShape:        {kind: Undecoded, what: otherwise},
 }

@@ -296,11 +296,8 @@ func (m *cameraReader) decodeScene(ctx context.Context, s *shot, sc *scene, batc
 				continue
 			}
 		}
-		done, err := m.decode(ctx, s, sc, media, run)
-		if done < len(run) {
-			if err := bad(run[done:], err); err != nil {
-				return err
-			}
+		if err := m.decode(ctx, s, sc, media, run, bad); err != nil {
+			return err
 		}
 	}
 	return nil

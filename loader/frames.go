@@ -87,25 +87,32 @@ func (m *cameraReader) media(ctx context.Context, sc *scene, batch int) (*datase
 	return &o.media[k], nil
 }
 
-// decode decodes frames in order, up to the first that fails. It returns how many are decoded, and the error if these are not all.
-func (m *cameraReader) decode(ctx context.Context, s *shot, sc *scene, media *dataset.Media, frames []int) (done int, err error) {
-	at := frames[0]
+// decode decodes ascending frames. It calls bad with frames that have an error, and returns bad's first error.
+func (m *cameraReader) decode(ctx context.Context, s *shot, sc *scene, media *dataset.Media, frames []int, bad func(frames []int, err error) error) error {
+	at, done := frames[0], 0
+	var last error
 	for picture, err := range media.DecodeRange(ctx, frames[0], frames[len(frames)-1]+1) {
-		if err != nil {
-			return done, err
-		}
+		last = err
 		if at == frames[done] {
-			if err := m.place(s, sc, picture, at); err != nil {
-				return done, err
+			if err == nil {
+				err = m.place(s, sc, picture, at)
+			}
+			if err != nil {
+				if err := bad(frames[done:done+1], err); err != nil {
+					return err
+				}
 			}
 			done++
 		}
 		at++
 	}
-	if done < len(frames) {
-		err = &dataset.FormatError{Format: m.source.Format(), Offset: -1, Kind: dataset.ErrMissing, Msg: "frames of " + media.Name, Got: fmt.Sprint(done), Want: fmt.Sprint(len(frames))}
+	if done == len(frames) {
+		return nil
 	}
-	return done, err
+	if last == nil {
+		last = &dataset.FormatError{Format: m.source.Format(), Offset: -1, Kind: dataset.ErrMissing, Msg: "frames of " + media.Name, Got: fmt.Sprint(done), Want: fmt.Sprint(len(frames))}
+	}
+	return bad(frames[done:], last)
 }
 
 // place resizes a decoded picture and writes it to all targets of its frame number. A picture that cannot be resized is an error.

@@ -2,7 +2,6 @@ package view
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"image/jpeg"
@@ -64,17 +63,22 @@ func (s *Server) frame(ctx context.Context, e *entry, camera, place, height int)
 	return shot, err
 }
 
-// run decodes consecutive frames in a video. An error is the result for all frames that follow it.
+// run decodes consecutive frames in a video. If the decoding ends early, the last error is the result for the frames that are left.
 func (f *pictureCache) run(ctx context.Context, m *dataset.Media, name pictureKey, to int) {
+	var last error
 	failed := caught.Do(func() error {
 		for t, err := range m.DecodeRange(ctx, name.place, to) {
-			if err = cmp.Or(ctx.Err(), err); err != nil {
-				return err
+			if ctx.Err() != nil {
+				return ctx.Err()
 			}
-			f.keep(encoded(name, t))
+			if last = err; err != nil {
+				f.keep(&rendering{name: name, err: err})
+			} else {
+				f.keep(encoded(name, t))
+			}
 			name.place++
 		}
-		return nil
+		return last
 	})
 	if ctx.Err() != nil {
 		return

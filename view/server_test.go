@@ -396,8 +396,8 @@ func TestServeEndsWithItsContext(t *testing.T) {
 	assert.LessOrEqual(t, runtime.NumGoroutine(), before, "goroutines are left")
 }
 
-// falls is a video whose decoder panics after some frames.
-type falls struct{ after int }
+// falls is a video whose decoder panics after some frames. One frame is damaged.
+type falls struct{ after, damaged int }
 
 func (falls) ReadFrame(context.Context, int) ([]byte, error) { panic("a mistake") }
 
@@ -407,7 +407,11 @@ func (f falls) DecodeFrames(_ context.Context, from, to int) iter.Seq2[*tensor.T
 			if i >= f.after {
 				panic("a mistake")
 			}
-			if !yield(tensor.Must(tensor.Of(make([]uint8, 16*16*3), 16, 16, 3)), nil) {
+			var err error
+			if i == f.damaged {
+				err = fmt.Errorf("frame %d: %w", i, dataset.ErrCorrupt)
+			}
+			if !yield(tensor.Must(tensor.Of(make([]uint8, 16*16*3), 16, 16, 3)), err) {
 				return
 			}
 		}
@@ -416,11 +420,21 @@ func (f falls) DecodeFrames(_ context.Context, from, to int) iter.Seq2[*tensor.T
 
 func TestADecoderThatFallsCostsItsFrames(t *testing.T) {
 	e := robot(t, 0)
-	e.Media[0].Encoding, e.Media[0].Source = "h264", falls{3}
+	e.Media[0].Encoding, e.Media[0].Source = "h264", falls{3, -1}
 	s := serve(t, &memory{list: []func() (*dataset.Episode, error){func() (*dataset.Episode, error) { return e, nil }}}, Options{})
 	assert.Equal(t, http.StatusOK, get(s, "/api/episodes/0/frame?camera=front&at=0.1").StatusCode)
 	assert.Equal(t, http.StatusUnprocessableEntity, get(s, "/api/episodes/0/frame?camera=front&at=0.5").StatusCode)
 	assert.Equal(t, http.StatusUnprocessableEntity, get(s, "/api/episodes/0/thumbnail").StatusCode)
+}
+
+func TestADamagedFrameCostsItself(t *testing.T) {
+	e := robot(t, 0)
+	e.Media[0].Encoding, e.Media[0].Source = "h264", falls{e.Media[0].Len(), 2}
+	s := serve(t, &memory{list: []func() (*dataset.Episode, error){func() (*dataset.Episode, error) { return e, nil }}}, Options{})
+	for i, want := range []int{http.StatusOK, http.StatusOK, http.StatusUnprocessableEntity, http.StatusOK} {
+		at := float64(e.Media[0].Times[i]-e.Media[0].Times[0])/1e9 + 1e-6
+		assert.Equal(t, want, get(s, fmt.Sprintf("/api/episodes/0/frame?camera=front&at=%f", at)).StatusCode, i)
+	}
 }
 
 func TestAnErrorOfTheSystemIsNoBrokenRecording(t *testing.T) {

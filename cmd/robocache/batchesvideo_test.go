@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -22,8 +23,9 @@ type packets [][]byte
 
 func (p packets) ReadFrame(_ context.Context, i int) ([]byte, error) { return bytes.Clone(p[i]), nil }
 
-// greyLog is a log with 24 frames of h264 at 10 Hz, and a stream. Frame i has the grey value 10*i. The first frames are left out.
-func greyLog(t *testing.T, without int) string {
+// greyLog is a log with 24 frames of h264 at 10 Hz, and a stream. Frame i has the grey value 10*i. Each eighth frame is a key frame. The
+// first frames are left out, and the damaged ones end in zeros.
+func greyLog(t *testing.T, without int, damaged ...int) string {
 	t.Helper()
 	b, err := os.ReadFile("../../internal/video/testdata/grey.h264")
 	require.NoError(t, err)
@@ -34,6 +36,10 @@ func greyLog(t *testing.T, without int) string {
 	for i, part := range bytes.Split(b, delimiter)[1:] {
 		times = append(times, int64(i)*1e8)
 		if i >= without {
+			part = bytes.Clone(part)
+			if slices.Contains(damaged, i) {
+				clear(part[len(part)/3:])
+			}
 			frames = append(frames, append(bytes.Clone(delimiter), part...))
 			m.Times = append(m.Times, int64(i)*1e8)
 		}
@@ -85,4 +91,42 @@ func TestALogsVideoHasFrames(t *testing.T) {
 	assert.Contains(t, said, "/video, 3 of 19 frames cannot be read (first: frame 0 of /video: no key frame before it")
 	seen, _ := good(t, "inspect", late)
 	assert.Contains(t, seen, "/video  16", "from the first key frame on")
+}
+
+// The frames from a damaged one to the next key frame are counted and not replaced, and the frames of the other groups are decoded.
+func TestADamagedFrameOfAVideoCostsItsGroup(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
+	if _, err := exec.LookPath("ffmpeg"); err != nil {
+		t.Skip("ffmpeg is not here: ", err)
+	}
+	recording, dir := greyLog(t, 0, 10), t.TempDir()
+	out := filepath.Join(dir, "out")
+	stdout, _ := good(t, "batches", recording, "--hz=10", "--batch=24", "--backend=cpu", "--shuffle=none", "--stream=/vec", "--camera=/video=8x6", "--json", "--out", out)
+	report := unmarshal(t, stdout)["cameras"].([]any)[0].(map[string]any)
+	assert.InDelta(t, 6, report["bad"], 0)
+	assert.Contains(t, report["first_bad"], "decode frame 10 of /video")
+	f, err := safetensors.Open(filepath.Join(out, "batch-0000000.safetensors"))
+	require.NoError(t, err)
+	defer f.Close()
+	frames, err := f.Tensor("/video.frames")
+	require.NoError(t, err)
+	pixels, err := tensor.Data[uint8](frames)
+	require.NoError(t, err)
+	flags, err := f.Tensor("/video.valid")
+	require.NoError(t, err)
+	valid, err := tensor.Data[uint8](flags)
+	require.NoError(t, err)
+	for i := range 24 {
+		lost := i >= 10 && i < 16
+		assert.Equal(t, !lost, valid[i] == 1, i)
+		if lost {
+			assert.Zero(t, pixels[i*6*8*3], i)
+		} else {
+			assert.InDelta(t, 10*i, pixels[i*6*8*3], 3, i)
+		}
+	}
+	for _, to := range []string{"webdataset", "mcap"} {
+		stdout, stderr := good(t, "convert", recording, "-o", filepath.Join(dir, to), "--to", to, "--hz=10")
+		assert.Contains(t, stdout+stderr, "6 of 24 rows show another frame because theirs cannot be decoded, row 10 is the first")
+	}
 }

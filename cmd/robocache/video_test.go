@@ -57,5 +57,29 @@ func TestAV1NeedsNoFFmpeg(t *testing.T) {
 		t.Skip("libdav1d is not installed")
 	}
 	t.Setenv("ROBOCACHE_FFMPEG", filepath.Join(t.TempDir(), "none"))
+	for _, to := range []string{"webdataset", "mcap"} {
+		good(t, "convert", recording, "-o", filepath.Join(t.TempDir(), "out"), "--to", to, "--media=observation.images.wrist", "--episodes=0")
+	}
 	good(t, "batches", "--streaming", "--backend=cpu", "--steps=1", "--stream=action", "--camera=observation.images.wrist=8x6", recording)
+}
+
+func TestDoctorNamesTheDecoderThatIsMissing(t *testing.T) {
+	if of, _ := decoders(t); of["h264"] == "nvdec" {
+		t.Skip("the GPU decodes it")
+	}
+	recording := greyLog(t, 0)
+	found := func() []any {
+		stdout, _ := good(t, "doctor", recording, "--json", "--fail-on=warning")
+		return unmarshal(t, stdout)["findings"].([]any)
+	}
+	path := filepath.Join(t.TempDir(), "ffmpeg")
+	t.Setenv("ROBOCACHE_FFMPEG", path)
+	list := found()
+	require.Len(t, list, 1)
+	f := list[0].(map[string]any)
+	assert.Equal(t, []any{"undecoded", "frames-undecoded", "/video", "information"}, []any{f["kind"], f["code"], f["stream"], f["severity"]})
+	assert.Contains(t, f["why"], "ffmpeg: no program, want the package ffmpeg")
+	assert.Contains(t, f["what_to_do"], "ROBOCACHE_FFMPEG")
+	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\nexit 1\n"), 0o755))
+	assert.Empty(t, found(), "doctor decodes no frame")
 }

@@ -18,8 +18,8 @@ import (
 //
 // An imported driver decodes it, such as video/dav1d for AV1, else ffmpeg from PATH, or from the
 // environment variable ROBOCACHE_FFMPEG. Without both the error is dataset.ErrUnsupported. ffmpeg gets the frames from the previous key
-// frame on, with frame numbers as times, and returns the numbers with the pictures. So a frame that it cannot decode is an error and
-// never replaced by another frame. DecodeFrames stops at the first error, and if ctx ends.
+// frame on, with frame numbers as times, and returns the numbers with the pictures. A frame that cannot be decoded is an error and
+// never replaced by another frame; the later frames follow. DecodeFrames ends early after an error that they would have, too.
 func (t *Track) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error] {
 	return func(yield func(*tensor.Tensor, error) bool) {
 		if err := dataset.CheckRange("frame", from, to, t.Len()); err != nil {
@@ -68,6 +68,7 @@ func (t *Track) Planes(ctx context.Context, from, to int, device string, show vi
 // run is a sequence of samples, in decoding order, that must be decoded for some frames.
 type run struct {
 	samples []sample
+	index   []int32 // of each sample in the file
 	rank    []int32 // of each sample, in the order in which the samples are shown
 	want    []int32 // the ranks of the frames
 	lost    int     // the first sample, in the file's order, that is needed and not there; -1 if none is
@@ -88,7 +89,6 @@ func (t *Track) plan(from, to int) run {
 		shownFirst = -maxTime << 1 // none will do: all from the first sample on
 	}
 	r := run{lost: -1}
-	var index []int32
 	for i := first; i <= last; i++ {
 		s := t.samples[i]
 		if s.time < shownFirst {
@@ -98,10 +98,10 @@ func (t *Track) plan(from, to int) run {
 			r.lost = i
 			break
 		}
-		r.samples, index = append(r.samples, s), append(index, int32(i))
+		r.samples, r.index = append(r.samples, s), append(r.index, int32(i))
 	}
-	r.rank = make([]int32, len(index))
-	byTime := make([]int32, len(index))
+	r.rank = make([]int32, len(r.index))
+	byTime := make([]int32, len(r.index))
 	for i := range byTime {
 		byTime[i] = int32(i)
 	}
@@ -110,7 +110,7 @@ func (t *Track) plan(from, to int) run {
 		r.rank[i] = int32(rank)
 	}
 	for _, s := range frames {
-		if i, ok := slices.BinarySearch(index, s); ok {
+		if i, ok := slices.BinarySearch(r.index, s); ok {
 			r.want = append(r.want, r.rank[i])
 		} else {
 			r.want = append(r.want, -1)
@@ -162,29 +162,43 @@ func (t *Track) job(from, to int) (job *video.Job, ranks []int32, err error) {
 		return &sampleReader{t.file, r.samples[i].at, int64(r.samples[i].size)}, nil
 	}
 	job.Fail = func(place int) *dataset.FormatError {
-		e := &dataset.FormatError{Format: "mp4", Path: t.file.path, Offset: -1, Msg: "decode " + t.Codec}
+		e := t.undecoded(-1)
 		if place >= 0 {
 			e.Offset, e.Msg = t.samples[t.order[from+place]].at, fmt.Sprintf("decode frame %d (%s)", from+place, t.Codec)
 		}
 		return e
 	}
+	job.Begins = func(i int) bool { return t.fresh(int(r.index[i])) }
 	return job, r.want[:there], err
 }
 
-// decodeRun yields frames from to to-1, and returns whether to go on.
+// decodeRun yields frames from to to-1, or their errors. It returns false if DecodeFrames ends.
 func (t *Track) decodeRun(ctx context.Context, from, to int, yield func(*tensor.Tensor, error) bool) bool {
 	job, ranks, lost := t.job(from, to)
-	if len(ranks) > 0 {
+	if n := 0; len(ranks) > 0 {
 		for frame, err := range job.Decode(ctx, ranks) {
-			if !yield(frame, err) || err != nil {
+			if !yield(frame, err) {
 				return false
 			}
+			n++
+		}
+		if n < len(ranks) {
+			return false
 		}
 	}
 	if lost != nil {
 		yield(nil, lost)
 	}
 	return lost == nil
+}
+
+// CheckDecoder returns an error that is dataset.ErrUnsupported if this machine has no decoder for the track. It decodes no frame.
+func (t *Track) CheckDecoder() error {
+	return (&video.Job{Codec: t.Codec, Entry: t.stsd, Fail: t.undecoded}).Check()
+}
+
+func (t *Track) undecoded(int) *dataset.FormatError {
+	return &dataset.FormatError{Format: "mp4", Path: t.file.path, Offset: -1, Msg: "decode " + t.Codec}
 }
 
 // sampleReader reads the rest of a sample.

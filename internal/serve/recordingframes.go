@@ -109,10 +109,13 @@ func (f *film) decode(ctx context.Context, list []int) error {
 // run decodes frames that are near each other. order has indexes in list, sorted by frame number. If the camera ends early, the error is
 // dataset.ErrNotFound.
 func (f *film) run(ctx context.Context, list, order []int) error {
-	n := list[order[0]] - 1
+	n, last := list[order[0]]-1, dataset.ErrNotFound
 	for picture, err := range f.media.DecodeRange(ctx, n+1, list[order[len(order)-1]]+1) {
 		if n++; err != nil {
-			return fmt.Errorf("frame %d of %s: %w", n, f.media.Name, err)
+			if last = err; list[order[0]] == n {
+				break
+			}
+			continue
 		}
 		for len(order) > 0 && list[order[0]] == n {
 			if err := f.put(n, order[0], picture); err != nil {
@@ -122,7 +125,7 @@ func (f *film) run(ctx context.Context, list, order []int) error {
 		}
 	}
 	if len(order) > 0 && ctx.Err() == nil {
-		return fmt.Errorf("frame %d of %s: %w", list[order[0]], f.media.Name, dataset.ErrNotFound)
+		return fmt.Errorf("frame %d of %s: %w", list[order[0]], f.media.Name, last)
 	}
 	return ctx.Err()
 }

@@ -15,39 +15,114 @@ import (
 )
 
 // Decode decodes the frames with the given ascending ranks, each as u8 [H,W,3]. Each driver may refuse the stream; then the next one
-// decodes it, and ffmpeg at last. Decode stops at the first error and when ctx ends. If ffmpeg is necessary and missing, the error is
-// dataset.ErrUnsupported.
+// decodes it, and ffmpeg at last. A frame that cannot be decoded is an error, and the later frames follow. If a decoder fails, decoding
+// goes on at the next packet where it can begin, and the frames in between are errors too. Decode ends after an error that all frames
+// would have, and when ctx ends. If ffmpeg is necessary and missing, the error is dataset.ErrUnsupported.
 func (j *Job) Decode(ctx context.Context, ranks []int32) iter.Seq2[*tensor.Tensor, error] {
 	return func(yield func(*tensor.Tensor, error) bool) {
-		done, library := 0, ""
-		for _, d := range registered() {
-			n, err := j.drive(ctx, d, ranks, done, yield)
-			done += n
-			var refused *Refusal
-			if !errors.As(err, &refused) {
-				if err != nil {
-					yield(nil, err)
-				}
-				return
-			}
-			if refused.Reason == NoLibrary || refused.Reason == OldLibrary {
-				library = d.Library
-			}
+		c, library, list := cursor{job: j, ranks: ranks}, "", registered()
+		stopped := false
+		take := func(frame *tensor.Tensor, err error) bool {
+			stopped = !yield(frame, err)
+			return !stopped
 		}
-		err := j.run(ctx, ranks, done, library, func(_ int64, p *Planes, _ error) error {
-			frame, err := p.RGB()
-			if err == nil && !yield(frame, nil) {
-				return errEnough
+		for !stopped && c.done < len(ranks) {
+			var failed int
+			var err error
+			if len(list) > 0 {
+				failed, err = c.drive(ctx, list[0], take)
+			} else {
+				failed, err = c.run(ctx, library, func(_ int64, p *Planes, err error) error {
+					var frame *tensor.Tensor
+					if err == nil {
+						if frame, err = p.RGB(); err != nil {
+							return err
+						}
+					}
+					if !take(frame, err) {
+						return errEnough
+					}
+					return nil
+				})
 			}
-			return err
-		})
-		if err != nil && err != errEnough {
-			yield(nil, err)
+			var refused *Refusal
+			switch {
+			case err == nil || stopped:
+			case errors.As(err, &refused):
+				if refused.Reason == NoLibrary || refused.Reason == OldLibrary {
+					library = list[0].Library
+				}
+				list = list[1:]
+			case !isDamage(err):
+				yield(nil, err)
+				return
+			case len(list) == 0 && !c.single && failed < len(j.Packets): // ffmpeg may have ended before it wrote earlier pictures
+				c.single, c.broken = true, len(j.Packets)
+				for begin := j.nextBegin(c.from + 1); begin <= failed; begin = j.nextBegin(begin + 1) {
+					c.from = begin
+				}
+			case c.single:
+				c.broken = min(c.broken, failed)
+				take(nil, err)
+				c.done++
+			default:
+				c.skip(failed, err, take)
+			}
 		}
 	}
 }
 
 var errEnough = errors.New("the loop over the frames ended")
+
+// cursor is the position in a decoding job.
+type cursor struct {
+	job   *Job
+	ranks []int32 // of the frames
+	done  int     // the number of ranks with a frame or an error
+	from  int     // the packet where decoding begins
+	// single means that ffmpeg gets no packet after the next frame's. So all pictures before a damaged one come, at the cost of a process
+	// for each frame. It ends with the group of pictures.
+	single bool
+	broken int // then the first packet without a picture
+}
+
+// isDamage reports whether an error concerns some frames, so that later ones may be decoded.
+func isDamage(err error) bool {
+	_, broken := dataset.AsBroken(err)
+	return broken && !dataset.IsFatal(err)
+}
+
+// skip moves to the first packet after a failed one where decoding can begin. The frames before it are errors, the first one err.
+func (c *cursor) skip(failed int, err error, yield func(*tensor.Tensor, error) bool) {
+	j := c.job
+	c.from = j.nextBegin(failed + 1)
+	for c.done < len(c.ranks) && (c.from == len(j.Packets) || j.place(c.ranks[c.done]) < c.from) {
+		if !yield(nil, err) {
+			return
+		}
+		if c.done++; c.done < len(c.ranks) {
+			err = j.undecoded(c.done, "", ErrUndecodable)
+		}
+	}
+}
+
+// nextBegin returns the first packet, from one on, where decoding can begin, or the number of packets.
+func (j *Job) nextBegin(packet int) int {
+	for packet < len(j.Packets) && !(j.Packets[packet].Key && (j.Begins == nil || j.Begins(packet))) {
+		packet++
+	}
+	return min(packet, len(j.Packets))
+}
+
+// place returns the index of the packet with a rank, or the number of packets.
+func (j *Job) place(rank int32) int {
+	for i, p := range j.Packets {
+		if p.Rank == rank {
+			return i
+		}
+	}
+	return len(j.Packets)
+}
 
 // answer is a frame, or the reason why there is none.
 type answer struct {
@@ -58,18 +133,19 @@ type answer struct {
 // mostWaiting is the largest number of frames that wait for an earlier one. No codec reorders more than 16 pictures.
 const mostWaiting = 32
 
-// drive decodes the ranks after the first done ones with a driver, and returns how many it yielded. The error is nil if yield ended the
-// loop, and a *Refusal if the driver does not decode the stream.
-func (j *Job) drive(ctx context.Context, driver Driver, ranks []int32, done int, yield func(*tensor.Tensor, error) bool) (n int, err error) {
-	d, err := driver.Open(Stream{Codec: j.Codec, Config: j.box("avcC", "hvcC", "av1C")})
+// drive decodes the frames that are left with a driver. The error is nil after the last one, or if yield returned false. It is a *Refusal
+// if the driver does not decode the stream. failed is the packet with another error.
+func (c *cursor) drive(ctx context.Context, driver Driver, yield func(*tensor.Tensor, error) bool) (failed int, err error) {
+	j := c.job
+	d, err := driver.Open(j.stream(""))
 	if err != nil {
-		return 0, j.explain(driver, done, err)
+		return c.from, j.explain(driver, c.done, err)
 	}
 	defer d.Close()
 	ready := map[int32]answer{}
 	show := func(number int64, p *Planes, err error) error {
 		rank := j.Packets[number].Rank
-		_, wanted := slices.BinarySearch(ranks[done+n:], rank)
+		_, wanted := slices.BinarySearch(c.ranks[c.done:], rank)
 		if _, there := ready[rank]; there || !wanted {
 			return nil
 		}
@@ -81,20 +157,20 @@ func (j *Job) drive(ctx context.Context, driver Driver, ranks []int32, done int,
 		ready[rank] = a
 		return nil
 	}
-	next, flushed := 0, false
+	next, flushed := c.from, false
 	var packet []byte
-	for ; done+n < len(ranks); n++ {
-		want := ranks[done+n]
+	for ; c.done < len(c.ranks); c.done++ {
+		want := c.ranks[c.done]
 		a, there := ready[want]
 		for ; !there; a, there = ready[want] {
 			switch {
 			case ctx.Err() != nil:
-				return n, ctx.Err()
+				return next, ctx.Err()
 			case len(ready) > mostWaiting || flushed:
-				err = ErrNoPicture
+				ready[want] = answer{err: ErrNoPicture}
 			case next < len(j.Packets):
 				if packet, err = j.read(ctx, next, packet); err != nil {
-					return n, err
+					return next, err
 				}
 				err = d.Decode(packet, int64(next), show)
 				next++
@@ -102,18 +178,25 @@ func (j *Job) drive(ctx context.Context, driver Driver, ranks []int32, done int,
 				err, flushed = d.Flush(show), true
 			}
 			if err != nil {
-				return n, j.explain(driver, done+n, err)
+				return next - 1, j.explain(driver, c.done, err)
 			}
 		}
 		if a.err != nil {
-			return n, j.explain(driver, done+n, a.err)
+			if a.err = j.explain(driver, c.done, a.err); !isDamage(a.err) {
+				return next, a.err
+			}
 		}
-		if !yield(a.frame, nil) {
-			return n, nil
+		if !yield(a.frame, a.err) {
+			return next, nil
 		}
 		delete(ready, want)
 	}
-	return n, nil
+	return next, nil
+}
+
+// stream returns the job's stream.
+func (j *Job) stream(device string) Stream {
+	return Stream{Codec: j.Codec, Config: j.box("avcC", "hvcC", "av1C"), Device: device}
 }
 
 // explain returns the error for the frame at a place, unless the driver refuses the stream or memory is short.
@@ -123,8 +206,7 @@ func (j *Job) explain(driver Driver, place int, err error) error {
 	if errors.As(err, &refused) || errors.As(err, &short) {
 		return err
 	}
-	e := j.Fail(place)
-	e.Kind, e.Got, e.Err = dataset.ErrCorrupt, "no picture of it from "+driver.Name, err
+	e := j.undecoded(place, " from "+driver.Name, err)
 	var program *ProgramError
 	if errors.Is(err, syscall.ENOMEM) {
 		e.Err = &ProgramError{Err: err}
@@ -132,6 +214,13 @@ func (j *Job) explain(driver Driver, place int, err error) error {
 	if errors.As(e.Err, &program) {
 		e.Kind = dataset.ErrUnsupported
 	}
+	return e
+}
+
+// undecoded returns the error for the frame at a place. from is the decoder.
+func (j *Job) undecoded(place int, from string, err error) *dataset.FormatError {
+	e := j.Fail(place)
+	e.Kind, e.Got, e.Err = dataset.ErrCorrupt, "no picture of it"+from, err
 	return e
 }
 

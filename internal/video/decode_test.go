@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -226,6 +227,146 @@ func TestAMissingPictureIsAnErrorAndNeverAnother(t *testing.T) {
 	_, err := levels(context.Background(), job, long)
 	assert.ErrorIs(t, err, ErrNoPicture)
 	assert.Less(t, read, mostWaiting+10)
+}
+
+// outcomes decodes frames. It returns the frames' places with an error, after it has checked that each frame comes once, in order, and is
+// its own picture.
+func outcomes(t *testing.T, job *Job, ranks []int32) map[int]error {
+	t.Helper()
+	failed, place := map[int]error{}, 0
+	for frame, err := range job.Decode(context.Background(), ranks) {
+		if err != nil {
+			require.ErrorIs(t, err, dataset.ErrCorrupt)
+			require.ErrorContains(t, err, fmt.Sprintf("place %d:", place))
+			failed[place] = err
+		} else {
+			b, err := tensor.Data[uint8](frame)
+			require.NoError(t, err)
+			require.Equal(t, byte(ranks[place]), b[0])
+		}
+		place++
+	}
+	require.Len(t, ranks, place)
+	return failed
+}
+
+// groups are three groups of pictures, each a pyramid with a key frame first.
+func groups(t *testing.T, f *fake) (job *Job, ranks []int32) {
+	for g := range int32(3) {
+		for _, r := range pyramid {
+			ranks = append(ranks, 9*g+r)
+		}
+	}
+	job = install(t, ranks, f)
+	for i := range job.Packets {
+		job.Packets[i].Key = i%9 == 0
+	}
+	slices.Sort(ranks)
+	return job, ranks
+}
+
+func TestAPictureThatIsMissingCostsItself(t *testing.T) {
+	without(t, "")
+	for at := range 27 {
+		for _, reason := range []error{nil, ErrHidden, ErrDamaged, ErrUndecodable} {
+			f := &fake{name: "one", at: -1, missing: map[int]error{at: reason}}
+			job, ranks := groups(t, f)
+			failed := outcomes(t, job, ranks)
+			require.Len(t, failed, 1)
+			if reason == nil {
+				reason = ErrNoPicture
+			}
+			require.ErrorIs(t, failed[int(job.Packets[at].Rank)], reason)
+			require.Equal(t, 1, f.opened)
+		}
+	}
+}
+
+func TestDecodingGoesOnAtTheKeyFrameAfterAFailure(t *testing.T) {
+	without(t, "")
+	broken := errors.New("broken")
+	for at := range 27 {
+		f := &fake{name: "one", at: at, err: broken}
+		job, ranks := groups(t, f)
+		failed := outcomes(t, job, ranks)
+		require.NotEmpty(t, failed)
+		first := slices.Min(slices.Collect(maps.Keys(failed)))
+		require.ErrorIs(t, failed[first], broken)
+		for place, err := range failed {
+			require.LessOrEqual(t, job.place(int32(place)), max(at/9*9+8, 0), "packet %d is broken", at)
+			require.GreaterOrEqual(t, place, at-3, "the fake shows a picture when two more packets are decoded")
+			require.True(t, place == first || errors.Is(err, ErrUndecodable))
+		}
+		require.Equal(t, f.opened, f.closed)
+		require.LessOrEqual(t, f.opened, 2)
+
+		job, ranks = groups(t, f)
+		job.Begins = func(packet int) bool { return packet != 9 }
+		for place := range outcomes(t, job, ranks) {
+			require.True(t, at >= 18 || place < 18, "packet 18 is the next one where decoding can begin")
+		}
+
+		job, ranks = groups(t, &fake{name: "one", at: -1})
+		open := job.Open
+		job.Open = func(ctx context.Context, i int) (io.Reader, error) {
+			if i == at {
+				return nil, job.Fail(int(job.Packets[i].Rank))
+			}
+			return open(ctx, i)
+		}
+		lost := 0
+		for _, err := range job.Decode(context.Background(), ranks) {
+			if err != nil {
+				lost++
+			}
+		}
+		require.Positive(t, lost)
+		require.LessOrEqual(t, lost, 12, "a packet that cannot be read is as one that cannot be decoded")
+	}
+}
+
+func TestFFmpegGoesOnAtTheKeyFrameAfterAFailure(t *testing.T) {
+	for _, codec := range []string{"h264", "h265", "vp9", "av1"} {
+		t.Run(codec, func(t *testing.T) {
+			v := encode(t, codec)
+			install(t, nil)
+			t.Setenv("ROBOCACHE_FFMPEG", "")
+			clear(v[10][len(v[10])/3:]) // the second group has 8 to 15
+			i, failed := 0, 0
+			for frame, err := range v.frames(codec).DecodeFrames(context.Background(), 0, 24) {
+				if err != nil {
+					failed++
+					require.ErrorIs(t, err, dataset.ErrCorrupt)
+					require.ErrorContains(t, err, fmt.Sprintf("decode frame %d of /video", i))
+					require.True(t, i >= 10 && i < 16, i)
+				} else if codec != "av1" || i < 10 || i > 15 { // libdav1d does not find this damage
+					require.InDelta(t, 10*i, level(t, frame), 4)
+				}
+				i++
+			}
+			require.Equal(t, 24, i)
+			require.True(t, failed == 6 || codec == "av1", failed)
+			for i, lost := range map[int]bool{9: false, 12: codec != "av1", 17: false} {
+				_, err := first(v.frames(codec), i)
+				require.Equal(t, lost, err != nil, "frame %d alone, as in a sequence", i)
+			}
+		})
+	}
+}
+
+func TestCheckNamesWhatIsMissing(t *testing.T) {
+	f := &fake{name: "one", open: &Refusal{Driver: "one", Reason: Feature, Err: errors.New("interlaced")}}
+	job := install(t, pyramid, f)
+	Register(Driver{Name: "two", Library: "libtwo", Open: func(Stream) (Decoder, error) { return nil, &Refusal{Driver: "two", Reason: NoLibrary} }})
+	without(t, "exit 1")
+	require.NoError(t, job.Check(), "it is not run")
+	without(t, "")
+	err := job.Check()
+	require.ErrorIs(t, err, dataset.ErrUnsupported)
+	require.ErrorContains(t, err, "got one: feature (interlaced), two: no library, ffmpeg: no program, want the package libtwo or the package ffmpeg")
+	f.open = nil
+	require.NoError(t, job.Check())
+	require.Equal(t, 1, f.closed)
 }
 
 func TestDecodingEndsWithItsContext(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -28,6 +29,8 @@ type Job struct {
 	Entry   []byte   // sample entry box from an mp4 file, with the decoder's configuration if packets lack it
 	Packets []Packet // in decoding order, starting where decoding can begin
 	Device  string   // as in Stream
+	// Begins reports whether decoding can begin with a key frame. If it is nil, decoding can begin with each.
+	Begins func(packet int) bool
 	// Open returns a packet's bytes, exactly Size of them. ctx ends with the decoding.
 	Open func(ctx context.Context, packet int) (io.Reader, error)
 	// Fail returns the error for the frame at a place in ranks, without kind and got. Place -1 means the whole job.
@@ -43,52 +46,69 @@ type Packet struct {
 
 var errLeftOut = errors.New("the next frame's picture comes instead")
 
-// errSkipped is an error, because ffmpeg ignores damage in AV1, and each packet has a picture there.
-var errSkipped = errors.New("an earlier packet gives no picture, and this one may refer to it")
-
 // colourless are the paths of programs that do not report a picture's colours, and so have to convert it to RGB.
 var colourless sync.Map
 
-// run decodes the ranks after the first done ones with ffmpeg, and calls show for each one with its rank as the number. library is the
-// absent library that decodes the stream too, if any.
-func (j *Job) run(ctx context.Context, ranks []int32, done int, library string, show Show) error {
-	path, err := j.program(library)
+// run decodes the frames that are left with ffmpeg, or the next one if c.single is set. It calls show for each with its rank as the number,
+// and returns like drive. library is the absent library that decodes the stream too, if any.
+func (c *cursor) run(ctx context.Context, library string, show Show) (failed int, err error) {
+	path, err := c.job.program(library)
 	if err != nil {
-		return err
+		return 0, err
 	}
+	j, end, until := *c.job, len(c.job.Packets), len(c.ranks)
+	if c.single {
+		switch next, group := j.place(c.ranks[c.done]), j.nextBegin(c.from+1); {
+		case next >= group:
+			c.from, c.single = group, false
+		case next >= c.broken:
+			return next, j.undecoded(c.done, "", ErrUndecodable)
+		default:
+			end, until = next+1, c.done+1
+		}
+	}
+	j.Packets = j.Packets[c.from:end]
+	j.Open = func(ctx context.Context, i int) (io.Reader, error) { return c.job.Open(ctx, c.from+i) }
 	p, err := j.start(ctx, path)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer p.stop()
-	rank := int32(-1)
-	for i, want := range ranks[done:] {
-		var picture *Planes
-		var err error
+	var picture *Planes
+	for rank := int32(-1); c.done < until; c.done++ {
+		want := c.ranks[c.done]
 		for rank < want && err == nil {
 			last := rank
-			rank, picture, err = p.next()
-			if err == nil && j.Codec == "av1" && last >= 0 && rank != last+1 {
-				err = errSkipped
+			if rank, picture, err = p.next(); err == nil && j.leftOut(last, rank) {
+				err = errLeftOut // later pictures may refer to it
 			}
 		}
 		switch {
 		case err == errNoColours:
 			p.stop()
 			colourless.Store(path, true)
-			return j.run(ctx, ranks, done, library, show)
+			return c.run(ctx, library, show)
 		case ctx.Err() != nil:
-			return ctx.Err()
+			return 0, ctx.Err()
 		case err != nil:
-			return p.explain(j.Fail(done+i), err)
-		case rank != want:
-			return p.explain(j.Fail(done+i), errLeftOut)
+			return c.job.place(want), p.explain(j.Fail(c.done), err)
+		case rank != want: // it refers to pictures before the first one
+			err = show(int64(want), nil, j.undecoded(c.done, " from ffmpeg", ErrUndecodable))
+		default:
+			err = show(int64(want), picture, nil)
 		}
-		if err := show(int64(rank), picture, nil); err != nil {
-			return err
+		if err != nil {
+			return 0, err
 		}
 	}
-	return nil
+	return 0, nil
+}
+
+// leftOut reports whether a picture is missing between two ranks, apart from those before the first packet's.
+func (j *Job) leftOut(last, rank int32) bool {
+	return rank > last+1 && slices.ContainsFunc(j.Packets, func(p Packet) bool {
+		return p.Rank > last && p.Rank < rank && p.Rank >= j.Packets[0].Rank
+	})
 }
 
 // ProgramError means that ffmpeg is missing, or that it or a GPU could not run here. It is not caused by the frames.

@@ -130,6 +130,9 @@ func (f *Frames) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tens
 	}
 }
 
+// CheckDecoder implements dataset.DecoderChecker.
+func (f *Frames) CheckDecoder(context.Context) error { return f.of(nil, 0, 0).Check() }
+
 // job returns the job for decoding frames, and the index of its first packet.
 func (f *Frames) job(ctx context.Context, from, to int) (job *Job, first int, err error) {
 	var packets []Packet

@@ -20,12 +20,13 @@ func (j *Job) Planes(ctx context.Context, ranks []int32, show Show) error {
 			library = d.Library
 		}
 	}
-	return j.run(ctx, left, 0, library, show)
+	_, err := (&cursor{job: j, ranks: left}).run(ctx, library, show)
+	return err
 }
 
 // feed decodes the ranks that are left with a driver. The error is a *Refusal if the driver does not decode the stream.
 func (j *Job) feed(ctx context.Context, driver Driver, left *[]int32, show Show) error {
-	d, err := driver.Open(Stream{Codec: j.Codec, Config: j.box("avcC", "hvcC", "av1C"), Device: j.Device})
+	d, err := driver.Open(j.stream(j.Device))
 	if err != nil {
 		return err
 	}

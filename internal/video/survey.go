@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+
+	"github.com/robocache/robocache/dataset"
 )
 
 // Choice is the decoder that a codec's streams get on this machine.
@@ -42,20 +44,14 @@ func Survey(ctx context.Context) []Choice {
 	var choices []Choice
 	for _, codec := range []string{"h264", "hevc", "av1", "vp9", "vp8", "mpeg4"} {
 		c := Choice{Codec: codec}
-		for _, driver := range registered() {
-			d, err := driver.Open(Stream{Codec: codec})
-			if err == nil {
-				d.Close()
-			}
-			c.add(driver.Name, driver.Library, err)
-		}
+		c.open(Stream{Codec: codec})
 		names := programs[codec]
 		if names == nil {
 			names = []string{codec}
 		}
 		switch {
 		case missing != nil:
-			c.add("ffmpeg", "ffmpeg", &Refusal{Driver: "ffmpeg", Reason: NoProgram, Err: missing})
+			c.lacksFFmpeg(missing)
 		case !slices.ContainsFunc(names, func(name string) bool { return slices.Contains(list, name) }):
 			c.add("ffmpeg", "", &Refusal{Driver: "ffmpeg", Reason: NoDecoder})
 		default:
@@ -64,6 +60,48 @@ func Survey(ctx context.Context) []Choice {
 		choices = append(choices, c)
 	}
 	return choices
+}
+
+// Check returns an error that is dataset.ErrUnsupported if no decoder is installed for the stream. It neither decodes nor runs ffmpeg, and
+// it opens drivers only if ffmpeg is missing.
+func (j *Job) Check() error {
+	_, missing := program()
+	if missing == nil {
+		return nil
+	}
+	c := Choice{Codec: j.Codec}
+	if c.open(j.stream("")); c.Decoder != "" {
+		return nil
+	}
+	c.lacksFFmpeg(missing)
+	var why, cures []string
+	for _, a := range c.Absent {
+		text := a.Decoder + ": " + a.Why
+		if !strings.HasPrefix(a.Why, "no ") {
+			text += " (" + a.Error + ")"
+		}
+		if why = append(why, text); a.Cure != "" {
+			cures = append(cures, a.Cure)
+		}
+	}
+	e := j.Fail(-1)
+	e.Kind, e.Got, e.Want = dataset.ErrUnsupported, strings.Join(why, ", "), strings.Join(cures, " or ")
+	return e
+}
+
+// open opens and closes a decoder of each driver.
+func (c *Choice) open(s Stream) {
+	for _, driver := range registered() {
+		d, err := driver.Open(s)
+		if err == nil {
+			d.Close()
+		}
+		c.add(driver.Name, driver.Library, err)
+	}
+}
+
+func (c *Choice) lacksFFmpeg(err error) {
+	c.add("ffmpeg", "ffmpeg", &Refusal{Driver: "ffmpeg", Reason: NoProgram, Err: err})
 }
 
 // add takes a decoder, unless there is a better one or an error. install is the package that has it.

@@ -93,6 +93,7 @@ func (d *decoder) Decode(packet []byte, number int64, show video.Show) error {
 	}
 	copy(memory(at, len(packet)), packet)
 	binary.NativeEndian.PutUint64(d.data[dataTimestamp:], uint64(number))
+	pictures := 0
 	for word(d.data, dataLeft) > 0 {
 		c := d.code(sendData, d.handle(), address(d.data))
 		if c != 0 && c != again {
@@ -101,6 +102,7 @@ func (d *decoder) Decode(packet []byte, number int64, show video.Show) error {
 		}
 		left := word(d.data, dataLeft)
 		shown, err := d.show(show)
+		pictures += shown
 		if err == nil && c == again && shown == 0 && left == word(d.data, dataLeft) {
 			err = failed(sendData, c) // it wants neither to read nor to write
 		}
@@ -108,6 +110,9 @@ func (d *decoder) Decode(packet []byte, number int64, show video.Show) error {
 			d.call(dataUnref, address(d.data))
 			return err
 		}
+	}
+	if pictures == 0 {
+		return video.ErrNoPicture // later pictures may refer to it
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ func TestFramesComeInDisplayOrder(t *testing.T) {
 	}
 }
 
-// A wanted picture that is damaged is an error at its place; one that is not wanted is none.
+// A wanted picture that is damaged is an error at its place, and the later ones follow; one that is not wanted is none.
 func TestAWantedPictureIsAnError(t *testing.T) {
 	s := golden(t, "h264_g1")
 	b := newBench(t, func(l *nvdectest.Library) {
@@ -89,19 +89,19 @@ func TestAWantedPictureIsAnError(t *testing.T) {
 	})
 	current = b.pool
 	j, _ := job(t, "h264_g1")
-	for want, ranks := range map[int][]int32{2: {5, 6, 7, 8}, 3: {5, 6, 8}} {
+	for _, ranks := range [][]int32{{5, 6, 7, 8}, {5, 6, 8}} {
 		n := 0
 		for _, err := range j.Decode(t.Context(), ranks) {
+			n++
 			if err == nil {
-				n++
 				continue
 			}
 			var format *dataset.FormatError
-			require.True(t, errors.As(err, &format) && want == 2)
+			require.True(t, errors.As(err, &format) && ranks[n-1] == 7)
 			assert.Equal(t, dataset.ErrCorrupt, format.Kind)
 			assert.ErrorIs(t, err, video.ErrDamaged)
 		}
-		assert.Equal(t, want, n)
+		assert.Len(t, ranks, n)
 	}
 }
 

@@ -135,6 +135,16 @@ func (s *Source) ReadFrame(ctx context.Context, i int) ([]byte, error) {
 	return track.ReadFrame(ctx, int(s.Frames[i]))
 }
 
+// CheckDecoder implements dataset.DecoderChecker.
+func (s *Source) CheckDecoder(context.Context) error {
+	track, done, err := s.Open()
+	if err != nil {
+		return err
+	}
+	defer done()
+	return track.CheckDecoder()
+}
+
 // DecodeFrames decodes frames from to to-1. Adjacent frames in the file are decoded together. A depth map of more than 8 bits is
 // dataset.ErrUnsupported, because its levels are no colours.
 func (s *Source) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error] {
@@ -158,11 +168,14 @@ func (s *Source) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tens
 				end++
 			}
 			for t, err := range track.DecodeFrames(ctx, int(s.Frames[from]), int(s.Frames[end-1])+1) {
-				if !yield(t, err) || err != nil {
+				if !yield(t, err) {
 					return
 				}
+				from++
 			}
-			from = end
+			if from < end {
+				return
+			}
 		}
 	}
 }
