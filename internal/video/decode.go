@@ -1,6 +1,7 @@
 package video
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -136,62 +137,94 @@ const mostWaiting = 32
 // drive decodes the frames that are left with a driver. The error is nil after the last one, or if yield returned false. It is a *Refusal
 // if the driver does not decode the stream. failed is the packet with another error.
 func (c *cursor) drive(ctx context.Context, driver Driver, yield func(*tensor.Tensor, error) bool) (failed int, err error) {
-	j := c.job
-	d, err := driver.Open(j.stream(""))
-	if err != nil {
-		return c.from, j.explain(driver, c.done, err)
-	}
-	defer d.Close()
-	ready := map[int32]answer{}
-	show := func(number int64, p *Planes, err error) error {
-		rank := j.Packets[number].Rank
-		_, wanted := slices.BinarySearch(c.ranks[c.done:], rank)
-		if _, there := ready[rank]; there || !wanted {
-			return nil
-		}
+	j, left, ready := c.job, slices.Clone(c.ranks[c.done:]), map[int32]answer{}
+	var outer error // that concerns all frames
+	failed, err = j.feed(ctx, driver, "", c.from, c.ranks, &left, func(rank int64, p *Planes, err error) error {
 		a := answer{err: err}
 		if err == nil {
-			j.colour(p)
 			a.frame, a.err = p.RGB()
 		}
-		ready[rank] = a
-		return nil
-	}
-	next, flushed := c.from, false
-	var packet []byte
-	for ; c.done < len(c.ranks); c.done++ {
-		want := c.ranks[c.done]
-		a, there := ready[want]
-		for ; !there; a, there = ready[want] {
-			switch {
-			case ctx.Err() != nil:
-				return next, ctx.Err()
-			case len(ready) > mostWaiting || flushed:
-				ready[want] = answer{err: ErrNoPicture}
-			case next < len(j.Packets):
-				if packet, err = j.read(ctx, next, packet); err != nil {
-					return next, err
+		ready[int32(rank)] = a
+		for ; c.done < len(c.ranks); c.done++ {
+			a, there := ready[c.ranks[c.done]]
+			if !there {
+				if len(ready) <= mostWaiting {
+					return nil
 				}
-				err = d.Decode(packet, int64(next), show)
-				next++
-			default:
-				err, flushed = d.Flush(show), true
+				a.err = ErrNoPicture
 			}
-			if err != nil {
-				return next - 1, j.explain(driver, c.done, err)
+			delete(ready, c.ranks[c.done])
+			if a.err != nil {
+				if a.err = j.explain(driver, c.done, a.err); !isDamage(a.err) {
+					outer = a.err
+					return errEnough
+				}
+			}
+			if !yield(a.frame, a.err) {
+				break
 			}
 		}
-		if a.err != nil {
-			if a.err = j.explain(driver, c.done, a.err); !isDamage(a.err) {
-				return next, a.err
-			}
-		}
-		if !yield(a.frame, a.err) {
-			return next, nil
-		}
-		delete(ready, want)
+		return errEnough
+	})
+	if err == errEnough {
+		err = outer
 	}
-	return next, nil
+	return failed, err
+}
+
+// feed decodes the packets from one on with a driver, until those of ranks that are left have been shown. It calls show for each one, in
+// decoding order, with its rank as the number. The error is show's, or a *Refusal if the driver does not decode the stream. failed is the
+// packet with another error.
+func (j *Job) feed(ctx context.Context, driver Driver, device string, from int, ranks []int32, left *[]int32, show Show) (failed int, err error) {
+	var ended error // by show
+	explained := func(err error) error {
+		if len(*left) == 0 || ended != nil || ctx.Err() != nil {
+			return cmp.Or(ended, ctx.Err())
+		}
+		return j.explain(driver, slices.Index(ranks, (*left)[0]), err)
+	}
+	d, err := driver.Open(j.stream(device))
+	if err != nil {
+		return from, explained(err)
+	}
+	defer d.Close()
+	shown := func(number int64, p *Planes, err error) error {
+		rank := j.Packets[number].Rank
+		i, wanted := slices.BinarySearch(*left, rank)
+		if !wanted || ctx.Err() != nil {
+			return ctx.Err()
+		}
+		*left = slices.Delete(*left, i, i+1)
+		if err == nil {
+			j.colour(p)
+		}
+		ended = show(int64(rank), p, err)
+		return ended
+	}
+	var packet []byte
+	for i := from; i < len(j.Packets); i++ {
+		if len(*left) == 0 || ctx.Err() != nil {
+			return i, ctx.Err()
+		}
+		if packet, err = j.read(ctx, i, packet); err != nil {
+			return i, err
+		}
+		if err := d.Decode(packet, int64(i), shown); err != nil {
+			return i, explained(err)
+		}
+	}
+	if len(*left) == 0 {
+		return 0, nil
+	}
+	if err := d.Flush(shown); err != nil {
+		return len(j.Packets) - 1, explained(err)
+	}
+	for _, rank := range slices.Clone(*left) {
+		if err := show(int64(rank), nil, ErrNoPicture); err != nil {
+			return len(j.Packets), err
+		}
+	}
+	return 0, nil
 }
 
 // stream returns the job's stream.
