@@ -15,7 +15,7 @@ import (
 	"github.com/robocache/robocache/internal/video/hevc"
 )
 
-// deviceEnv has the number of the device.
+// deviceEnv has the number of the device, or "off".
 const deviceEnv = "ROBOCACHE_DEVICE"
 
 // pools has the devices' pools, by ordinal. An error stays too.
@@ -33,9 +33,12 @@ func poolOf(device string) (*pool, error) {
 	if !named {
 		number = cmp.Or(os.Getenv(deviceEnv), "0")
 	}
+	if number == "off" {
+		return nil, refuse(video.NoDevice, fmt.Errorf("%s=off", deviceEnv))
+	}
 	ordinal, err := strconv.Atoi(number)
 	if err != nil {
-		return nil, refuse(video.NoDevice, fmt.Errorf("%s: got %q, want a number from 0", deviceEnv, number))
+		return nil, refuse(video.NoDevice, fmt.Errorf("%s: got %q, want a number from 0, or off", deviceEnv, number))
 	}
 	once, _ := pools.LoadOrStore(ordinal, sync.OnceValues(func() (*pool, error) {
 		drv, err := cudadrv.Open()

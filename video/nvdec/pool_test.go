@@ -77,7 +77,11 @@ func TestDevicesWithoutADecoderAreRefused(t *testing.T) {
 	_, err = poolOf("")
 	reason, cause := refusedFor(t, err)
 	assert.Equal(t, video.NoDevice, reason)
-	assert.ErrorContains(t, cause, `ROBOCACHE_DEVICE: got "first", want a number from 0`)
+	assert.ErrorContains(t, cause, `ROBOCACHE_DEVICE: got "first", want a number from 0, or off`)
+	t.Setenv(deviceEnv, "off")
+	_, err = poolOf("")
+	_, cause = refusedFor(t, err)
+	assert.EqualError(t, cause, "ROBOCACHE_DEVICE=off")
 }
 
 func TestTheDeviceIsOpenedByTheDriver(t *testing.T) {
