@@ -36,8 +36,8 @@ func videoJobs() []Job {
 		for _, v.Bytes = range []int{5000, 25_000} {
 			for _, v.Random = range []bool{false, true} {
 				job := FramesJob{Frames: 240, Height: 480, Width: 640, Video: &VideoShape{v.Codec, v.GOP, v.Bytes, 28, v.Random}}
-				if v.Random {
-					job.Frames = max(48/v.GOP, 2)
+				if v.Random { // more streams keep the engines busy while others seek
+					job.Frames, job.Video.Streams = max(48/v.GOP, 2), 42
 				}
 				out = append(out, &job)
 				if !v.Random {

@@ -189,7 +189,8 @@ func (j *Job) start(ctx context.Context, path string) (*process, error) {
 	if j.Codec == "h264" {
 		args = append(args, "-strict", "strict") // wait for as many pictures as the stream may reorder, instead of guessing from the first
 	}
-	args = append(args, "-f", "mov", "-i", "pipe:0", "-map", "0:v:0", "-vf", "format="+format, "-c:v", "rawvideo", "-allow_raw_vfw", "1", "-f", "matroska", "pipe:1")
+	// A visible part may begin anywhere. Without unaligned, ffmpeg moves its left edge.
+	args = append(args, "-flags", "unaligned", "-f", "mov", "-i", "pipe:0", "-map", "0:v:0", "-vf", "format="+format, "-c:v", "rawvideo", "-allow_raw_vfw", "1", "-f", "matroska", "pipe:1")
 	p.cmd = exec.CommandContext(ctx, path, args...)
 	p.cmd.Stdin, p.cmd.Stderr = p.feed, &p.errors
 	p.cmd.WaitDelay = 2 * time.Second // a wrapper script may leave ffmpeg running with the pipes open

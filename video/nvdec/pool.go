@@ -13,7 +13,7 @@ import (
 )
 
 // streamsPerEngine limits the open streams. An engine is busy with one stream's queue; the others read their pictures meanwhile.
-const streamsPerEngine = 4
+const streamsPerEngine = 6
 
 // sizes are the largest sizes that sessions are created for. A session for a still larger size has that size.
 var sizes = [][2]int{{1280, 720}, {720, 1280}, {1920, 1088}, {1088, 1920}, {4096, 4096}}

@@ -273,3 +273,20 @@ func TestStreamsAreDecodedAtTheSameTime(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// An engine that does not take a picture's parameters leaves the stream to another decoder.
+func TestAPictureThatAnEngineRefuses(t *testing.T) {
+	b := newBench(t, func(l *nvdectest.Library) {
+		l.Wrap = func(t *cudadrv.FunctionTable) *cudadrv.FunctionTable {
+			t, _ = cudasim.Inject(t, cudasim.Failure{N: 1, Code: cudadrv.ErrInvalidValue, Match: func(name string) bool { return name == "cuvidDecodePicture" }})
+			return t
+		}
+	})
+	s := golden(t, "h264_g2")
+	d := b.open("h264", nil)
+	reason, cause := refusedFor(t, d.Decode(s.Packets[0], 0, nil))
+	assert.Equal(t, video.Limits, reason)
+	assert.ErrorIs(t, cause, cudadrv.ErrInvalidValue)
+	require.NoError(t, d.Close())
+	assert.Zero(t, b.pool.sessions)
+}

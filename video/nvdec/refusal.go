@@ -3,6 +3,7 @@ package nvdec
 import (
 	"errors"
 
+	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/cudadrv/nvdec"
 	"github.com/robocache/robocache/internal/video"
 	"github.com/robocache/robocache/internal/video/picture"
@@ -27,6 +28,9 @@ func refusal(err error) error {
 	}
 	if session := (*nvdec.SessionError)(nil); errors.As(err, &session) {
 		return refuse(video.NoSession, err)
+	}
+	if errors.Is(err, cudadrv.ErrInvalidValue) {
+		return refuse(video.Limits, err) // an engine does not take a picture with 8160 slices
 	}
 	if err == nil {
 		return nil

@@ -109,7 +109,7 @@ func Streams(t testing.TB, prefix string) map[string]*Stream {
 }
 
 // Plain returns the streams without picture parameters, by name: those with tiles, dependent slices and wavefronts are by
-// kvazaar 2.3.2, and h264_front0, h264_front1 and h264_studio, which are the H.264 videos in two LeRobot datasets.
+// kvazaar 2.3.2, h264_cropleft by x264, and h264_front0, h264_front1 and h264_studio are the H.264 videos in two LeRobot datasets.
 func Plain(t testing.TB) map[string]*Stream {
 	t.Helper()
 	all, err := plainStreams()

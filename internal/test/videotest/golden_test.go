@@ -22,7 +22,7 @@ func TestDisplayOrderHasEachPacketOnce(t *testing.T) {
 	all := Streams(t, "h")
 	assert.Equal(t, []int{0, 2, 1, 3}, all["h264_g2b"].Order[:4])
 	plain := Plain(t)
-	assert.Len(t, plain, 7)
+	assert.Len(t, plain, 8)
 	for name, s := range plain {
 		all[name] = s
 	}
@@ -41,7 +41,7 @@ func TestDisplayOrderHasEachPacketOnce(t *testing.T) {
 
 func TestFramesAreKnown(t *testing.T) {
 	list := Decoded(t)
-	assert.Len(t, list, 73)
+	assert.Len(t, list, 74)
 	for _, f := range list {
 		assert.Len(t, f.Packets, f.Count, f.Name)
 	}
