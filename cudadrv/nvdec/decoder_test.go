@@ -65,8 +65,8 @@ func slice(width, height, surface int, text string) *picture.Picture {
 func (b *bench) compare(t *testing.T, f *Frame, c Config, text string) {
 	t.Helper()
 	got := make([]byte, f.Pitch*f.Height*3/2)
-	require.NoError(t, b.stream.Synchronize(nil))
-	require.NoError(t, b.ctx.CopyToHost(nil, got, f.Address))
+	require.NoError(t, b.stream.Synchronize(t.Context()))
+	require.NoError(t, b.ctx.CopyToHost(t.Context(), got, f.Address))
 	sample := func(x, y int) uint16 {
 		if c.Bits == 8 {
 			return uint16(got[y*f.Pitch+x])
