@@ -221,7 +221,13 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         videos = args.videos or folder
         ours = ["bench", "frames", "--json", "--only", args.only, "--videos", videos]
-        run = lambda *more: json.loads(subprocess.run([args.robocache, *ours, *more], check=True, stdout=subprocess.PIPE, text=True).stdout)
+
+        def run(*more):
+            result = json.loads(subprocess.run([args.robocache, *ours, *more], stdout=subprocess.PIPE, text=True).stdout)
+            if "error" in result:
+                sys.exit(f"robocache: {result['error']['message']}")
+            return result
+
         jobs, report = run("--list")["jobs"], run("--backend", args.device, "--samples", args.samples)
         program = compiled(folder) if args.device == "cuda" else None
         print(f"{report['program']} on {report['device']['product']}")

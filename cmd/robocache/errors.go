@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"os/exec"
 	"strings"
 
@@ -123,6 +124,9 @@ func describe(err error) report {
 	if library, lacks := lacksFFmpeg(err); lacks {
 		r.Kind, r.Code, r.Got, r.Want = string(failure.Other), exitOther, "", ""
 		r.Message = "ffmpeg decodes and encodes videos: got no program ffmpeg, want it in PATH, where its package puts it, or its path in ROBOCACHE_FFMPEG"
+		if value := os.Getenv("ROBOCACHE_FFMPEG"); value != "" {
+			r.Message += ", which is now " + value
+		}
 		if library != "" {
 			r.Message += "; the package " + library + " decodes this video too"
 		}

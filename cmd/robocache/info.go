@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -89,14 +90,22 @@ func (a *app) info(r infoResult, asked string) error {
 		line := cmp.Or(c.Decoder, "no decoder")
 		for _, other := range c.Absent {
 			line += "; " + other.Decoder + ": " + other.Why
-			if other.Cure != "" {
+			switch {
+			case strings.HasPrefix(other.Cure, "the package"):
 				line += ", install " + other.Cure
+			case other.Cure != "":
+				line += ", set " + other.Cure
 			}
 		}
 		fmt.Fprintf(t, "  %s\t%s\n", c.Codec, line)
 	}
 	if err := t.Flush(); err != nil {
 		return err
+	}
+	for _, name := range []string{"ROBOCACHE_DEVICE", "ROBOCACHE_LIBNVCUVID", "ROBOCACHE_LIBDAV1D", "ROBOCACHE_FFMPEG"} {
+		if value := os.Getenv(name); value != "" {
+			fmt.Fprintf(a.Out, "  %s is %s\n", name, value)
+		}
 	}
 	why, _, _ := strings.Cut(r.Auto.Why, ": ") // the list above has the rest
 	_, err := fmt.Fprintf(a.Out, "\n%s takes %s: %s\n", asked, r.Auto.Name, why)

@@ -39,6 +39,7 @@ func TestInfoNamesTheDecoderOfEachCodec(t *testing.T) {
 	assert.True(t, cures["the package ffmpeg"])
 	stdout, _ := good(t, "info", "--backend=cpu")
 	assert.Regexp(t, `\n  vp9 +no decoder; ffmpeg: no program, install the package ffmpeg\n`, stdout)
+	assert.Contains(t, stdout, "\n  ROBOCACHE_FFMPEG is "+path+"\n")
 	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\necho ' V....D vp9 Google VP9'; echo ' V....D av1 Alliance for Open Media AV1'\n"), 0o755))
 	of, cures = decoders(t)
 	assert.Equal(t, "ffmpeg", of["vp9"])

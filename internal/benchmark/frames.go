@@ -31,7 +31,7 @@ type FramesJob struct {
 }
 
 var framesSuite = suite{
-	name: "frames", about: "videos decoded, and batches of images from decoded pictures",
+	name: "frames", about: "decoded videos (a call is a frame); images from decoded pictures",
 	jobs: func() []Job {
 		var out []Job
 		for _, dtype := range []string{"u8", "bf16", "f32"} {

@@ -87,17 +87,31 @@ func (j *FramesJob) track(r *rig, w *work) (*mp4.Track, error) {
 		}
 		r.opt.Videos = r.temporary
 	}
+	if err := os.MkdirAll(r.opt.Videos, 0o777); err != nil {
+		return nil, err
+	}
 	v := j.Video
 	path := filepath.Join(r.opt.Videos, fmt.Sprintf("%s-%d-%d-%dx%d.mp4", v.Codec, v.GOP, v.Bytes, j.Height, j.Width))
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		args := fmt.Sprintf("-v error -y -f lavfi -i testsrc2=size=%dx%d:rate=30 -vf noise=alls=8:allf=t -frames:v %d -pix_fmt yuv420p -b:v %d "+encoders[v.Codec],
 			j.Width, j.Height, j.count(), v.Bytes*8*30, v.GOP)
-		part := path + ".part"
-		out, err := exec.CommandContext(r.ctx, cmp.Or(os.Getenv("ROBOCACHE_FFMPEG"), "ffmpeg"), append(strings.Fields(args), "-f", "mp4", part)...).CombinedOutput()
+		program, err := exec.LookPath(cmp.Or(os.Getenv("ROBOCACHE_FFMPEG"), "ffmpeg"))
+		if err != nil {
+			return nil, &skipped{"got no program ffmpeg, which makes its video, want it in PATH, or its path in ROBOCACHE_FFMPEG, or the video in --videos"}
+		}
+		part, err := os.CreateTemp(r.opt.Videos, filepath.Base(path)+".*.part")
+		if err != nil {
+			return nil, err
+		}
+		defer os.Remove(part.Name())
+		if err := part.Close(); err != nil {
+			return nil, err
+		}
+		out, err := exec.CommandContext(r.ctx, program, append(strings.Fields(args), "-f", "mp4", part.Name())...).CombinedOutput()
 		if err != nil {
 			return nil, &skipped{fmt.Sprintf("ffmpeg makes its video, and failed: %v %s", err, bytes.TrimSpace(out))}
 		}
-		if err := os.Rename(part, path); err != nil {
+		if err := os.Rename(part.Name(), path); err != nil {
 			return nil, err
 		}
 	}

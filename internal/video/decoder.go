@@ -78,7 +78,8 @@ type Driver struct {
 type Refusal struct {
 	Driver string
 	Reason Reason
-	Err    error // may be nil
+	Err    error  // may be nil
+	Cure   string // as in Absent, if it is not the driver's own library that is missing
 }
 
 func (r *Refusal) Error() string { return fmt.Sprintf("%s: %s", r.Driver, r.Reason) }

@@ -22,7 +22,7 @@ type Absent struct {
 	Decoder string `json:"decoder"`
 	Why     string `json:"why"`
 	Error   string `json:"error,omitempty"` // details
-	Cure    string `json:"cure,omitempty"`  // a package to install, or a variable to set
+	Cure    string `json:"cure,omitempty"`  // "the package" to install, or a variable with its value
 }
 
 // programs are ffmpeg's decoders in software. A codec that is not listed has one of its own name.
@@ -118,7 +118,7 @@ func (c *Choice) add(decoder, install string, err error) {
 	case refused.Reason == OtherCodec:
 		return
 	}
-	a := Absent{Decoder: decoder, Why: string(refused.Reason)}
+	a := Absent{Decoder: decoder, Why: string(refused.Reason), Cure: refused.Cure}
 	if refused.Err != nil {
 		a.Error = refused.Err.Error()
 	}

@@ -38,11 +38,14 @@ type pool struct {
 func newPool(drv *cudadrv.Driver, ordinal int) (*pool, error) {
 	lib, err := nvdec.Open(drv)
 	if err != nil {
-		reason := video.NoLibrary
+		refusal := &video.Refusal{Driver: driver, Reason: video.NoLibrary, Err: err, Cure: "the package libnvidia-decode or libnvcuvid1"}
 		if load := (*cudadrv.LoadError)(nil); errors.As(err, &load) && load.Symbol != "" {
-			reason = video.OldLibrary
+			refusal.Reason, refusal.Cure = video.OldLibrary, ""
 		}
-		return nil, refuse(reason, err)
+		if errors.Is(err, cudadrv.ErrNVDECLocked) {
+			refusal.Cure = "NVIDIA_DRIVER_CAPABILITIES=compute,utility,video"
+		}
+		return nil, refusal
 	}
 	dev, err := drv.Device(ordinal)
 	if err != nil {

@@ -67,6 +67,19 @@ func TestDevicesWithoutADecoderAreRefused(t *testing.T) {
 		assert.Equal(t, want, reason)
 		assert.ErrorIs(t, cause, cudadrv.ErrNVDECMissing)
 	}
+	for capabilities, cure := range map[string]string{
+		"compute,utility": "NVIDIA_DRIVER_CAPABILITIES=compute,utility,video",
+		"all":             "the package libnvidia-decode or libnvcuvid1",
+	} {
+		t.Setenv("NVIDIA_DRIVER_CAPABILITIES", capabilities)
+		table.NVDEC = nil
+		drv, err := cudadrv.NewDriver(table)
+		require.NoError(t, err)
+		_, err = newPool(drv, 0)
+		refused := (*video.Refusal)(nil)
+		require.ErrorAs(t, err, &refused)
+		assert.Equal(t, cure, refused.Cure)
+	}
 	drv, err := cudadrv.NewDriver(nvdectest.New(t, cudasim.New(cudasim.Config{})).FunctionTable())
 	require.NoError(t, err)
 	_, err = newPool(drv, 1)
