@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"io/fs"
 	"math"
 	"net/http"
+	"os/exec"
 	"strconv"
 	"strings"
 
@@ -31,12 +33,8 @@ func (e *missing) Error() string { return "no " + e.what }
 var errBusy = errors.New("another resampling is at work: try again in a second")
 
 // fail writes an error as JSON for the page: {"error": "no stream", "system": false, "what_to_do": ""}. The field system is true if the
-// system or the network failed, and what_to_do has package doctor's advice if the recording is broken.
-func fail(w http.ResponseWriter, status int, message string) {
-	advice := ""
-	if status == http.StatusUnprocessableEntity {
-		advice = doctor.Unopened("", errors.New(message)).Findings[0].WhatToDo
-	}
+// system or the network failed, and what_to_do has package doctor's advice, or "".
+func fail(w http.ResponseWriter, status int, message, advice string) {
 	w.Header().Set("Content-Type", jsonType)
 	w.WriteHeader(status)
 	// An error here means that the client has gone.
@@ -46,7 +44,7 @@ func fail(w http.ResponseWriter, status int, message string) {
 // refuse answers a request with status 403: with a page if a browser opens it as a page, else with JSON as fail does.
 func refuse(w http.ResponseWriter, r *http.Request, message string) {
 	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
-		fail(w, http.StatusForbidden, message)
+		fail(w, http.StatusForbidden, message, "")
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -73,7 +71,14 @@ func failWith(w http.ResponseWriter, err error) {
 	case dataset.IsSystem(err):
 		status = http.StatusServiceUnavailable // the next request may get it
 	}
-	fail(w, status, err.Error())
+	advice := ""
+	switch noFile := errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist); {
+	case noFile && errors.Is(err, dataset.ErrUnsupported): // the file is ffmpeg
+		advice = doctor.NoDecoder
+	case status == http.StatusUnprocessableEntity:
+		advice = doctor.Unopened("", err).Findings[0].WhatToDo
+	}
+	fail(w, status, err.Error(), advice)
 }
 
 // number returns the number in a request's argument; fallback if the request has none. If it is no number from least to most, the error is

@@ -79,10 +79,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Run", s.run)
 	switch {
 	case !s.own(r.Host):
-		fail(w, http.StatusMisdirectedRequest, "host "+r.Host+": want localhost, an address, or the host that the server was given")
+		fail(w, http.StatusMisdirectedRequest, "host "+r.Host+": want localhost, an address, or the host that the server was given", "")
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		h.Set("Allow", "GET, HEAD")
-		fail(w, http.StatusMethodNotAllowed, r.Method+": this server only shows, want GET")
+		fail(w, http.StatusMethodNotAllowed, r.Method+": this server only shows, want GET", "")
 	case addressed && r.URL.Path == "/":
 		s.welcome(w, r)
 	case !addressed && crossSite(r):

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/doctor"
 	"github.com/robocache/robocache/internal/test/browsertest"
 	"github.com/robocache/robocache/internal/test/s3test"
 	"github.com/robocache/robocache/internal/test/settest"
@@ -116,6 +117,17 @@ func TestCamerasShowTheFrameAtTheCursor(t *testing.T) {
 			assert.Empty(t, p.Errors())
 		})
 	}
+}
+
+func TestAMissingDecoderIsNoDamage(t *testing.T) {
+	t.Setenv("ROBOCACHE_DEVICE", "off")
+	t.Setenv("ROBOCACHE_FFMPEG", filepath.Join(t.TempDir(), "none"))
+	s := serve(t, settest.Open(t, shared(t, "lerobot_v3_g1")), Options{})
+	r := get(s, "/api/episodes/0/frame?camera=observation.images.front")
+	assert.Equal(t, http.StatusUnprocessableEntity, r.StatusCode)
+	var answer map[string]any
+	require.NoError(t, json.NewDecoder(r.Body).Decode(&answer))
+	assert.Equal(t, doctor.NoDecoder, answer["what_to_do"])
 }
 
 func TestCamerasFillTheWidthAndHide(t *testing.T) {

@@ -108,6 +108,9 @@ func (j *FramesJob) track(r *rig, w *work) (*mp4.Track, error) {
 			return nil, err
 		}
 		out, err := exec.CommandContext(r.ctx, program, append(strings.Fields(args), "-f", "mp4", part.Name())...).CombinedOutput()
+		if r.ctx.Err() != nil {
+			return nil, r.ctx.Err()
+		}
 		if err != nil {
 			return nil, &skipped{fmt.Sprintf("ffmpeg makes its video, and failed: %v %s", err, bytes.TrimSpace(out))}
 		}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -310,8 +311,11 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// last returns the last line.
+// address is a part of ffmpeg's messages that differs between runs.
+var address = regexp.MustCompile(` @ 0x[0-9a-f]+`)
+
+// last returns the last line without memory addresses.
 func (t *tail) last() string {
 	lines := bytes.Split(bytes.TrimSpace(t.b), []byte("\n"))
-	return strings.ToValidUTF8(string(bytes.TrimSpace(lines[len(lines)-1])), "?")
+	return strings.ToValidUTF8(string(address.ReplaceAll(bytes.TrimSpace(lines[len(lines)-1]), nil)), "?")
 }

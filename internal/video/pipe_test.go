@@ -45,7 +45,7 @@ func TestTheTailOfWhatIsSaidIsKept(t *testing.T) {
 		_, err := s.Write(bytes.Repeat([]byte("x"), 100))
 		require.NoError(t, err)
 	}
-	_, err := s.Write([]byte("\nthe last\n"))
+	_, err := s.Write([]byte("\nthe last @ 0x56284b005340\n"))
 	require.NoError(t, err)
 	assert.Equal(t, "the last", s.last())
 	assert.Less(t, len(s.b), 5000)
