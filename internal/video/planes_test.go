@@ -108,3 +108,20 @@ func mend(t *testing.T, frames []videotest.Frame, right string) {
 		*v = 222
 	}
 }
+
+// ffmpeg conceals a slice that is missing, and does not report it unless it is told so.
+func TestAMissingSliceIsDamage(t *testing.T) {
+	if _, err := exec.LookPath("ffmpeg"); err != nil {
+		t.Skip("ffmpeg is not here: ", err)
+	}
+	s := *videotest.Streams(t, "h264_slices4")["h264_slices4"]
+	s.Packets = slices.Clone(s.Packets)
+	const damaged = 2
+	last := bytes.LastIndex(s.Packets[damaged], []byte{0, 0, 1})
+	require.Positive(t, last)
+	s.Packets[damaged] = s.Packets[damaged][:last]
+	rank := int32(slices.Index(s.Order, damaged))
+	for _, err := range jobOf(&s).Decode(t.Context(), []int32{rank}) {
+		assert.ErrorIs(t, err, dataset.ErrCorrupt)
+	}
+}
