@@ -19,7 +19,7 @@ func TestVideosThatFFmpegDoesNotMakeAreListed(t *testing.T) {
 	require.Len(t, r.Skipped, 1)
 	assert.Equal(t, "got no program ffmpeg, which makes its video, want it in PATH, or its path in ROBOCACHE_FFMPEG, or the video in --videos", r.Skipped[0].Why)
 
-	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\necho half a video >\"$(eval echo \\$$#)\"; echo a reason; exit 1\n"), 0o755))
+	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\nfor output; do :; done\necho half a video >\"$output\"; echo a reason; exit 1\n"), 0o755))
 	r = measured(t, cpu(t), opt, job)
 	require.Len(t, r.Skipped, 1)
 	assert.Equal(t, "ffmpeg makes its video, and failed: exit status 1 a reason", r.Skipped[0].Why)
