@@ -156,12 +156,12 @@ func (j framesCheck) checkPlane(c *checker, s *FrameSurface, p int, name string)
 	i, next := t.Rank()-1, 1
 	if bytes > 1 {
 		if t.Stride(i) != 1 {
-			c.set(name, ErrStride, tensor.FormatShape(t.Strides()), "the bytes of a pixel beside each other")
+			c.set(name, ErrStride, tensor.FormatShape(t.Strides()), "the bytes of a pixel next to each other")
 		}
 		i, next = i-1, bytes
 	}
 	if t.Dim(i) > 1 && t.Stride(i) != next {
-		c.set(name, ErrStride, tensor.FormatShape(t.Strides()), "the pixels of a row beside each other")
+		c.set(name, ErrStride, tensor.FormatShape(t.Strides()), "the pixels of a row next to each other")
 	}
 	if _, row := s.Plane(p); row > math.MaxInt32 {
 		c.set(name, ErrTooLarge, fmt.Sprintf("%d bytes from a row to the next", row), fmt.Sprintf("at most %d", math.MaxInt32))

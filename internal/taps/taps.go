@@ -2,7 +2,7 @@ package taps
 
 import "math"
 
-// Bits is how many fractional bits a whole weight has.
+// Bits is the number of fractional bits in a whole weight.
 const Bits = 22
 
 // Axis has the taps for one axis: result pixel i sums the source pixels First[i] to First[i]+Count[i]-1, multiplied by

@@ -294,7 +294,7 @@ func TestDecodingGoesOnAtTheKeyFrameAfterAFailure(t *testing.T) {
 		first := slices.Min(slices.Collect(maps.Keys(failed)))
 		require.ErrorIs(t, failed[first], broken)
 		for place, err := range failed {
-			require.LessOrEqual(t, job.place(int32(place)), max(at/9*9+8, 0), "packet %d is broken", at)
+			require.LessOrEqual(t, job.packetOf(int32(place)), max(at/9*9+8, 0), "packet %d is broken", at)
 			require.GreaterOrEqual(t, place, at-3, "the fake shows a picture when two more packets are decoded")
 			require.True(t, place == first || errors.Is(err, ErrUndecodable))
 		}

@@ -106,7 +106,9 @@ func newFrameMaker(p *framesPlan) frameMaker {
 	return newPasses(p, r, r.bytes, taps.Whole[int32], taps.Round)
 }
 
-func newPasses[S taps.Sample, T taps.Sum](p *framesPlan, r *frameReader, read func([]S, int, int), filter func(*taps.Axis) taps.Filter[T], round func([]S, []T)) frameMaker {
+func newPasses[S taps.Sample, T taps.Sum](
+	p *framesPlan, r *frameReader, read func([]S, int, int), filter func(*taps.Axis) taps.Filter[T], round func([]S, []T),
+) frameMaker {
 	f := &framePasses[S, T]{framesPlan: p, reader: r, resizer: taps.Resizer[S, T]{C: p.C, Round: round}, read: read,
 		picture: make([]S, p.H*p.W*p.C), out: make([]float32, p.W*p.C), shades: make([]S, p.W)}
 	for _, a := range p.Axes {

@@ -11,7 +11,9 @@ import (
 )
 
 // framesOut is the kernels' number for an output's dtype.
-var framesOut = map[tensor.DType]uint32{tensor.U8: ptx.FramesOutU8, tensor.F16: ptx.FramesOutF16, tensor.BF16: ptx.FramesOutBf16, tensor.F32: ptx.FramesOutF32}
+var framesOut = map[tensor.DType]uint32{
+	tensor.U8: ptx.FramesOutU8, tensor.F16: ptx.FramesOutF16, tensor.BF16: ptx.FramesOutBf16, tensor.F32: ptx.FramesOutF32,
+}
 
 // groupsEach is the number of groups of pixels that a thread of the kernel frames makes in a large launch.
 const groupsEach = 4
@@ -33,7 +35,8 @@ func (b *gpu) Frames(job *backend.FramesJob) (backend.Plan, error) {
 		blocks = blocksOfRows(groups, share)
 	}
 	if job.N > math.MaxInt32/blocks {
-		return nil, &backend.ArgError{Op: "Frames", Arg: "Dst", Kind: backend.ErrTooLarge, Got: fmt.Sprintf("%d frames of %d blocks", job.N, blocks), Want: fmt.Sprintf("at most %d blocks", math.MaxInt32)}
+		return nil, &backend.ArgError{Op: "Frames", Arg: "Dst", Kind: backend.ErrTooLarge,
+			Got: fmt.Sprintf("%d frames of %d blocks", job.N, blocks), Want: fmt.Sprintf("at most %d blocks", math.MaxInt32)}
 	}
 	return p.prepare(func() error {
 		params, err := p.framesParams(job, blocks, share)
@@ -139,7 +142,8 @@ func framesSource(job *backend.FramesJob, s *backend.FrameSource, places []uint3
 	if s.Format.Subsampled() {
 		picture := s.Picture()
 		c := picture.Colour()
-		out.Shift, out.Mask, out.Y0, out.C0, out.Cy, out.Rv, out.Gu, out.Gv, out.Bu = uint32(picture.Shift), 1<<picture.Bits-1, c.Y0, c.C0, c.CY, c.RV, c.GU, c.GV, c.BU
+		out.Shift, out.Mask, out.Y0, out.C0 = uint32(picture.Shift), 1<<picture.Bits-1, c.Y0, c.C0
+		out.Cy, out.Rv, out.Gu, out.Gv, out.Bu = c.CY, c.RV, c.GU, c.GV, c.BU
 	}
 	return out
 }

@@ -104,7 +104,7 @@ func (d *decoder) Decode(packet []byte, number int64, show video.Show) error {
 		shown, err := d.show(show)
 		pictures += shown
 		if err == nil && c == again && shown == 0 && left == word(d.data, dataLeft) {
-			err = failed(sendData, c) // it wants neither to read nor to write
+			err = failed(sendData, c) // the library neither takes bytes nor has a picture
 		}
 		if err != nil {
 			d.call(dataUnref, address(d.data))

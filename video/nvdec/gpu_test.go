@@ -49,13 +49,19 @@ func (p *pool) open(t testing.TB, codec, device string) video.Decoder {
 	return d
 }
 
-// frameOf copies a picture.
+// frameOf copies a picture, with its samples in the low bits.
 func frameOf(p *video.Planes) videotest.Frame {
 	f := videotest.Frame{Width: p.Width, Bits: p.Bits}
 	for plane := range 2 {
 		width, height := p.Size(plane)
 		for y := range height {
-			f.Rows = append(f.Rows, slices.Clone(p.Data[plane][y*p.Stride[plane]:][:width*sampleBytes(p.Bits)]))
+			row := slices.Clone(p.Data[plane][y*p.Stride[plane]:][:width*sampleBytes(p.Bits)])
+			if p.Bits > 8 {
+				for x := range width {
+					binary.NativeEndian.PutUint16(row[2*x:], sampleOf(p, plane, x, y))
+				}
+			}
+			f.Rows = append(f.Rows, row)
 		}
 	}
 	return f
@@ -68,9 +74,6 @@ func onHost(t testing.TB, ctx *cudadrv.Context, p *video.Planes) *video.Planes {
 	}
 	b, host := make([]byte, p.Memory.Size()), *p
 	require.NoError(t, ctx.CopyToHost(t.Context(), b, cudadrv.DevicePtr(p.Memory.Addr())))
-	if p.Bits > 8 {
-		lower(b, p.Bits)
-	}
 	for i := range 2 {
 		host.Data[i] = b[p.Start[i]:]
 	}
