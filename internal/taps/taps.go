@@ -46,7 +46,7 @@ func Triangle(size, n int, antialias bool) *Axis {
 	return a
 }
 
-// Nearest returns taps that take, for each result pixel, the source pixel at its centre.
+// Nearest returns one tap for each result pixel: the source pixel at its centre.
 func Nearest(size, n int) *Axis {
 	a := newAxis(n, 1)
 	for i := range n {

@@ -29,11 +29,11 @@ type Decoder interface {
 	Close() error
 }
 
-// Show receives a picture. Its memory is valid until Show returns. If the packet gives no picture, p is nil, and err is the reason: one of
+// Show receives a picture. Its memory is valid until Show returns. If the packet has no picture, p is nil, and err is the reason: one of
 // the errors below, or the packet's own error.
 type Show func(number int64, p *Planes, err error) error
 
-// Reasons why a packet gives no picture.
+// Reasons why there is no picture of a packet.
 var (
 	ErrNoPicture   = errors.New("the packet has no picture")
 	ErrHidden      = errors.New("the picture is not meant to be shown")

@@ -114,7 +114,7 @@ func (j *Job) leftOut(last, rank int32) bool {
 // ProgramError means that ffmpeg is missing, or that it or a GPU could not run here. It is not caused by the frames.
 type ProgramError struct {
 	Err     error
-	Library string // the library that can take the place of a missing ffmpeg, or ""
+	Library string // the absent library that decodes the stream too, or ""
 }
 
 func (e *ProgramError) Error() string { return e.Err.Error() }
@@ -145,7 +145,7 @@ func outside(failed error, said []byte, errors ...syscall.Errno) error {
 // program finds ffmpeg.
 func program() (string, error) { return exec.LookPath(cmp.Or(os.Getenv("ROBOCACHE_FFMPEG"), "ffmpeg")) }
 
-// program finds ffmpeg. library can take its place.
+// program finds ffmpeg. library is the absent library that decodes the stream too, or "".
 func (j *Job) program(library string) (string, error) {
 	path, err := program()
 	if err != nil {

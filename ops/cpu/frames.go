@@ -208,7 +208,7 @@ func floats[S uint8 | uint16](read func(out []S, x, y int), n int) func(out []fl
 	}
 }
 
-// jitter changes the picture's colours by torchvision's formulas. Each step gives whole samples, rounded down.
+// jitter changes the picture's colours by torchvision's formulas. Each step rounds down to whole samples.
 func (f *framePasses[S, T]) jitter(g *backend.FrameChanges) {
 	if f.Brightness > 0 {
 		for i, v := range f.picture {

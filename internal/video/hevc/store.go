@@ -73,7 +73,8 @@ func (s *store) keep(h *segment, poc int) (refs references) {
 	return refs
 }
 
-// show ends waiting in the order counts' order, until at most the given number of pictures waits and fewer slots than room are occupied.
+// show ends the waiting of pictures, the least order count first, until at most the given number waits and fewer slots than room are
+// occupied.
 func (s *store) show(waiting, room int) {
 	for {
 		count, occupied, next := 0, 0, -1

@@ -40,8 +40,8 @@ type Picture struct {
 	Data   []byte   // the slices, each after a start code 00 00 01
 	Slices []uint32 // the offsets of the start codes
 	Format *Format  // of its sequence; the same pointer until the format changes
-	// Undecodable means that the picture refers to absent pictures: it comes before the first key frame, or it leads an open group whose
-	// predecessor is absent. A decoder must not show it.
+	// Undecodable means that the picture refers to absent pictures: it comes before the first key frame, or it leads an open group after an
+	// absent group. A decoder must not show it.
 	Undecodable bool
 	Hidden      bool // not meant to be shown
 	// A recovery is the pictures from a message to its recovery point. Recoveries is the number of recoveries that began before this
