@@ -168,7 +168,7 @@ func (j *FramesJob) prepareVideo(r *rig) (*work, error) {
 		}
 	}
 	alone := together(func(s *resizer) error {
-		return decode(s, func(_ int64, _ *video.Planes, err error) error { return err })
+		return decode(s, func(_ int64, p *video.Planes, err error) error { return j.decoded(p, err) })
 	})
 	if j.To == 0 {
 		w.run = alone
@@ -177,6 +177,14 @@ func (j *FramesJob) prepareVideo(r *rig) (*work, error) {
 	w.floor, w.how = &work{sets: 1, own: true, per: w.per, run: alone}, "the decoding alone"
 	w.run = together(func(s *resizer) error { return errors.Join(decode(s, s.add), s.run()) })
 	return w, nil
+}
+
+// decoded returns an error if a picture is absent, or not on the GPU where the job needs it.
+func (j *FramesJob) decoded(p *video.Planes, err error) error {
+	if err == nil && p.Memory == nil && (j.To > 0 || j.Video.Streams > 1) {
+		err = &skipped{"the GPU does not decode the job's number of streams of the video"}
+	}
+	return err
 }
 
 // resizer resizes decoded pictures in batches.
@@ -195,7 +203,7 @@ const stackSize = 16
 
 // add copies a picture into the stack, and resizes a full stack.
 func (s *resizer) add(_ int64, p *video.Planes, err error) error {
-	if err != nil {
+	if err := s.job.decoded(p, err); err != nil {
 		return err
 	}
 	pitch := p.Stride[0]

@@ -150,7 +150,8 @@ func (j *Job) program(library string) (string, error) {
 	path, err := program()
 	if err != nil {
 		e := j.Fail(-1)
-		e.Kind, e.Got, e.Want = dataset.ErrUnsupported, "no program ffmpeg", "it in PATH, or its path in ROBOCACHE_FFMPEG; encoded frames can be read without it"
+		e.Kind, e.Got = dataset.ErrUnsupported, "no program ffmpeg"
+		e.Want = "it in PATH, or its path in ROBOCACHE_FFMPEG; encoded frames can be read without it"
 		if library != "" {
 			e.Got += " and no library " + library
 			e.Want = "one of the packages ffmpeg and " + library + ", ffmpeg" + strings.TrimPrefix(e.Want, "it")
@@ -186,14 +187,17 @@ func (j *Job) start(ctx context.Context, path string) (*process, error) {
 		format, p.out.picture.Matrix = "rgb24,format=gbrp", identity
 	}
 	args := []string{
-		"-nostdin", "-hide_banner", "-loglevel", "error", "-xerror", "-protocol_whitelist", "file,pipe", "-max_pixels", fmt.Sprint(MaxPixels), "-copyts",
+		"-nostdin", "-hide_banner", "-loglevel", "error", "-xerror", "-protocol_whitelist", "file,pipe",
+		"-max_pixels", fmt.Sprint(MaxPixels), "-copyts",
 	}
 	if j.Codec == "h264" {
-		args = append(args, "-strict", "strict") // wait for as many pictures as the stream may reorder, instead of guessing from the first
+		// strict waits for as many pictures as the stream may reorder, instead of guessing from the first. With several threads ffmpeg 5.1
+		// does not report that it conceals missing slices.
+		args = append(args, "-strict", "strict", "-threads", "1")
 	}
-	// A visible part may begin anywhere. Without unaligned, ffmpeg moves its left edge.
-	args = append(args, "-flags", "unaligned", "-f", "mov", "-i", "pipe:0", "-map", "0:v:0", "-vf", "format="+format,
-		"-c:v", "rawvideo", "-allow_raw_vfw", "1", "-f", "matroska", "pipe:1")
+	// A visible part may begin anywhere. Without unaligned, ffmpeg moves its left edge. With explode it reports more kinds of damage.
+	args = append(args, "-flags", "unaligned", "-err_detect", "explode", "-f", "mov", "-i", "pipe:0", "-map", "0:v:0",
+		"-vf", "format="+format, "-c:v", "rawvideo", "-allow_raw_vfw", "1", "-f", "matroska", "pipe:1")
 	p.cmd = exec.CommandContext(ctx, path, args...)
 	p.cmd.Stdin, p.cmd.Stderr = p.feed, &p.errors
 	p.cmd.WaitDelay = 2 * time.Second // a wrapper script may leave ffmpeg running with the pipes open

@@ -33,8 +33,8 @@ const (
 )
 
 var functions = [functionCount]string{
-	"dav1d_version", "dav1d_default_settings", "dav1d_open", "dav1d_data_create", "dav1d_send_data", "dav1d_get_picture", "dav1d_picture_unref",
-	"dav1d_data_unref", "dav1d_close",
+	"dav1d_version", "dav1d_default_settings", "dav1d_open", "dav1d_data_create", "dav1d_send_data", "dav1d_get_picture",
+	"dav1d_picture_unref", "dav1d_data_unref", "dav1d_close",
 }
 
 // layout has the sizes and offsets, in bytes, that differ between the library's sonames.
