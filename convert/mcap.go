@@ -143,7 +143,7 @@ func stillsOf(m *dataset.Media) *stills {
 // stills decodes a video's frames and encodes each as JPEG. A damaged frame shows the frame before it, or else the first good one.
 type stills struct {
 	*Picked
-	held func(row int, err error) bool // counts a damaged frame, and returns false if there are too many
+	held func(row int, err error) bool // counts a damaged frame, and reports whether the limit still holds
 	good []byte                        // the last good frame
 }
 

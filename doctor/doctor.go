@@ -43,15 +43,15 @@ func Examine(ctx context.Context, d dataset.Dataset, opt Options) (*Report, erro
 // Examination examines the episodes of a dataset one after the other, for a program that reads them itself: call Add for each
 // episode, and Compare after the last. Its methods are for one goroutine at a time.
 type Examination struct {
-	info     dataset.Info
-	opt      Options
-	findings *collector
-	together *schema
-	stated   *statistics
-	work     *workspace
-	decoders map[string]bool // cameras that were checked, by name and encoding
-	lacking  dataset.Notes   // cameras without a decoder
-	fatal    error           // the first error that ends the reading
+	info      dataset.Info
+	opt       Options
+	findings  *collector
+	together  *schema
+	stated    *statistics
+	work      *workspace
+	decoders  map[string]bool // cameras that were checked, by name and encoding
+	undecoded dataset.Notes   // cameras without a decoder
+	fatal     error           // the first error that ends the reading
 }
 
 // NewExamination returns an examination of d, before its first episode.
@@ -122,7 +122,7 @@ func (m *Examination) Compare() []Finding {
 			whole = append(whole, problem(&n, m.opt.Path))
 		}
 	}
-	for _, n := range m.lacking {
+	for _, n := range m.undecoded {
 		t := leftOut[n.Code]
 		f := findingOf(t.kind, &n)
 		f.Path = m.opt.Path
@@ -152,7 +152,7 @@ func checkFrames(ctx context.Context, e *dataset.Episode) (*dataset.Episode, err
 	return &checked, nil
 }
 
-// checkDecoders adds a note about each camera that has no decoder here, at the first episode with its encoding.
+// checkDecoders adds a note about each camera without a decoder on this machine, at the first episode with its encoding.
 func (m *Examination) checkDecoders(ctx context.Context, e *dataset.Episode) {
 	for i := range e.Media {
 		c := &e.Media[i]
@@ -160,7 +160,7 @@ func (m *Examination) checkDecoders(ctx context.Context, e *dataset.Episode) {
 		if name := c.Name + "\x00" + c.Encoding; ok && !m.decoders[name] {
 			m.decoders[name] = true
 			if err := source.CheckDecoder(ctx); errors.Is(err, dataset.ErrUnsupported) {
-				m.lacking.Add(dataset.Note{Code: dataset.CodeFramesUndecoded, Subject: c.Name, Detail: dataset.Detail{Cause: err}})
+				m.undecoded.Add(dataset.Note{Code: dataset.CodeFramesUndecoded, Subject: c.Name, Detail: dataset.Detail{Cause: err}})
 			}
 		}
 	}

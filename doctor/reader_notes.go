@@ -65,7 +65,8 @@ var remarkKinds = map[dataset.Code]noteFinding{
 const (
 	asMany = "Write the arrays anew with as many timestamps as samples, and a name for each column, or none: samples and timestamps cannot be matched."
 	// NoDecoder is for videos without a decoder on this machine.
-	NoDecoder = "Install one of the packages and read it again; the frames are not lost. If a decoder is elsewhere, its path is in ROBOCACHE_FFMPEG, ROBOCACHE_LIBDAV1D or ROBOCACHE_LIBNVCUVID. robocache info lists the decoders."
+	NoDecoder = "Install one of the packages and read it again; the frames are not lost. If a decoder is elsewhere, its path is in " +
+		"ROBOCACHE_FFMPEG, ROBOCACHE_LIBDAV1D or ROBOCACHE_LIBNVCUVID. robocache info lists the decoders."
 	otherwise = "Write it as rows of numbers [S,D], float or integer, with a timestamp each, or images as JPEG or PNG, if it is to be used; the file is whole."
 )
 

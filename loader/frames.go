@@ -88,7 +88,9 @@ func (m *cameraReader) media(ctx context.Context, sc *scene, batch int) (*datase
 }
 
 // decode decodes ascending frames. It calls bad with frames that have an error, and returns bad's first error.
-func (m *cameraReader) decode(ctx context.Context, s *shot, sc *scene, media *dataset.Media, frames []int, bad func(frames []int, err error) error) error {
+func (m *cameraReader) decode(
+	ctx context.Context, s *shot, sc *scene, media *dataset.Media, frames []int, bad func(frames []int, err error) error,
+) error {
 	at, done := frames[0], 0
 	var last error
 	for picture, err := range media.DecodeRange(ctx, frames[0], frames[len(frames)-1]+1) {
@@ -110,7 +112,10 @@ func (m *cameraReader) decode(ctx context.Context, s *shot, sc *scene, media *da
 		return nil
 	}
 	if last == nil {
-		last = &dataset.FormatError{Format: m.source.Format(), Offset: -1, Kind: dataset.ErrMissing, Msg: "frames of " + media.Name, Got: fmt.Sprint(done), Want: fmt.Sprint(len(frames))}
+		last = &dataset.FormatError{
+			Format: m.source.Format(), Offset: -1, Kind: dataset.ErrMissing, Msg: "frames of " + media.Name,
+			Got: fmt.Sprint(done), Want: fmt.Sprint(len(frames)),
+		}
 	}
 	return bad(frames[done:], last)
 }

@@ -147,7 +147,9 @@ func FramesPreset(name string) (FramesOptions, error) {
 	case "symmetric":
 		return FramesOptions{Mean: []float64{0.5}, Std: []float64{0.5}}, nil
 	}
-	return FramesOptions{}, &ArgError{Op: "Frames", Arg: "preset", Kind: ErrOption, Got: fmt.Sprintf("%q", name), Want: "imagenet, lerobot or symmetric"}
+	return FramesOptions{}, &ArgError{
+		Op: "Frames", Arg: "preset", Kind: ErrOption, Got: fmt.Sprintf("%q", name), Want: "imagenet, lerobot or symmetric",
+	}
 }
 
 // FrameChanges are the random choices for one frame: the window's first row Y and column X in the resized picture, the

@@ -46,5 +46,6 @@ func (s *staging) frames(a FramesArgs, o FramesOptions) error {
 // tables for resizing. Each run reads the pictures, Select and Keys anew, also in a captured graph. The plan keeps
 // references to the tensors, so they must stay open as long as it is run.
 func (d *Device) PlanFrames(args FramesArgs, opts FramesOptions) (*Plan, error) {
-	return bound(d, &checker{op: "Frames"}, func(c *checker) (*backend.FramesJob, error) { return newFramesJob(c, args, opts) }, backend.Framer.Frames)
+	job := func(c *checker) (*backend.FramesJob, error) { return newFramesJob(c, args, opts) }
+	return bound(d, &checker{op: "Frames"}, job, backend.Framer.Frames)
 }

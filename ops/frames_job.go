@@ -22,8 +22,10 @@ type framesCheck struct {
 
 // job returns a job with the options, which are not yet checked.
 func (o *FramesOptions) job() *backend.FramesJob {
-	return &backend.FramesJob{Layout: o.Layout, Float: o.Float, Crop: o.Crop, FlipX: o.FlipX, FlipY: o.FlipY, Brightness: o.Brightness, Contrast: o.Contrast,
-		Saturation: o.Saturation, Seed: o.Seed, PerFrame: o.PerFrame, Launch: o.Launch}
+	return &backend.FramesJob{
+		Layout: o.Layout, Float: o.Float, Crop: o.Crop, FlipX: o.FlipX, FlipY: o.FlipY, Brightness: o.Brightness, Contrast: o.Contrast,
+		Saturation: o.Saturation, Seed: o.Seed, PerFrame: o.PerFrame, Launch: o.Launch,
+	}
 }
 
 // newFramesJob validates the arguments against tensors on the given device.
@@ -156,12 +158,12 @@ func (j framesCheck) checkPlane(c *checker, s *FrameSurface, p int, name string)
 	i, next := t.Rank()-1, 1
 	if bytes > 1 {
 		if t.Stride(i) != 1 {
-			c.set(name, ErrStride, tensor.FormatShape(t.Strides()), "the bytes of a pixel beside each other")
+			c.set(name, ErrStride, tensor.FormatShape(t.Strides()), "the bytes of a pixel next to each other")
 		}
 		i, next = i-1, bytes
 	}
 	if t.Dim(i) > 1 && t.Stride(i) != next {
-		c.set(name, ErrStride, tensor.FormatShape(t.Strides()), "the pixels of a row beside each other")
+		c.set(name, ErrStride, tensor.FormatShape(t.Strides()), "the pixels of a row next to each other")
 	}
 	if _, row := s.Plane(p); row > math.MaxInt32 {
 		c.set(name, ErrTooLarge, fmt.Sprintf("%d bytes from a row to the next", row), fmt.Sprintf("at most %d", math.MaxInt32))
@@ -202,7 +204,8 @@ func (j framesCheck) checkOptions(c *checker) {
 	case o.Crop == CropNone && (o.Height != 0 || o.Width != 0):
 		j.fail(c, "Height", fmt.Sprintf("%d x %d without Crop", o.Height, o.Width), "0: pictures are resized to Dst's H x W")
 	case (o.Height != 0 || o.Width != 0) && (o.Height < j.H || o.Width < j.W || max(o.Height, o.Width) > maxFrame):
-		j.fail(c, "Height", fmt.Sprintf("%d x %d", o.Height, o.Width), fmt.Sprintf("%d x %d at least, up to %d, or 0 to not resize", j.H, j.W, maxFrame))
+		want := fmt.Sprintf("%d x %d at least, up to %d, or 0 to not resize", j.H, j.W, maxFrame)
+		j.fail(c, "Height", fmt.Sprintf("%d x %d", o.Height, o.Width), want)
 	}
 	j.White = float32(o.White)
 	if o.White == 0 {
@@ -247,7 +250,8 @@ func (j framesCheck) checkTables(c *checker) {
 	}
 	switch {
 	case j.Select == nil && pictures != j.N:
-		c.set("Dst", ErrShape, tensor.FormatShape(j.Dst.Shape()), fmt.Sprintf("a frame for each of the %d pictures in Surfaces, or Select", pictures))
+		want := fmt.Sprintf("a frame for each of the %d pictures in Surfaces, or Select", pictures)
+		c.set("Dst", ErrShape, tensor.FormatShape(j.Dst.Shape()), want)
 	case j.Select != nil && len(j.Surfaces) > 1:
 		c.set("Surfaces", ErrShape, fmt.Sprintf("%d surfaces", len(j.Surfaces)), "one with Select")
 	case j.Select != nil:
@@ -284,7 +288,8 @@ func (j framesCheck) locate(c *checker) {
 				src.Height, src.Width = size.Y, size.X
 			}
 			if src.Height < j.H || src.Width < j.W {
-				c.set(fmt.Sprintf("Surfaces[%d].Crop", i), ErrOption, size.String(), fmt.Sprintf("%d x %d at least, or Options.Height and Options.Width", j.W, j.H))
+				want := fmt.Sprintf("%d x %d at least, or Options.Height and Options.Width", j.W, j.H)
+				c.set(fmt.Sprintf("Surfaces[%d].Crop", i), ErrOption, size.String(), want)
 			}
 		}
 		for range s.Count() {

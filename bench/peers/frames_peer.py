@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Measures what people decode videos and make batches of images with today, for the jobs of robocache bench frames, and prints ours
-beside it:
+"""Measures other programs that decode videos and make batches of images, for the jobs of robocache bench frames, and prints their
+figures next to RoboCache's:
 
     bench/peers/frames_peer.py --robocache ./robocache --videos /tmp/videos
 
 Videos: NVIDIA's own parser and decoder from C threads (nvdec_peer.c, if there is a C compiler), dav1d's program, ffmpeg, and OpenCV in
---processes processes. Images: torchvision and torch on the GPU, eager and compiled. What is not installed is left out. A figure is microseconds
-a frame for videos and microseconds a batch for images. A random frame of a video needs (g+1)/2 decoded frames in the mean: the programs
-in C get the packets of as many random frames one after the other, and decode them all.
+--processes processes. Images: torchvision and torch on the GPU, eager and compiled. Programs that are not installed are left out. A
+figure is microseconds a frame for videos, and microseconds a batch for images. A random frame of a video needs (g+1)/2 decoded frames
+in the mean. The C program and dav1d get a file with the packets for the random frames, and decode them all.
 """
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ import tempfile
 import time
 from pathlib import Path
 from statistics import median
-
 
 
 def path_of(videos, j):
@@ -50,7 +49,7 @@ def inside(b, *kinds):
 
 
 def packets(path):
-    """The packets of a video in Annex B, each after its size. The first one has the parameter sets."""
+    """The parameter sets of a video, and its packets, in Annex B. AV1 packets stay as they are."""
     whole = path.read_bytes()
     table = inside(whole, b"moov", b"trak", b"mdia", b"minf", b"stbl")
     numbers = lambda kind, skip: struct.unpack(f">{(len(inside(table, kind)) - skip) // 4}I", inside(table, kind)[skip:])
@@ -91,7 +90,7 @@ def packets(path):
 
 
 def written(folder, path, j):
-    """A file with a job's packets, in order or as random frames need them, and the number of frames that are wanted and decoded."""
+    """A file with a job's packets, in order or for random frames, the number of wanted frames, and the number of decoded frames."""
     v = j["video"]
     sets, all = packets(path)
     wanted = order = range(len(all))
@@ -120,7 +119,8 @@ def compiled(folder):
 def in_c(program, folder, path, j):
     file, wanted, decoded = written(folder, path, j)
     loops = str(max(720 // decoded, 1))
-    run = lambda: float(subprocess.run([program, j["video"]["codec"], file, str(j["video"]["streams"]), loops], check=True, capture_output=True, text=True).stdout)
+    command = [program, j["video"]["codec"], file, str(j["video"]["streams"]), loops]
+    run = lambda: float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     return median(run() for _ in range(3)) * wanted / decoded
 
 
@@ -183,8 +183,8 @@ def images(j, device):
             x = x[:, :, 4:4 + to, 8:8 + to] if x.shape[2] > to else x
         elif x.shape[2:] != (to, to):
             how = j.get("resize", "antialias")
-            x = F.resize(x.float() if j.get("float") else x, [to, to], interpolation=F.InterpolationMode.NEAREST_EXACT if how == "nearest" else F.InterpolationMode.BILINEAR,
-                         antialias=how == "antialias")
+            mode = F.InterpolationMode.NEAREST_EXACT if how == "nearest" else F.InterpolationMode.BILINEAR
+            x = F.resize(x.float() if j.get("float") else x, [to, to], interpolation=mode, antialias=how == "antialias")
         if dtype is torch.uint8:
             return x.contiguous()
         return ((x.float() / 255 - mean) / std).to(dtype)
@@ -212,7 +212,7 @@ def on_the_gpu(make, picture, samples):
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("--robocache", required=True, help="the program: its own jobs are measured first")
-    p.add_argument("--videos", help="a folder for the videos; those that are there are used (default: a temporary one)")
+    p.add_argument("--videos", help="the folder for the videos; missing ones are encoded (default: a temporary folder)")
     p.add_argument("--only", default="", help="the jobs whose name matches a regular expression")
     p.add_argument("--device", default="cuda", help="cuda (default) or cpu")
     p.add_argument("--processes", type=int, default=16, help="of OpenCV")

@@ -2,9 +2,9 @@
 
        cc -O2 -o nvdec_peer nvdec_peer.c -ldl -lpthread && ./nvdec_peer h264|hevc PACKETS THREADS LOOPS
 
-   A packet is its size in 4 bytes, the lowest first, and as many bytes in Annex B. Each thread decodes the whole file LOOPS times; a first time,
-   which creates the decoder, does not count. Frames are mapped and stay on the device. The driver has no headers here: the structures
-   are as long as in its interface, with the fields that are used. */
+   A packet is its size in 4 bytes, low byte first, and then its bytes in Annex B. Each thread decodes the whole file LOOPS times, after a
+   first time that creates the decoder and does not count. Frames are mapped and stay on the device. The program needs no header of the
+   driver: its structures have the driver's sizes, and names for the fields that they use. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>

@@ -81,7 +81,7 @@ func (a *app) benchCommand() *cobra.Command {
 	f.StringVar(&r.shapes, "shapes", "", "take the jobs from this .json `FILE`")
 	f.StringVar(&r.from, "from", "", "measure nothing: take the figures from this `FILE`, which --json wrote")
 	f.StringArrayVar(&r.compare, "compare", nil, "a .json `FILE` with the figures of another program; repeatable")
-	f.StringVar(&r.options.Videos, "videos", "", "the `FOLDER` for the videos that frames jobs decode; ffmpeg makes those that it lacks (default a temporary one)")
+	f.StringVar(&r.options.Videos, "videos", "", "the `FOLDER` for the videos that frames jobs decode; ffmpeg encodes missing ones (default a temporary one)")
 	f.StringVar(&r.plot, "plot", "", "also draw bars against the limit and a roofline to this .png `FILE`")
 	f.BoolVar(&r.benchstat, "benchstat", false, "write benchmark lines for benchstat instead of a table")
 	f.BoolVar(&r.markdown, "markdown", false, "write tables in Markdown instead")

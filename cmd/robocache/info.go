@@ -40,7 +40,9 @@ With --backend it opens that one only, and exits with 4 if it is not there.`,
 				if err != nil {
 					return err
 				}
-				return a.info(infoResult{buildVersion: versionOf(), Backends: ops.Backends(), Devices: []deviceInfo{d}, Auto: d, Video: video.Survey(cmd.Context())}, backend)
+				return a.info(infoResult{
+					buildVersion: versionOf(), Backends: ops.Backends(), Devices: []deviceInfo{d}, Auto: d, Video: video.Survey(cmd.Context()),
+				}, backend)
 			}
 			return a.info(survey(cmd.Context()), "auto")
 		},

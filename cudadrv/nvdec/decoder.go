@@ -54,8 +54,8 @@ const (
 	preferEngines    = 4 // cudaVideoCreate_PreferCUVID
 )
 
-// NewDecoder creates a decoder. It takes about 40 ms. If the GPU's engines cannot decode such a stream, the error is a *[LimitError]; if
-// memory is short, because many decoders are open, a *[SessionError]. The caller closes the decoder before the context.
+// NewDecoder creates a decoder. It takes about 40 ms. If the GPU's engines cannot decode such a stream, the error is a *[LimitError]. If
+// memory is short, because many decoders are open, it is a *[SessionError]. The caller closes the decoder before the context.
 func (l *Library) NewDecoder(ctx *cudadrv.Context, c Config) (*Decoder, error) {
 	c.MaxWidth, c.MaxHeight = max(c.MaxWidth, c.Width), max(c.MaxHeight, c.Height)
 	if c.Surfaces < 1 || c.Surfaces > maxSurfaces || c.Mapped < 1 {
@@ -235,7 +235,7 @@ const (
 	processStream      = 56 // 8 bytes
 )
 
-// Map waits for the picture on a surface and gives its frame. Later work on the stream may read the frame until Unmap. At most
+// Map waits for the picture on a surface and returns its frame. Later work on the stream may read the frame until Unmap. At most
 // Config.Mapped frames are mapped at once.
 func (d *Decoder) Map(surface int, s *cudadrv.Stream) (*Frame, error) {
 	d.mu.Lock()
@@ -261,7 +261,7 @@ func (d *Decoder) Map(surface int, s *cudadrv.Stream) (*Frame, error) {
 	return &Frame{Address: cudadrv.DevicePtr(getLong(out, 0)), Pitch: get(out, 8), Height: d.config.Height, decoder: d}, nil
 }
 
-// Unmap gives the frame back. A second Unmap does nothing.
+// Unmap ends the use of the frame. A second Unmap does nothing.
 func (f *Frame) Unmap() error {
 	d := f.decoder
 	if d == nil {

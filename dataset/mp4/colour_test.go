@@ -4,6 +4,7 @@ import (
 	"context"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -17,9 +18,9 @@ import (
 // distance returns the largest and the mean difference between a video's first frames and those that ffmpeg converts to RGB itself.
 func distance(t *testing.T, path string) (largest int, mean float64) {
 	t.Helper()
-	const most = 400
+	most := thorough.Of(100, 400)
 	v := openVideo(t, path)
-	out, err := exec.Command("ffmpeg", "-nostdin", "-loglevel", "error", "-i", path, "-map", "0:v:0", "-vsync", "0", "-frames:v", "400", "-f", "rawvideo", "-pix_fmt", "rgb24", "-").Output()
+	out, err := exec.Command("ffmpeg", "-nostdin", "-loglevel", "error", "-i", path, "-map", "0:v:0", "-vsync", "0", "-frames:v", strconv.Itoa(most), "-f", "rawvideo", "-pix_fmt", "rgb24", "-").Output()
 	require.NoError(t, err)
 	sum, n := 0, len(out)
 	for frame, err := range v.DecodeFrames(context.Background(), 0, min(most, v.Len())) {
@@ -90,7 +91,7 @@ func TestColoursAreThoseOfFFmpeg(t *testing.T) {
 	for _, pattern := range []string{"lerobot_v3_g1/videos/*/*/*.mp4", "lerobot_studio/*/videos/*/*/*.mp4", "lerobot_studio/*/videos/*/*/*/*.mp4"} {
 		found, err := filepath.Glob(filepath.Join(sharedData, pattern))
 		require.NoError(t, err)
-		for _, path := range found {
+		for _, path := range found[:min(len(found), thorough.Of(1, len(found)))] {
 			t.Run(path, func(t *testing.T) { check(t, path, 3, 1) })
 		}
 	}

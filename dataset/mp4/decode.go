@@ -16,10 +16,9 @@ import (
 // DecodeFrames decodes the frames from to to-1, each as u8 [H,W,3] in the order red, green, blue. The rotation in the file is not
 // applied. Levels with 10 or 12 bits are rounded. A chroma sample counts for all pixels that it covers.
 //
-// An imported driver decodes it, such as video/dav1d for AV1, else ffmpeg from PATH, or from the
-// environment variable ROBOCACHE_FFMPEG. Without both the error is dataset.ErrUnsupported. ffmpeg gets the frames from the previous key
-// frame on, with frame numbers as times, and returns the numbers with the pictures. A frame that cannot be decoded is an error and
-// never replaced by another frame; the later frames follow. DecodeFrames ends early after an error that they would have, too.
+// The decoder is an imported driver, such as video/dav1d for AV1, or ffmpeg from PATH or from the environment variable ROBOCACHE_FFMPEG.
+// If none decodes the track, the error is dataset.ErrUnsupported. A frame that cannot be decoded is an error and never another frame. The
+// later frames follow. DecodeFrames ends early after an error that all later frames would have.
 func (t *Track) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error] {
 	return func(yield func(*tensor.Tensor, error) bool) {
 		if err := dataset.CheckRange("frame", from, to, t.Len()); err != nil {
@@ -36,7 +35,7 @@ func (t *Track) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tenso
 	}
 }
 
-// end returns the end of the frames after from that one job decodes. An edit list may go back in the media, where another one begins.
+// end returns the end of the frames, from one on, that one job decodes. Where an edit list goes back in the media, the next job begins.
 func (t *Track) end(from, to int) int {
 	end := from + 1
 	for end < to && t.samples[t.order[end]].time >= t.samples[t.order[end-1]].time {
@@ -71,22 +70,23 @@ type run struct {
 	index   []int32 // of each sample in the file
 	rank    []int32 // of each sample, in the order in which the samples are shown
 	want    []int32 // the ranks of the frames
-	lost    int     // the first sample, in the file's order, that is needed and not there; -1 if none is
+	lost    int     // the first missing sample that a frame needs, in the file's order; -1 if none is missing
 }
 
-// plan finds the samples for frames from to to-1, which are shown in the order of their media times.
+// plan finds the samples for frames from to to-1. Their media times ascend.
 func (t *Track) plan(from, to int) run {
 	frames := t.order[from:to]
 	first, last := int(slices.Min(frames)), int(slices.Max(frames))
 	start := t.samples[frames[0]].time
-	// Frames that follow a key frame in the file and are shown before it may need frames before it. So it starts with one that is shown first, and
-	// leaves those out. After a point where h264 merely recovers they stay, because later frames count on their frame numbers.
+	// A frame that follows a key frame in the file and is shown before it may need frames before the key frame. Therefore the run begins
+	// with a key frame that is shown before all wanted frames, and leaves out samples that are shown before the key frame. After a recovery
+	// point in h264 such samples stay, because their absence is a gap in frame_num.
 	for first > 0 && !(t.samples[first].time <= start && t.fresh(first)) {
 		first--
 	}
 	shownFirst := t.samples[first].time
 	if !t.fresh(first) || shownFirst > start {
-		shownFirst = -maxTime << 1 // none will do: all from the first sample on
+		shownFirst = -maxTime << 1 // there is no such key frame, so the run has all samples from the first one on
 	}
 	r := run{lost: -1}
 	for i := first; i <= last; i++ {
@@ -119,8 +119,8 @@ func (t *Track) plan(from, to int) run {
 	return r
 }
 
-// fresh reports whether decoding can begin with a sample. Not with each key frame of h264: at a point where a stream merely recovers, with open
-// groups of pictures or intra refresh, ffmpeg leaves pictures out or gives them half restored. There it is a picture of the kind IDR.
+// fresh reports whether decoding can begin with a sample. In h264 it must be an IDR picture. A key frame may also be a recovery point, with
+// open groups of pictures or intra refresh, where ffmpeg leaves pictures out or returns incomplete ones.
 func (t *Track) fresh(i int) bool {
 	s := t.samples[i]
 	if !s.key || t.Codec != "h264" || len(t.Config) < 5 {
@@ -132,8 +132,8 @@ func (t *Track) fresh(i int) bool {
 		if err != nil {
 			return false
 		}
-		if kind := head[prefix] & 31; kind >= 1 && kind <= 5 { // a slice, which 5 is of an IDR picture
-			return kind == 5
+		if kind := head[prefix] & 31; kind >= 1 && kind <= 5 { // a slice
+			return kind == 5 // of an IDR picture
 		}
 		length := int64(0)
 		for _, b := range head[:prefix] {
@@ -144,8 +144,8 @@ func (t *Track) fresh(i int) bool {
 	return false
 }
 
-// job returns the job for frames from to to-1, and the ranks of the first ones. If there are fewer, a sample that the others need is not
-// in the file, and the error names it.
+// job returns the job for frames from to to-1, and their ranks up to the first frame that needs a missing sample. The error names that
+// sample.
 func (t *Track) job(from, to int) (job *video.Job, ranks []int32, err error) {
 	r := t.plan(from, to)
 	there := slices.Index(r.want, -1)

@@ -53,8 +53,11 @@ var framesSuite = suite{
 	empty: func() Job { return &FramesJob{} },
 	random: func(rng *rand.Rand) Job {
 		to := logUniform(rng, 8, 512)
-		return &FramesJob{Frames: logUniform(rng, 1, 256), Format: frameFormats[rng.IntN(len(frameFormats))], Height: to + rng.IntN(256), Width: to + rng.IntN(256), To: to,
-			Out: frameOuts[rng.IntN(len(frameOuts))], Crop: rng.IntN(2) == 0, Jitter: rng.IntN(4) == 0, Last: rng.IntN(2) == 0}
+		return &FramesJob{
+			Frames: logUniform(rng, 1, 256), Format: frameFormats[rng.IntN(len(frameFormats))],
+			Height: to + rng.IntN(256), Width: to + rng.IntN(256), To: to, Out: frameOuts[rng.IntN(len(frameOuts))],
+			Crop: rng.IntN(2) == 0, Jitter: rng.IntN(4) == 0, Last: rng.IntN(2) == 0,
+		}
 	},
 }
 
@@ -91,7 +94,8 @@ func (j *FramesJob) Name() string {
 }
 
 func (j *FramesJob) Keys() []Key {
-	return keysOf("frames", j.Frames, "format", j.Format, "height", j.Height, "width", j.Width, "to", j.To, "out", j.Out, "crop", j.Crop, "jitter", j.Jitter, "last", j.Last)
+	return keysOf("frames", j.Frames, "format", j.Format, "height", j.Height, "width", j.Width, "to", j.To, "out", j.Out,
+		"crop", j.Crop, "jitter", j.Jitter, "last", j.Last)
 }
 
 func (j *FramesJob) check() error {
@@ -99,7 +103,8 @@ func (j *FramesJob) check() error {
 		if j.Format != "" || j.Crop || j.To != 0 && j.Out != "u8" {
 			return &InputError{"video", "a format, a crop or an output of floats", "decoded pictures, as they are or resized to u8"}
 		}
-		return errors.Join(v.check(), within("frames", j.Frames, 1, max(240, v.GOP)), within("to", j.To, 0, 1<<12), within("height", j.Height, 16, 1<<13), within("width", j.Width, 16, 1<<13))
+		return errors.Join(v.check(), within("frames", j.Frames, 1, j.count()), within("to", j.To, 0, 1<<12),
+			within("height", j.Height, 16, 1<<13), within("width", j.Width, 16, 1<<13))
 	}
 	least := 1
 	if j.Crop {
@@ -113,7 +118,8 @@ func (j *FramesJob) check() error {
 	case j.Resize != "" && !slices.Contains(ops.ResizeAntialias.Names(), j.Resize):
 		return &InputError{"resize", fmt.Sprintf("%q", j.Resize), fmt.Sprintf("one of %v", ops.ResizeAntialias.Names())}
 	}
-	return errors.Join(within("frames", j.Frames, 1, 1<<16), within("to", j.To, 1, 1<<12), within("height", j.Height, least, 1<<13), within("width", j.Width, least, 1<<13))
+	return errors.Join(within("frames", j.Frames, 1, 1<<16), within("to", j.To, 1, 1<<12),
+		within("height", j.Height, least, 1<<13), within("width", j.Width, least, 1<<13))
 }
 
 func (j *FramesJob) prepare(r *rig) (*work, error) {

@@ -33,7 +33,7 @@ type Options struct {
 	With []*ops.Device
 	NCCL bool // the devices use NCCL to add gradients
 
-	// Videos is the folder for the videos that jobs decode. Those that are there are used. "" is a temporary folder.
+	// Videos is the folder for the videos that jobs decode. Missing videos are encoded. "" is a temporary folder.
 	Videos string
 
 	// Progress, if not nil, is called before each job is measured.
@@ -114,7 +114,7 @@ type work struct {
 	read, written int64            // the least bytes that a call reads and writes
 	limit         bool             // whether the kernel that moves those bytes is the limit
 	floor         *work            // another work that is the limit instead
-	how           string           // what floor does
+	how           string           // floor's name
 	per           int              // calls in one run; 0 counts as 1
 	launches      int              // launches that a call submits; 0 counts as 1
 	plan          *ops.Plan        // for the first set, if a call is a plan's run
@@ -150,7 +150,7 @@ type rig struct {
 	opt     Options
 	most    int // maximum sets; 0 is maxSets
 
-	temporary string // the folder for videos, if it is one
+	temporary string // the temporary folder for videos, or ""
 }
 
 func newRig(dev *ops.Device, opt Options) (*rig, error) {

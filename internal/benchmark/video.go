@@ -20,7 +20,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// VideoShape describes a video with noise, which ffmpeg makes, and how it is decoded. Several streams decode the same video at once.
+// VideoShape describes a video with noise, which ffmpeg encodes, and how it is decoded. Several streams decode the same video at once.
 type VideoShape struct {
 	Codec   string `json:"codec"` // h264, hevc or av1
 	GOP     int    `json:"gop"`   // frames from one key frame to the next
@@ -36,7 +36,7 @@ func videoJobs() []Job {
 		for _, v.Bytes = range []int{5000, 25_000} {
 			for _, v.Random = range []bool{false, true} {
 				job := FramesJob{Frames: 240, Height: 480, Width: 640, Video: &VideoShape{v.Codec, v.GOP, v.Bytes, 28, v.Random}}
-				if v.Random { // more streams keep the engines busy while others seek
+				if v.Random { // more streams keep the engines busy while some seek
 					job.Frames, job.Video.Streams = max(48/v.GOP, 2), 42
 				}
 				out = append(out, &job)
@@ -49,7 +49,9 @@ func videoJobs() []Job {
 		}
 	}
 	// One stream, which the CPU decodes too.
-	for _, v := range []VideoShape{{Codec: "hevc", GOP: 2}, {Codec: "h264", GOP: 8}, {Codec: "av1", GOP: 2}, {Codec: "av1", GOP: 2, Random: true}} {
+	for _, v := range []VideoShape{
+		{Codec: "hevc", GOP: 2}, {Codec: "h264", GOP: 8}, {Codec: "av1", GOP: 2}, {Codec: "av1", GOP: 2, Random: true},
+	} {
 		v.Bytes, v.Streams = 5000, 1
 		out = append(out, &FramesJob{Frames: 48, Height: 480, Width: 640, Video: &v})
 	}
@@ -78,7 +80,7 @@ var encoders = map[string]string{
 	"av1":  "-c:v libsvtav1 -preset 10 -g %d",
 }
 
-// track opens the job's video in the folder for videos, and makes it if it is missing.
+// track opens the job's video in the folder for videos, and encodes it if it is missing.
 func (j *FramesJob) track(r *rig, w *work) (*mp4.Track, error) {
 	if r.opt.Videos == "" {
 		var err error
@@ -93,8 +95,8 @@ func (j *FramesJob) track(r *rig, w *work) (*mp4.Track, error) {
 	v := j.Video
 	path := filepath.Join(r.opt.Videos, fmt.Sprintf("%s-%d-%d-%dx%d.mp4", v.Codec, v.GOP, v.Bytes, j.Height, j.Width))
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		args := fmt.Sprintf("-v error -y -f lavfi -i testsrc2=size=%dx%d:rate=30 -vf noise=alls=8:allf=t -frames:v %d -pix_fmt yuv420p -b:v %d "+encoders[v.Codec],
-			j.Width, j.Height, j.count(), v.Bytes*8*30, v.GOP)
+		args := fmt.Sprintf("-v error -y -f lavfi -i testsrc2=size=%dx%d:rate=30 -vf noise=alls=8:allf=t ", j.Width, j.Height)
+		args += fmt.Sprintf("-frames:v %d -pix_fmt yuv420p -b:v %d "+encoders[v.Codec], j.count(), v.Bytes*8*30, v.GOP)
 		program, err := exec.LookPath(cmp.Or(os.Getenv("ROBOCACHE_FFMPEG"), "ffmpeg"))
 		if err != nil {
 			return nil, &skipped{"got no program ffmpeg, which makes its video, want it in PATH, or its path in ROBOCACHE_FFMPEG, or the video in --videos"}
@@ -112,7 +114,7 @@ func (j *FramesJob) track(r *rig, w *work) (*mp4.Track, error) {
 			return nil, r.ctx.Err()
 		}
 		if err != nil {
-			return nil, &skipped{fmt.Sprintf("ffmpeg makes its video, and failed: %v %s", err, bytes.TrimSpace(out))}
+			return nil, &skipped{fmt.Sprintf("ffmpeg did not encode its video: %v %s", err, bytes.TrimSpace(out))}
 		}
 		if err := os.Rename(part.Name(), path); err != nil {
 			return nil, err
@@ -190,14 +192,14 @@ func (j *FramesJob) prepareVideo(r *rig) (*work, error) {
 		return w, nil
 	}
 	w.floor, w.how = &work{sets: 1, own: true, per: w.per, run: alone}, "the decoding alone"
-	w.run = together(func(s *resizer) error { return errors.Join(decode(s, s.take), s.run()) })
+	w.run = together(func(s *resizer) error { return errors.Join(decode(s, s.add), s.run()) })
 	return w, nil
 }
 
 // decoded returns an error if a picture is absent, or not on the GPU where the job needs it.
 func (j *FramesJob) decoded(p *video.Planes, err error) error {
 	if err == nil && p.Memory == nil && (j.To > 0 || j.Video.Streams > 1) {
-		err = &skipped{"the GPU does not decode so many streams of the video"}
+		err = &skipped{"the GPU does not decode the job's number of streams of the video"}
 	}
 	return err
 }
@@ -209,16 +211,15 @@ type resizer struct {
 	work   *work
 	mu     *sync.Mutex // of the work
 	queue  *ops.Queue
-	stack  *tensor.Tensor // u8 [resized,rows,pitch]
+	stack  *tensor.Tensor // u8 [stackSize,rows,pitch]
 	plan   *ops.Plan
 	filled int
 }
 
-// resized is the number of pictures in a batch.
-const resized = 16
+const stackSize = 16
 
-// take copies a picture into the stack, and resizes a full stack.
-func (s *resizer) take(_ int64, p *video.Planes, err error) error {
+// add copies a picture into the stack, and resizes a full stack.
+func (s *resizer) add(_ int64, p *video.Planes, err error) error {
 	if err := s.job.decoded(p, err); err != nil {
 		return err
 	}
@@ -239,39 +240,42 @@ func (s *resizer) take(_ int64, p *video.Planes, err error) error {
 	if err := s.queue.Synchronize(context.Background()); err != nil {
 		return err
 	}
-	if s.filled++; s.filled < resized {
+	if s.filled++; s.filled < stackSize {
 		return nil
 	}
 	s.filled = 0
 	return s.plan.Run(s.queue)
 }
 
-// begin allocates the stack, and plans for pictures like p.
+// begin allocates the stack, and a plan for pictures with p's format.
 func (s *resizer) begin(p *video.Planes, rows, pitch int) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stack, err = s.rig.alloc(s.work, tensor.U8, resized, rows, pitch); err != nil {
+	if s.stack, err = s.rig.alloc(s.work, tensor.U8, stackSize, rows, pitch); err != nil {
 		return err
 	}
-	dst, err := s.rig.alloc(s.work, tensor.U8, resized, s.job.To, s.job.To, 3)
+	dst, err := s.rig.alloc(s.work, tensor.U8, stackSize, s.job.To, s.job.To, 3)
 	if err != nil {
 		return err
 	}
 	surface := ops.FrameSurface{Format: ops.FrameNV12, Full: p.FullRange}
-	if surface.Planes[0], err = s.stack.AsStrided([]int{resized, p.Height, p.Width}, []int{rows * pitch, pitch, 1}, p.Start[0]); err != nil {
+	strides := []int{rows * pitch, pitch, 1}
+	if surface.Planes[0], err = s.stack.AsStrided([]int{stackSize, p.Height, p.Width}, strides, p.Start[0]); err != nil {
 		return err
 	}
-	if surface.Planes[1], err = s.stack.AsStrided([]int{resized, p.Height / 2, p.Width / 2, 2}, []int{rows * pitch, pitch, 2, 1}, p.Start[1]); err != nil {
+	shape := []int{stackSize, p.Height / 2, p.Width / 2, 2}
+	if surface.Planes[1], err = s.stack.AsStrided(shape, []int{rows * pitch, pitch, 2, 1}, p.Start[1]); err != nil {
 		return err
 	}
-	s.plan, err = s.rig.dev.PlanFrames(ops.FramesArgs{Dst: dst, Surfaces: []ops.FrameSurface{surface}}, ops.FramesOptions{Layout: ops.LayoutHWC})
+	args := ops.FramesArgs{Dst: dst, Surfaces: []ops.FrameSurface{surface}}
+	s.plan, err = s.rig.dev.PlanFrames(args, ops.FramesOptions{Layout: ops.LayoutHWC})
 	if err == nil {
 		s.work.later(s.plan.Close)
 	}
 	return err
 }
 
-// run resizes what is left in the stack, and waits.
+// run resizes the remaining pictures in the stack, and waits.
 func (s *resizer) run() error {
 	if s.filled > 0 {
 		if err := s.plan.Run(s.queue); err != nil {

@@ -107,7 +107,7 @@ func (f *film) decode(ctx context.Context, list []int) error {
 }
 
 // run decodes frames that are near each other. order has indexes in list, sorted by frame number. If the camera ends early, the error is
-// dataset.ErrNotFound.
+// its last frame's, or dataset.ErrNotFound.
 func (f *film) run(ctx context.Context, list, order []int) error {
 	n, last := list[order[0]]-1, dataset.ErrNotFound
 	for picture, err := range f.media.DecodeRange(ctx, n+1, list[order[len(order)-1]]+1) {

@@ -34,14 +34,14 @@ func (f *Filter[T]) taps(i int) (first int, weights []T) {
 	return int(f.First[i]), f.weights[i*f.Most:][:f.Count[i]]
 }
 
-// Round turns sums by whole weights into whole samples, rounded half up.
+// Round converts sums with whole weights into whole samples, rounded half up.
 func Round[S uint8 | uint16, T int32 | int64](to []S, sums []T) {
 	for i, v := range sums {
 		to[i] = S(min((v+1<<(Bits-1))>>Bits, T(^S(0))))
 	}
 }
 
-// Keep turns sums by floats into samples, which is to copy them.
+// Keep copies sums with float weights, because they are the samples.
 func Keep(to, sums []float32) { copy(to, sums) }
 
 // Resizer resizes pictures with C samples in a pixel: first along rows, then along columns. Its memory is used again for the next picture.

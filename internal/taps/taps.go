@@ -2,7 +2,7 @@ package taps
 
 import "math"
 
-// Bits is how many fractional bits a whole weight has.
+// Bits is the number of fractional bits in a whole weight.
 const Bits = 22
 
 // Axis has the taps for one axis: result pixel i sums the source pixels First[i] to First[i]+Count[i]-1, multiplied by
@@ -46,7 +46,7 @@ func Triangle(size, n int, antialias bool) *Axis {
 	return a
 }
 
-// Nearest returns taps that take, for each result pixel, the source pixel at its centre.
+// Nearest returns one tap for each result pixel: the source pixel at its centre.
 func Nearest(size, n int) *Axis {
 	a := newAxis(n, 1)
 	for i := range n {

@@ -15,15 +15,15 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Decode decodes the frames with the given ascending ranks, each as u8 [H,W,3]. Each driver may refuse the stream; then the next one
-// decodes it, and ffmpeg at last. A frame that cannot be decoded is an error, and the later frames follow. If a decoder fails, decoding
-// goes on at the next packet where it can begin, and the frames in between are errors too. Decode ends after an error that all frames
-// would have, and when ctx ends. If ffmpeg is necessary and missing, the error is dataset.ErrUnsupported.
+// Decode decodes the frames with the given ascending ranks, each as u8 [H,W,3]. If a driver refuses the stream, the next one decodes it.
+// ffmpeg is the last one. A frame that cannot be decoded is an error, and the later frames follow. If a decoder fails, decoding continues
+// at the next packet where it can begin, and the frames in between are errors too. Decode ends after an error that all frames would have,
+// and when ctx ends. If ffmpeg is necessary and missing, the error is dataset.ErrUnsupported.
 func (j *Job) Decode(ctx context.Context, ranks []int32) iter.Seq2[*tensor.Tensor, error] {
 	return func(yield func(*tensor.Tensor, error) bool) {
 		c, library, list := cursor{job: j, ranks: ranks}, "", registered()
 		stopped := false
-		take := func(frame *tensor.Tensor, err error) bool {
+		deliver := func(frame *tensor.Tensor, err error) bool {
 			stopped = !yield(frame, err)
 			return !stopped
 		}
@@ -31,7 +31,7 @@ func (j *Job) Decode(ctx context.Context, ranks []int32) iter.Seq2[*tensor.Tenso
 			var failed int
 			var err error
 			if len(list) > 0 {
-				failed, err = c.drive(ctx, list[0], take)
+				failed, err = c.drive(ctx, list[0], deliver)
 			} else {
 				failed, err = c.run(ctx, library, func(_ int64, p *Planes, err error) error {
 					var frame *tensor.Tensor
@@ -40,7 +40,7 @@ func (j *Job) Decode(ctx context.Context, ranks []int32) iter.Seq2[*tensor.Tenso
 							return err
 						}
 					}
-					if !take(frame, err) {
+					if !deliver(frame, err) {
 						return errEnough
 					}
 					return nil
@@ -64,10 +64,10 @@ func (j *Job) Decode(ctx context.Context, ranks []int32) iter.Seq2[*tensor.Tenso
 				}
 			case c.single:
 				c.broken = min(c.broken, failed)
-				take(nil, err)
+				deliver(nil, err)
 				c.done++
 			default:
-				c.skip(failed, err, take)
+				c.skip(failed, err, deliver)
 			}
 		}
 	}
@@ -81,10 +81,10 @@ type cursor struct {
 	ranks []int32 // of the frames
 	done  int     // the number of ranks with a frame or an error
 	from  int     // the packet where decoding begins
-	// single means that ffmpeg gets no packet after the next frame's. So all pictures before a damaged one come, at the cost of a process
-	// for each frame. It ends with the group of pictures.
+	// single means that a process of ffmpeg decodes one frame, and gets no later packets. Then all pictures before a damaged one come. It
+	// ends with the group of pictures.
 	single bool
-	broken int // then the first packet without a picture
+	broken int // if single, the first packet without a picture
 }
 
 // isDamage reports whether an error concerns some frames, so that later ones may be decoded.
@@ -93,11 +93,11 @@ func isDamage(err error) bool {
 	return broken && !dataset.IsFatal(err)
 }
 
-// skip moves to the first packet after a failed one where decoding can begin. The frames before it are errors, the first one err.
+// skip moves to the first packet after a failed one where decoding can begin. The frames before it are errors. The first error is err.
 func (c *cursor) skip(failed int, err error, yield func(*tensor.Tensor, error) bool) {
 	j := c.job
 	c.from = j.nextBegin(failed + 1)
-	for c.done < len(c.ranks) && (c.from == len(j.Packets) || j.place(c.ranks[c.done]) < c.from) {
+	for c.done < len(c.ranks) && (c.from == len(j.Packets) || j.packetOf(c.ranks[c.done]) < c.from) {
 		if !yield(nil, err) {
 			return
 		}
@@ -107,7 +107,8 @@ func (c *cursor) skip(failed int, err error, yield func(*tensor.Tensor, error) b
 	}
 }
 
-// nextBegin returns the first packet, from one on, where decoding can begin, or the number of packets.
+// nextBegin returns the first packet where decoding can begin, at the given one or after it. If there is none, it returns the number of
+// packets.
 func (j *Job) nextBegin(packet int) int {
 	for packet < len(j.Packets) && !(j.Packets[packet].Key && (j.Begins == nil || j.Begins(packet))) {
 		packet++
@@ -115,8 +116,8 @@ func (j *Job) nextBegin(packet int) int {
 	return min(packet, len(j.Packets))
 }
 
-// place returns the index of the packet with a rank, or the number of packets.
-func (j *Job) place(rank int32) int {
+// packetOf returns the index of the packet with a rank, or the number of packets.
+func (j *Job) packetOf(rank int32) int {
 	for i, p := range j.Packets {
 		if p.Rank == rank {
 			return i
@@ -125,8 +126,8 @@ func (j *Job) place(rank int32) int {
 	return len(j.Packets)
 }
 
-// answer is a frame, or the reason why there is none.
-type answer struct {
+// result is a frame, or the reason why there is none.
+type result struct {
 	frame *tensor.Tensor
 	err   error
 }
@@ -134,48 +135,50 @@ type answer struct {
 // mostWaiting is the largest number of frames that wait for an earlier one. No codec reorders more than 16 pictures.
 const mostWaiting = 32
 
-// drive decodes the frames that are left with a driver. The error is nil after the last one, or if yield returned false. It is a *Refusal
-// if the driver does not decode the stream. failed is the packet with another error.
+// drive decodes the remaining frames with a driver. The error is nil after the last frame, and if yield returned false. It is a *Refusal
+// if the driver does not decode the stream. For other errors, failed is the packet.
 func (c *cursor) drive(ctx context.Context, driver Driver, yield func(*tensor.Tensor, error) bool) (failed int, err error) {
-	j, left, ready := c.job, slices.Clone(c.ranks[c.done:]), map[int32]answer{}
-	var outer error // that concerns all frames
+	j, left, ready := c.job, slices.Clone(c.ranks[c.done:]), map[int32]result{}
+	var fatal error // one that all frames would have
 	failed, err = j.feed(ctx, driver, "", c.from, c.ranks, &left, func(rank int64, p *Planes, err error) error {
-		a := answer{err: err}
+		r := result{err: err}
 		if err == nil {
-			a.frame, a.err = p.RGB()
+			r.frame, r.err = p.RGB()
 		}
-		ready[int32(rank)] = a
+		ready[int32(rank)] = r
 		for ; c.done < len(c.ranks); c.done++ {
-			a, there := ready[c.ranks[c.done]]
+			r, there := ready[c.ranks[c.done]]
 			if !there {
 				if len(ready) <= mostWaiting {
 					return nil
 				}
-				a.err = ErrNoPicture
+				r.err = ErrNoPicture
 			}
 			delete(ready, c.ranks[c.done])
-			if a.err != nil {
-				if a.err = j.explain(driver, c.done, a.err); !isDamage(a.err) {
-					outer = a.err
+			if r.err != nil {
+				if r.err = j.explain(driver, c.done, r.err); !isDamage(r.err) {
+					fatal = r.err
 					return errEnough
 				}
 			}
-			if !yield(a.frame, a.err) {
+			if !yield(r.frame, r.err) {
 				break
 			}
 		}
 		return errEnough
 	})
 	if err == errEnough {
-		err = outer
+		err = fatal
 	}
 	return failed, err
 }
 
-// feed decodes the packets from one on with a driver, until those of ranks that are left have been shown. It calls show for each one, in
-// decoding order, with its rank as the number. The error is show's, or a *Refusal if the driver does not decode the stream. failed is the
-// packet with another error.
-func (j *Job) feed(ctx context.Context, driver Driver, device string, from int, ranks []int32, left *[]int32, show Show) (failed int, err error) {
+// feed decodes packets with a driver, beginning with the packet from. It calls show for each rank in left, as the driver shows the
+// pictures, with the rank as the number, and removes it from left. The error is show's, or a *Refusal if the driver does not decode the
+// stream. For other errors, failed is the packet. ranks has all ranks of the job.
+func (j *Job) feed(
+	ctx context.Context, driver Driver, device string, from int, ranks []int32, left *[]int32, show Show,
+) (failed int, err error) {
 	var ended error // by show
 	explained := func(err error) error {
 		if len(*left) == 0 || ended != nil || ctx.Err() != nil {
@@ -232,7 +235,7 @@ func (j *Job) stream(device string) Stream {
 	return Stream{Codec: j.Codec, Config: j.box("avcC", "hvcC", "av1C"), Device: device}
 }
 
-// explain returns the error for the frame at a place, unless the driver refuses the stream or memory is short.
+// explain returns the error for the frame at a place. If the driver refuses the stream or memory is short, it returns err.
 func (j *Job) explain(driver Driver, place int, err error) error {
 	var refused *Refusal
 	var short *tensor.Error

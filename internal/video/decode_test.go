@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -293,7 +294,7 @@ func TestDecodingGoesOnAtTheKeyFrameAfterAFailure(t *testing.T) {
 		first := slices.Min(slices.Collect(maps.Keys(failed)))
 		require.ErrorIs(t, failed[first], broken)
 		for place, err := range failed {
-			require.LessOrEqual(t, job.place(int32(place)), max(at/9*9+8, 0), "packet %d is broken", at)
+			require.LessOrEqual(t, job.packetOf(int32(place)), max(at/9*9+8, 0), "packet %d is broken", at)
 			require.GreaterOrEqual(t, place, at-3, "the fake shows a picture when two more packets are decoded")
 			require.True(t, place == first || errors.Is(err, ErrUndecodable))
 		}
@@ -326,11 +327,12 @@ func TestDecodingGoesOnAtTheKeyFrameAfterAFailure(t *testing.T) {
 }
 
 func TestFFmpegGoesOnAtTheKeyFrameAfterAFailure(t *testing.T) {
-	for _, codec := range []string{"h264", "h265", "vp9", "av1"} {
+	for _, codec := range []string{"h264", "av1", "h265", "vp9"}[:thorough.Of(2, 4)] {
 		t.Run(codec, func(t *testing.T) {
 			v := encode(t, codec)
 			install(t, nil)
 			t.Setenv("ROBOCACHE_FFMPEG", "")
+			v[10] = slices.Clone(v[10])
 			clear(v[10][len(v[10])/3:]) // the second group has 8 to 15
 			i, failed := 0, 0
 			for frame, err := range v.frames(codec).DecodeFrames(context.Background(), 0, 24) {

@@ -21,19 +21,19 @@ type Stream struct {
 // Decoder decodes the packets of a stream in decoding order. Its methods must not be called concurrently.
 type Decoder interface {
 	// Decode decodes a packet with a number, and calls show for each picture that becomes ready, with its packet's number. After an
-	// error the decoder is only good for Close. If it is a *Refusal, the packets have a feature that the stream's Config does not show,
-	// and another kind of decoder may decode them.
+	// error only Close may be called. If the error is a *Refusal, the packets have a feature that the stream's Config does not show, and
+	// another kind of decoder may decode them.
 	Decode(packet []byte, number int64, show Show) error
 	// Flush calls show for the pictures that are left after the last packet. The next packet must be one where decoding can begin.
 	Flush(show Show) error
 	Close() error
 }
 
-// Show receives a picture. Its memory is valid until Show returns. If the packet gives no picture, p is nil, and err is the reason: one of
+// Show receives a picture. Its memory is valid until Show returns. If the packet has no picture, p is nil, and err is the reason: one of
 // the errors below, or the packet's own error.
 type Show func(number int64, p *Planes, err error) error
 
-// Reasons why a packet gives no picture.
+// Reasons why there is no picture of a packet.
 var (
 	ErrNoPicture   = errors.New("the packet has no picture")
 	ErrHidden      = errors.New("the picture is not meant to be shown")
@@ -44,9 +44,10 @@ var (
 // Planes is a decoded picture: luma, and two chroma planes that may be smaller.
 type Planes struct {
 	Width, Height int
-	Bits          int // 8; more are 16-bit numbers, low byte first
+	Bits          int // 8, or more if samples are 16-bit words, low byte first
+	Shift         int // a sample of more than 8 bits is word >> Shift
 	Layout        Layout
-	Data          [3][]byte // only the first one is there if the layout is Gray
+	Data          [3][]byte // Gray has the first one only
 	Stride        [3]int    // bytes between rows
 	// Memory is set if the picture is on a device. Data is then nil, and plane i begins at byte Start[i].
 	Memory    tensor.Buffer
@@ -69,7 +70,7 @@ const (
 // Driver opens decoders of one kind.
 type Driver struct {
 	Name    string
-	Library string // the shared library that it needs, such as "libdav1d"; "" if it is no package to install
+	Library string // the package with its shared library, such as "libdav1d"; "" if there is none
 	// Open returns a decoder for a stream, or a *Refusal if this machine or this kind of decoder cannot decode it.
 	Open func(s Stream) (Decoder, error)
 }
@@ -107,7 +108,7 @@ var drivers struct {
 	list []Driver
 }
 
-// Register adds a driver. Drivers are asked in the order of their names.
+// Register adds a driver. A stream is offered to the drivers in the order of their names.
 func Register(d Driver) {
 	drivers.Lock()
 	defer drivers.Unlock()

@@ -4,7 +4,7 @@
 //
 // Read: h264, h265, vp8, vp9, av1 and mpeg4. ErrUnsupported: codecs that neither a driver nor ffmpeg decodes.
 //
-// A driver or ffmpeg gives planes with 8, 10 or 12 bits in the stream's own format, and Planes.RGB converts them. So all give the same
-// bits. ffmpeg is searched in PATH, or its path is in the variable ROBOCACHE_FFMPEG. Any version since 4.1 works. Those before 4.4 do not
-// report colours, and convert to RGB themselves: 8-bit 4:2:0 then differs by up to 3 levels.
+// Drivers and ffmpeg return planes with 8, 10 or 12 bits in the stream's own format, and Planes.RGB converts them. So all frames have the
+// same bits. ffmpeg is searched in PATH, or its path is in the variable ROBOCACHE_FFMPEG. Any version since 4.1 works. Versions before 4.4
+// do not report colours, and convert to RGB themselves: 8-bit 4:2:0 then differs by up to 3 levels.
 package video

@@ -47,11 +47,11 @@ type Packet struct {
 
 var errLeftOut = errors.New("the next frame's picture comes instead")
 
-// colourless are the paths of programs that do not report a picture's colours, and so have to convert it to RGB.
+// colourless has the paths of programs that do not report a picture's colours. They must convert pictures to RGB.
 var colourless sync.Map
 
-// run decodes the frames that are left with ffmpeg, or the next one if c.single is set. It calls show for each with its rank as the number,
-// and returns like drive. library is the absent library that decodes the stream too, if any.
+// run decodes the remaining frames with ffmpeg, or only the next one if c.single is set. It calls show for each one, with its rank as the
+// number, and returns like drive. library is the absent library that decodes the stream too, or "".
 func (c *cursor) run(ctx context.Context, library string, show Show) (failed int, err error) {
 	path, err := c.job.program(library)
 	if err != nil {
@@ -59,7 +59,7 @@ func (c *cursor) run(ctx context.Context, library string, show Show) (failed int
 	}
 	j, end, until := *c.job, len(c.job.Packets), len(c.ranks)
 	if c.single {
-		switch next, group := j.place(c.ranks[c.done]), j.nextBegin(c.from+1); {
+		switch next, group := j.packetOf(c.ranks[c.done]), j.nextBegin(c.from+1); {
 		case next >= group:
 			c.from, c.single = group, false
 		case next >= c.broken:
@@ -92,7 +92,7 @@ func (c *cursor) run(ctx context.Context, library string, show Show) (failed int
 		case ctx.Err() != nil:
 			return 0, ctx.Err()
 		case err != nil:
-			return c.job.place(want), p.explain(j.Fail(c.done), err)
+			return c.job.packetOf(want), p.explain(j.Fail(c.done), err)
 		case rank != want: // it refers to pictures before the first one
 			err = show(int64(want), nil, j.undecoded(c.done, " from ffmpeg", ErrUndecodable))
 		default:
@@ -115,7 +115,7 @@ func (j *Job) leftOut(last, rank int32) bool {
 // ProgramError means that ffmpeg is missing, or that it or a GPU could not run here. It is not caused by the frames.
 type ProgramError struct {
 	Err     error
-	Library string // the library that can take the place of a missing ffmpeg, or ""
+	Library string // the absent library that decodes the stream too, or ""
 }
 
 func (e *ProgramError) Error() string { return e.Err.Error() }
@@ -146,12 +146,13 @@ func outside(failed error, said []byte, errors ...syscall.Errno) error {
 // program finds ffmpeg.
 func program() (string, error) { return exec.LookPath(cmp.Or(os.Getenv("ROBOCACHE_FFMPEG"), "ffmpeg")) }
 
-// program finds ffmpeg. library can take its place.
+// program finds ffmpeg. library is the absent library that decodes the stream too, or "".
 func (j *Job) program(library string) (string, error) {
 	path, err := program()
 	if err != nil {
 		e := j.Fail(-1)
-		e.Kind, e.Got, e.Want = dataset.ErrUnsupported, "no program ffmpeg", "it in PATH, or its path in ROBOCACHE_FFMPEG; encoded frames can be read without it"
+		e.Kind, e.Got = dataset.ErrUnsupported, "no program ffmpeg"
+		e.Want = "it in PATH, or its path in ROBOCACHE_FFMPEG; encoded frames can be read without it"
 		if library != "" {
 			e.Got += " and no library " + library
 			e.Want = "one of the packages ffmpeg and " + library + ", ffmpeg" + strings.TrimPrefix(e.Want, "it")
@@ -186,14 +187,18 @@ func (j *Job) start(ctx context.Context, path string) (*process, error) {
 	if _, old := colourless.Load(path); old {
 		format, p.out.picture.Matrix = "rgb24,format=gbrp", identity
 	}
-	args := []string{"-nostdin", "-hide_banner", "-loglevel", "error", "-xerror", "-protocol_whitelist", "file,pipe", "-max_pixels", fmt.Sprint(MaxPixels), "-copyts"}
+	args := []string{
+		"-nostdin", "-hide_banner", "-loglevel", "error", "-xerror", "-protocol_whitelist", "file,pipe",
+		"-max_pixels", fmt.Sprint(MaxPixels), "-copyts",
+	}
 	if j.Codec == "h264" {
 		// strict waits for as many pictures as the stream may reorder, instead of guessing from the first. With several threads ffmpeg 5.1
 		// does not report that it conceals missing slices.
 		args = append(args, "-strict", "strict", "-threads", "1")
 	}
 	// A visible part may begin anywhere. Without unaligned, ffmpeg moves its left edge. With explode it reports more kinds of damage.
-	args = append(args, "-flags", "unaligned", "-err_detect", "explode", "-f", "mov", "-i", "pipe:0", "-map", "0:v:0", "-vf", "format="+format, "-c:v", "rawvideo", "-allow_raw_vfw", "1", "-f", "matroska", "pipe:1")
+	args = append(args, "-flags", "unaligned", "-err_detect", "explode", "-f", "mov", "-i", "pipe:0", "-map", "0:v:0",
+		"-vf", "format="+format, "-c:v", "rawvideo", "-allow_raw_vfw", "1", "-f", "matroska", "pipe:1")
 	p.cmd = exec.CommandContext(ctx, path, args...)
 	p.cmd.Stdin, p.cmd.Stderr = p.feed, &p.errors
 	p.cmd.WaitDelay = 2 * time.Second // a wrapper script may leave ffmpeg running with the pipes open

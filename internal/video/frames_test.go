@@ -14,6 +14,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -28,9 +29,15 @@ func (p packets) frames(codec string) *Frames {
 	}}
 }
 
-// encode has ffmpeg encode 24 frames with a key frame each 8, of which frame i is grey of the level 10*i.
+// encoded has the videos that encode made, by codec.
+var encoded = map[string]packets{}
+
+// encode returns 24 frames with a key frame each 8, encoded by ffmpeg. Frame i is grey of the level 10*i. A test must not write to a packet.
 func encode(t *testing.T, codec string) packets {
 	t.Helper()
+	if encoded[codec] != nil {
+		return slices.Clone(encoded[codec])
+	}
 	if _, err := exec.LookPath("ffmpeg"); err != nil {
 		t.Skip("ffmpeg is not here: ", err)
 	}
@@ -59,14 +66,15 @@ func encode(t *testing.T, codec string) packets {
 		}
 	}
 	require.Len(t, list, 24)
-	return list
+	encoded[codec] = list
+	return slices.Clone(list)
 }
 
 // ffmpeg skips zeros in AV1, and decodes later pictures from wrong references.
 func TestAHoleBeforeAFrameIsAnError(t *testing.T) {
 	for _, codec := range []string{"h264", "h265", "av1"} {
 		intact := encode(t, codec)
-		for hole := range 7 {
+		for hole := 0; hole < 7; hole += thorough.Of(3, 1) {
 			v := slices.Clone(intact)
 			v[hole] = make([]byte, len(v[hole]))
 			_, err := first(v.frames(codec), 7)
@@ -90,7 +98,7 @@ func TestEveryPacketsPictureIsItsOwn(t *testing.T) {
 			for i, p := range v {
 				require.Equal(t, i%8 == 0, Begins(codec, p), "%s frame %d", codec, i)
 			}
-			for _, r := range [][2]int{{0, 24}, {0, 1}, {7, 8}, {9, 20}, {16, 17}, {23, 24}} {
+			for _, r := range [][2]int{{0, 24}, {9, 20}, {23, 24}, {0, 1}, {7, 8}, {16, 17}}[:thorough.Of(3, 6)] {
 				i := r[0]
 				for frame, err := range v.frames(codec).DecodeFrames(context.Background(), r[0], r[1]) {
 					require.NoError(t, err)

@@ -76,16 +76,17 @@ const formats = "gray|yuv420p|yuvj420p|yuv422p|yuvj422p|yuv444p|yuvj444p|gbrp|" 
 type pictures struct {
 	r       *bufio.Reader
 	cluster int64  // the current cluster's time in ms
-	bits    int    // that a pixel uses in all planes together
+	bits    int    // of a pixel in all planes together
 	picture Planes // the last one
 	memory  []byte // its planes
 }
 
-// The Matroska elements that matter here. The reader enters those in the first line and skips all others.
+// The Matroska elements that matter here. The reader enters those in the first two lines and skips all others.
 const (
-	segment, info, cluster, tracks, trackEntry, video, colour, blockGroup = 0x18538067, 0x1549a966, 0x1f43b675, 0x1654ae6b, 0xae, 0xe0, 0x55b0, 0xa0
-	muxingApp, codecPrivate, colourSpace, matrix, colourRange             = 0x4d80, 0x63a2, 0x2eb524, 0x55b1, 0x55b9
-	timecode, pixelWidth, pixelHeight, simpleBlock, block                 = 0xe7, 0xb0, 0xba, 0xa3, 0xa1
+	segment, info, cluster, tracks                            = 0x18538067, 0x1549a966, 0x1f43b675, 0x1654ae6b
+	trackEntry, video, colour, blockGroup                     = 0xae, 0xe0, 0x55b0, 0xa0
+	muxingApp, codecPrivate, colourSpace, matrix, colourRange = 0x4d80, 0x63a2, 0x2eb524, 0x55b1, 0x55b9
+	timecode, pixelWidth, pixelHeight, simpleBlock, block     = 0xe7, 0xb0, 0xba, 0xa3, 0xa1
 )
 
 var errNoColours = errors.New("this version of ffmpeg does not report a picture's colours")
@@ -124,12 +125,13 @@ func (p *pictures) next() (ms int64, picture *Planes, err error) {
 	}
 }
 
-// set keeps an element's value.
+// set stores an element's value.
 func (p *pictures) set(id uint64, b []byte) error {
 	switch id {
 	case muxingApp:
 		major, minor := 0, 0
-		if n, _ := fmt.Sscanf(string(b), "Lavf%d.%d", &major, &minor); n == 2 && slices.Compare([]int{major, minor}, []int{58, 76}) < 0 && p.picture.Matrix != identity {
+		n, _ := fmt.Sscanf(string(b), "Lavf%d.%d", &major, &minor)
+		if n == 2 && slices.Compare([]int{major, minor}, []int{58, 76}) < 0 && p.picture.Matrix != identity {
 			return errNoColours
 		}
 		return nil
@@ -228,8 +230,8 @@ func (p *pictures) block(size uint64) (ms int64, picture *Planes, err error) {
 	return p.cluster + int64(int16(binary.BigEndian.Uint16(head[1:]))), picture, unexpected(err)
 }
 
-// format sets the picture's format to the only one of formats with the bits a pixel and the bytes a picture. It returns where the
-// planes end.
+// format sets the picture's format, and returns the ends of its planes. Only one of the formats has the bits of a pixel and the bytes of
+// the picture.
 func (p *pictures) format(size uint64) (ends [3]int, known bool) {
 	q := &p.picture
 	for _, q.Bits = range []int{8, 10, 12} {

@@ -21,7 +21,7 @@ func (p *Planes) RGB() (*tensor.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	from := yuv.Picture{Data: p.Data, Stride: p.Stride, Bits: p.Bits, Matrix: p.Matrix, FullRange: p.FullRange}
+	from := yuv.Picture{Data: p.Data, Stride: p.Stride, Bits: p.Bits, Shift: p.Shift, Matrix: p.Matrix, FullRange: p.FullRange}
 	switch p.Layout {
 	case Gray:
 		from.Data[1] = nil

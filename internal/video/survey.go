@@ -104,7 +104,8 @@ func (c *Choice) lacksFFmpeg(err error) {
 	c.add("ffmpeg", "ffmpeg", &Refusal{Driver: "ffmpeg", Reason: NoProgram, Err: err})
 }
 
-// add takes a decoder, unless there is a better one or an error. install is the package that has it.
+// add records the result of opening a decoder: the first decoder without an error is chosen, and others with an error are absent. install
+// is the decoder's package.
 func (c *Choice) add(decoder, install string, err error) {
 	var refused *Refusal
 	switch {

@@ -2,8 +2,8 @@ package yuv
 
 import "math"
 
-// weightsOf returns the shares of red and blue in luma, for a matrix by its number in ITU-T H.273. Other numbers, and 2 for an unspecified one,
-// mean BT.601.
+// weightsOf returns the shares of red and blue in luma, for a matrix by its number in ITU-T H.273. Other numbers mean BT.601, and so does
+// Unspecified.
 func weightsOf(matrix uint8) (red, blue float64) {
 	switch matrix {
 	case BT709:
@@ -50,7 +50,8 @@ func (p *Picture) Colour() Colour {
 	return c
 }
 
-// convert converts a row of pixels to rgb, which has three bytes for each y. Samples 0, step, 2*step, ... in u and v each count for 1 << across pixels.
+// convert converts a row of pixels to rgb, which has three bytes for each y. Samples 0, step, 2*step, ... in u and v each count for
+// 1 << across pixels.
 func convert[S sample](c *Colour, rgb []uint8, y, u, v []S, across, step int) {
 	factor := c.CY
 	for i := 0; i < len(v); i += step {

@@ -21,11 +21,11 @@ var frameFormatNames = []string{"rgb", "gray", "gray16", "nv12", "i420", "p016",
 // planeBytes has the bytes that each plane stores for one of its pixels.
 var planeBytes = [][]int{{3}, {1}, {2}, {1, 2}, {1, 1, 1}, {2, 4}, {2, 2, 2}}
 
-// Planes returns, for each plane, the bytes that it stores for one of its pixels. Example: 1 and 2 for FrameNV12, which has U and V
-// side by side.
+// Planes returns, for each plane, the bytes that it stores for one of its pixels. Example: 1 and 2 for FrameNV12, which has U and V in
+// one plane.
 func (f FrameFormat) Planes() []int { return planeBytes[f] }
 
-// PlaneShape returns the shape of a plane for a picture with h x w pixels: rows, columns, and bytes in a pixel of the plane if there are several.
+// PlaneShape returns the shape of a plane for a picture with h x w pixels: rows, columns, and the bytes of a pixel if there are several.
 func (f FrameFormat) PlaneShape(plane, h, w int) []int {
 	if plane > 0 {
 		h, w = (h+1)/2, (w+1)/2

@@ -81,8 +81,8 @@ func PlaneName(surface, plane int) string {
 	return fmt.Sprintf("Surfaces[%d].Planes[%d]", surface, plane)
 }
 
-// Stacked reports whether the surface's planes are stacks, with a dimension more.
-func (s *FrameSurface) Stacked() bool { return s.dim(0) > 0 }
+// stacked reports whether the surface's planes are stacks, with a dimension more.
+func (s *FrameSurface) stacked() bool { return s.dim(0) > 0 }
 
 // dim returns the dimension of the rows in a plane: 0, or 1 in a stack.
 func (s *FrameSurface) dim(p int) int {
@@ -91,7 +91,7 @@ func (s *FrameSurface) dim(p int) int {
 
 // Count returns the number of pictures in a surface.
 func (s *FrameSurface) Count() int {
-	if s.Stacked() {
+	if s.stacked() {
 		return s.Planes[0].Dim(0)
 	}
 	return 1
@@ -100,7 +100,7 @@ func (s *FrameSurface) Count() int {
 // Plane returns the strides of a plane in bytes: from one picture in the stack to the next, and from one row to the next.
 func (s *FrameSurface) Plane(p int) (picture, row int) {
 	t := s.Planes[p]
-	if s.Stacked() {
+	if s.stacked() {
 		picture = t.Stride(0)
 	}
 	return picture, t.Stride(s.dim(p))
@@ -116,7 +116,7 @@ func (s *FrameSurface) Size() (height, width int) {
 func (s *FrameSurface) PlaneShape(p int) []int {
 	h, w := s.Size()
 	shape := s.Format.PlaneShape(p, h, w)
-	if s.Stacked() {
+	if s.stacked() {
 		shape = append([]int{s.Count()}, shape...)
 	}
 	return shape
@@ -154,14 +154,14 @@ func (j *FramesJob) Level(channel int, v float32) float32 {
 
 // The numbers of a frame's random choices.
 const (
-	ChoiceY = iota
-	ChoiceX
-	ChoiceFlipX
-	ChoiceFlipY
-	ChoiceBrightness
-	ChoiceContrast
-	ChoiceSaturation
-	Choices
+	choiceY = iota
+	choiceX
+	choiceFlipX
+	choiceFlipY
+	choiceBrightness
+	choiceContrast
+	choiceSaturation
+	choiceCount
 )
 
 // laneFrames is the lane number of a frame's first choice: see DrawOptions.Window in package ops.
@@ -179,7 +179,7 @@ func (j *FramesJob) PerKey() int {
 }
 
 // FrameChoices are the random choices of one frame, as 32-bit numbers.
-type FrameChoices [Choices]uint32
+type FrameChoices [choiceCount]uint32
 
 // Choose returns the choices for an epoch, a number and a frame within the key's row. Package ops has the formula.
 func (j *FramesJob) Choose(epoch, number int64, frame int) (out FrameChoices) {
@@ -206,10 +206,10 @@ type FrameChanges struct {
 // Changes returns the changes to a frame by its choices. The resized picture has height x width pixels, and the output h x w.
 func (j *FramesJob) Changes(u FrameChoices, height, width, h, w int) FrameChanges {
 	return FrameChanges{
-		Y: j.offset(u[ChoiceY], height, h), X: j.offset(u[ChoiceX], width, w),
-		FlipX: uint64(u[ChoiceFlipX]) < FlipLimit(j.FlipX), FlipY: uint64(u[ChoiceFlipY]) < FlipLimit(j.FlipY),
-		Brightness: AmountOf(j.Brightness).Factor(u[ChoiceBrightness]), Contrast: AmountOf(j.Contrast).Factor(u[ChoiceContrast]),
-		Saturation: AmountOf(j.Saturation).Factor(u[ChoiceSaturation]),
+		Y: j.offset(u[choiceY], height, h), X: j.offset(u[choiceX], width, w),
+		FlipX: uint64(u[choiceFlipX]) < FlipLimit(j.FlipX), FlipY: uint64(u[choiceFlipY]) < FlipLimit(j.FlipY),
+		Brightness: AmountOf(j.Brightness).Factor(u[choiceBrightness]), Contrast: AmountOf(j.Contrast).Factor(u[choiceContrast]),
+		Saturation: AmountOf(j.Saturation).Factor(u[choiceSaturation]),
 	}
 }
 

@@ -106,7 +106,9 @@ func newFrameMaker(p *framesPlan) frameMaker {
 	return newPasses(p, r, r.bytes, taps.Whole[int32], taps.Round)
 }
 
-func newPasses[S taps.Sample, T taps.Sum](p *framesPlan, r *frameReader, read func([]S, int, int), filter func(*taps.Axis) taps.Filter[T], round func([]S, []T)) frameMaker {
+func newPasses[S taps.Sample, T taps.Sum](
+	p *framesPlan, r *frameReader, read func([]S, int, int), filter func(*taps.Axis) taps.Filter[T], round func([]S, []T),
+) frameMaker {
 	f := &framePasses[S, T]{framesPlan: p, reader: r, resizer: taps.Resizer[S, T]{C: p.C, Round: round}, read: read,
 		picture: make([]S, p.H*p.W*p.C), out: make([]float32, p.W*p.C), shades: make([]S, p.W)}
 	for _, a := range p.Axes {
@@ -206,7 +208,7 @@ func floats[S uint8 | uint16](read func(out []S, x, y int), n int) func(out []fl
 	}
 }
 
-// jitter changes the picture's colours by torchvision's formulas. Each step gives whole samples, rounded down.
+// jitter changes the picture's colours by torchvision's formulas. Each step rounds down to whole samples.
 func (f *framePasses[S, T]) jitter(g *backend.FrameChanges) {
 	if f.Brightness > 0 {
 		for i, v := range f.picture {

@@ -11,7 +11,9 @@ import (
 )
 
 // framesOut is the kernels' number for an output's dtype.
-var framesOut = map[tensor.DType]uint32{tensor.U8: ptx.FramesOutU8, tensor.F16: ptx.FramesOutF16, tensor.BF16: ptx.FramesOutBf16, tensor.F32: ptx.FramesOutF32}
+var framesOut = map[tensor.DType]uint32{
+	tensor.U8: ptx.FramesOutU8, tensor.F16: ptx.FramesOutF16, tensor.BF16: ptx.FramesOutBf16, tensor.F32: ptx.FramesOutF32,
+}
 
 // groupsEach is the number of groups of pixels that a thread of the kernel frames makes in a large launch.
 const groupsEach = 4
@@ -33,7 +35,8 @@ func (b *gpu) Frames(job *backend.FramesJob) (backend.Plan, error) {
 		blocks = blocksOfRows(groups, share)
 	}
 	if job.N > math.MaxInt32/blocks {
-		return nil, &backend.ArgError{Op: "Frames", Arg: "Dst", Kind: backend.ErrTooLarge, Got: fmt.Sprintf("%d frames of %d blocks", job.N, blocks), Want: fmt.Sprintf("at most %d blocks", math.MaxInt32)}
+		return nil, &backend.ArgError{Op: "Frames", Arg: "Dst", Kind: backend.ErrTooLarge,
+			Got: fmt.Sprintf("%d frames of %d blocks", job.N, blocks), Want: fmt.Sprintf("at most %d blocks", math.MaxInt32)}
 	}
 	return p.prepare(func() error {
 		params, err := p.framesParams(job, blocks, share)
@@ -89,10 +92,12 @@ func (p *plan) framesParams(job *backend.FramesJob, blocks, share int) (*ptx.Fra
 		Dst: address(job.Dst), Frame: frame, Select: address(job.Select), Keys: address(job.Keys), Sums: at, Sources: at + uint64(sums),
 		Levels: at + uint64(sums+len(table)), Axes: at + uint64(sums+len(table)+len(levelWords)), Fault: p.Cell.At, FaultFlag: p.Cell.Flag,
 		FlipX: backend.FlipLimit(job.FlipX), FlipY: backend.FlipLimit(job.FlipY), N: uint32(job.N), H: uint32(job.H), W: uint32(job.W),
-		PerKey: uint32(job.PerKey()), Blocks: uint32(blocks), Share: uint32(share), Key: job.Key(), White: job.White, Mean: job.Mean, Deviation: job.Std,
+		PerKey: uint32(job.PerKey()), Blocks: uint32(blocks), Share: uint32(share), Key: job.Key(),
+		White: job.White, Mean: job.Mean, Deviation: job.Std,
 		Flags: ptx.FramesParamsFlags{
 			Out: framesOut[job.Dst.DType()], Gray: job.C == 1, Last: job.Layout == backend.LayoutHWC, Whole: (address(job.Dst)|frame|row)%unit == 0,
-			Crop: uint32(job.Crop), PerFrame: job.PerFrame, Brightness: job.Brightness > 0, Contrast: job.Contrast > 0, Saturation: job.Saturation > 0,
+			Crop: uint32(job.Crop), PerFrame: job.PerFrame,
+			Brightness: job.Brightness > 0, Contrast: job.Contrast > 0, Saturation: job.Saturation > 0,
 			Deep: job.Top() > math.MaxUint8, Floats: job.Float, Early: job.Launch == backend.LaunchInputsReady,
 		}.Word(),
 	}
@@ -124,7 +129,8 @@ func framesAxes(job *backend.FramesJob) (words []uint32, places []uint32) {
 // framesSource returns a source in the kernels' form.
 func framesSource(job *backend.FramesJob, s *backend.FrameSource, places []uint32) ptx.FramesSource {
 	out := ptx.FramesSource{
-		Count: uint32(s.Count()), Format: uint32(s.Format), X: uint32(s.Crop.Min.X), Y: uint32(s.Crop.Min.Y), Height: uint32(s.Height), Width: uint32(s.Width),
+		Count: uint32(s.Count()), Format: uint32(s.Format),
+		X: uint32(s.Crop.Min.X), Y: uint32(s.Crop.Min.Y), Height: uint32(s.Height), Width: uint32(s.Width),
 	}
 	if job.Resized {
 		out.Down, out.Across = places[s.Y], places[s.X]
@@ -139,7 +145,8 @@ func framesSource(job *backend.FramesJob, s *backend.FrameSource, places []uint3
 	if s.Format.Subsampled() {
 		picture := s.Picture()
 		c := picture.Colour()
-		out.Shift, out.Mask, out.Y0, out.C0, out.Cy, out.Rv, out.Gu, out.Gv, out.Bu = uint32(picture.Shift), 1<<picture.Bits-1, c.Y0, c.C0, c.CY, c.RV, c.GU, c.GV, c.BU
+		out.Shift, out.Mask, out.Y0, out.C0 = uint32(picture.Shift), 1<<picture.Bits-1, c.Y0, c.C0
+		out.Cy, out.Rv, out.Gu, out.Gv, out.Bu = c.CY, c.RV, c.GU, c.GV, c.BU
 	}
 	return out
 }

@@ -43,7 +43,10 @@ type decoder struct {
 
 // newDecoder opens a context. config is the body of av1C: four bytes, then OBUs.
 func newDecoder(lib *library, config []byte) (*decoder, error) {
-	d := &decoder{lib: lib, context: make([]byte, 8), settings: make([]byte, settingsSize), data: make([]byte, dataSize), picture: make([]byte, lib.layout.picture)}
+	d := &decoder{
+		lib: lib, context: make([]byte, 8), settings: make([]byte, settingsSize), data: make([]byte, dataSize),
+		picture: make([]byte, lib.layout.picture),
+	}
 	if len(config) > 4 {
 		d.first = config[4:]
 	}
@@ -104,7 +107,7 @@ func (d *decoder) Decode(packet []byte, number int64, show video.Show) error {
 		shown, err := d.show(show)
 		pictures += shown
 		if err == nil && c == again && shown == 0 && left == word(d.data, dataLeft) {
-			err = failed(sendData, c) // it wants neither to read nor to write
+			err = failed(sendData, c) // the library neither takes bytes nor has a picture
 		}
 		if err != nil {
 			d.call(dataUnref, address(d.data))
@@ -151,7 +154,8 @@ func (d *decoder) planes() *video.Planes {
 	header := memory(uintptr(word(d.picture, pictureHeader)), d.lib.layout.colorRange+1)
 	p := &video.Planes{
 		Width: half(d.picture, pictureWidth), Height: half(d.picture, pictureHeight), Bits: half(d.picture, pictureBits),
-		Layout: video.Layout(half(d.picture, pictureLayout)), Matrix: uint8(half(header, headerMatrix)), FullRange: header[d.lib.layout.colorRange] == 1,
+		Layout: video.Layout(half(d.picture, pictureLayout)),
+		Matrix: uint8(half(header, headerMatrix)), FullRange: header[d.lib.layout.colorRange] == 1,
 	}
 	for i := range p.Data {
 		w, h := p.Size(i)

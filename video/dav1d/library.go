@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -33,8 +33,8 @@ const (
 )
 
 var functions = [functionCount]string{
-	"dav1d_version", "dav1d_default_settings", "dav1d_open", "dav1d_data_create", "dav1d_send_data", "dav1d_get_picture", "dav1d_picture_unref",
-	"dav1d_data_unref", "dav1d_close",
+	"dav1d_version", "dav1d_default_settings", "dav1d_open", "dav1d_data_create", "dav1d_send_data", "dav1d_get_picture",
+	"dav1d_picture_unref", "dav1d_data_unref", "dav1d_close",
 }
 
 // layout has the sizes and offsets, in bytes, that differ between the library's sonames.
@@ -85,31 +85,14 @@ type library struct {
 
 // newLibrary checks an opened library's version.
 func newLibrary(call func(f function, args ...uintptr) uintptr) (*library, error) {
-	got := text(call(version))
-	major, rest, _ := strings.Cut(got, ".")
-	minor, _, _ := strings.Cut(rest, ".")
-	is := [2]int{number(major), number(minor)}
+	got, is := text(call(version)), []int{-1, -1}
+	_, _ = fmt.Sscanf(got, "%d.%d", &is[0], &is[1])
 	for i := range layouts {
-		if l := &layouts[i]; compare(is, l.from) >= 0 && compare(is, l.to) < 0 {
+		if l := &layouts[i]; slices.Compare(is, l.from[:]) >= 0 && slices.Compare(is, l.to[:]) < 0 {
 			return &library{l, call}, nil
 		}
 	}
-	return nil, &video.Refusal{Driver: "dav1d", Reason: video.OldLibrary, Err: fmt.Errorf("version %q, want 0.9 to 1.x", got)}
-}
-
-func number(s string) int {
-	n, err := strconv.Atoi(s)
-	if err != nil {
-		return -1
-	}
-	return n
-}
-
-func compare(a, b [2]int) int {
-	if a[0] != b[0] {
-		return a[0] - b[0]
-	}
-	return a[1] - b[1]
+	return nil, &video.Refusal{Driver: driver, Reason: video.OldLibrary, Err: fmt.Errorf("version %q, want 0.9 to 1.x", got)}
 }
 
 // names returns the libraries to try, in order.

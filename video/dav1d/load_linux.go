@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/internal/video"
 )
 
-// load opens the first library that is there. It stays open.
+// load opens the first library that exists. It stays open.
 func load() (*library, error) {
 	list, err := names()
 	if err != nil {

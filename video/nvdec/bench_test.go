@@ -138,7 +138,7 @@ func sampleOf(p *video.Planes, plane, x, y int) uint16 {
 	if p.Bits == 8 {
 		return uint16(p.Data[plane][y*p.Stride[plane]+x])
 	}
-	return binary.NativeEndian.Uint16(p.Data[plane][y*p.Stride[plane]+2*x:])
+	return binary.LittleEndian.Uint16(p.Data[plane][y*p.Stride[plane]+2*x:]) >> p.Shift
 }
 
 // digest returns a hash of a picture's samples.

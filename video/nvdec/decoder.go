@@ -26,14 +26,15 @@ type decoder struct {
 	parser  parser
 	format  *picture.Format
 	session *session
-	queue   []queued         // at most delay
-	wrong   [maxSurfaces]int // by surface: 1 + the Recoveries at the last damage in its picture or those before, or 0
+	queue   []queued // at most delay
+	// wrong is 0 for a surface without damage. Otherwise it is 1 + the Recoveries of the last damaged picture on which its content depends.
+	wrong [maxSurfaces]int
 	// onDevice leaves the pictures in the device's memory.
 	onDevice bool
 	closed   bool
 }
 
-// queued is a packet that was parsed. Its picture is on the engine if it is not nil.
+// queued is a parsed packet. If it has a picture, the engine has it.
 type queued struct {
 	number  int64
 	picture *picture.Picture
@@ -82,7 +83,7 @@ func (d *decoder) decode(p *picture.Picture, q *queued, show video.Show) error {
 	return d.session.check(d.session.decoder.Decode(p))
 }
 
-// begin takes a session for a new format.
+// begin gets a session for a new format.
 func (d *decoder) begin(f *picture.Format, show video.Show) error {
 	if err := d.drain(show); err != nil {
 		return err
@@ -136,8 +137,8 @@ func (d *decoder) next(show video.Show) error {
 	return err
 }
 
-// inherited returns the greatest value in wrong of the pictures to which a picture may refer. Its parameters list all pictures that are
-// kept as references.
+// inherited returns the greatest value in wrong for the references of a picture. Its parameters list all pictures that are kept as
+// references.
 func (d *decoder) inherited(p *picture.Params) (wrong int) {
 	if p.Int(picture.IsIntra) != 0 {
 		return 0

@@ -134,7 +134,7 @@ func TestDamagedPackets(t *testing.T) {
 	b := newBench(t, nil)
 	random := rand.New(rand.NewPCG(7, 8))
 	names := []string{"h264_g2", "h264_opengop", "h264_crop_66x50", "hevc_g2", "hevc_opengop", "hevc_main10_open"}
-	for i := range thorough.Of(36, 2000) {
+	for i := range thorough.Of(18, 2000) {
 		s := golden(t, names[i%len(names)])
 		d, a, ended := b.open(codecOf(s.Name), nil), answers{}, false
 		for number, packet := range s.Packets {

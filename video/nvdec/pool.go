@@ -135,7 +135,7 @@ func (p *pool) get(codec nvdec.Codec, f *picture.Format, surfaces int) (*session
 	}
 }
 
-// take returns the idle session of a class that was used last, or nil.
+// take removes and returns the most recently used idle session of a class, or returns nil.
 func (p *pool) take(c class, surfaces int) *session {
 	for i, s := range slices.Backward(p.idle) {
 		if s.class == c && s.surfaces >= surfaces {
@@ -171,7 +171,7 @@ func (p *pool) evict() error {
 	return s.close()
 }
 
-// put takes a session back.
+// put makes a session idle, or closes it if it failed.
 func (p *pool) put(s *session) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,6 +14,7 @@ import (
 	"github.com/robocache/robocache/cudadrv/nvdec"
 	"github.com/robocache/robocache/cudasim"
 	"github.com/robocache/robocache/internal/test/nvdectest"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/internal/video"
 	"github.com/robocache/robocache/internal/video/picture"
 )
@@ -144,7 +145,7 @@ func TestDecodersAreKept(t *testing.T) {
 		decode(t, b.open(codecOf(name), nil), golden(t, name).Packets[:2])
 	}
 	leaks, before := len(b.device.Leaks()), free()
-	for i := range 100 {
+	for i := range thorough.Of(35, 105) {
 		name := names[i%len(names)]
 		d := b.open(codecOf(name), nil)
 		if i%5 == 0 { // decode nothing

@@ -192,7 +192,7 @@ func TestRandomFrames(t *testing.T) {
 	for _, r := range randoms {
 		b := newBench(t, nil)
 		current = b.pool
-		r.check(t, b.pool, thorough.Of(40, 10000), 2)
+		r.check(t, b.pool, thorough.Of(10, 10000), 2)
 		assert.LessOrEqual(t, b.fake.Created(), 2, "decoders are used again")
 	}
 }

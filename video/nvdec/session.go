@@ -2,7 +2,6 @@ package nvdec
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 
 	"github.com/robocache/robocache/cudadrv"
@@ -64,7 +63,7 @@ func (s *session) check(err error) error {
 	return refusal(err)
 }
 
-// sampleBytes is the size of a sample.
+// sampleBytes returns the size of a sample.
 func sampleBytes(bits int) int { return (bits + 7) / 8 }
 
 // prepare changes the picture size.
@@ -140,7 +139,8 @@ func (m memory) Close() error   { return nil }
 // planes returns a picture of a format, without samples.
 func planes(f *picture.Format) *video.Planes {
 	return &video.Planes{
-		Width: f.Crop[2] - f.Crop[0], Height: f.Crop[3] - f.Crop[1], Bits: f.Bits, Layout: video.NV12, Matrix: f.Colour[2], FullRange: f.FullRange,
+		Width: f.Crop[2] - f.Crop[0], Height: f.Crop[3] - f.Crop[1], Bits: f.Bits, Shift: 8*sampleBytes(f.Bits) - f.Bits,
+		Layout: video.NV12, Matrix: f.Colour[2], FullRange: f.FullRange,
 	}
 }
 
@@ -163,16 +163,5 @@ func (s *session) copy(frame *nvdec.Frame, f *picture.Format) (*video.Planes, er
 	all := s.host.Bytes()
 	p.Data = [3][]byte{all[:size], all[size : size*3/2]}
 	p.Stride = [3]int{row, row}
-	if f.Bits > 8 {
-		lower(all[:(size*3/2+7)&^7], f.Bits)
-	}
 	return p, nil
-}
-
-// lower moves the 16-bit samples in b from the high bits to the low ones. Words of four samples are moved together.
-func lower(b []byte, bits int) {
-	mask := 0x0001000100010001 * (uint64(1)<<bits - 1)
-	for i := 0; i+8 <= len(b); i += 8 {
-		binary.NativeEndian.PutUint64(b[i:], binary.NativeEndian.Uint64(b[i:])>>(16-bits)&mask)
-	}
 }

@@ -75,10 +75,16 @@ func comparable(codec string, p picture.Params, holds map[int]int) picture.Param
 	return p
 }
 
+// isWide reports whether a stream has more than 320 columns, so that its pictures take most of a test's time.
+func isWide(s *videotest.Stream) bool { return binary.LittleEndian.Uint32(s.Formats[0][16:]) > 320 }
+
 // Each picture comes in decoding order with its number, its visible part and its bits. The engine gets the parameters that the driver's own
 // parser makes.
 func TestPicturesOfAllStreams(t *testing.T) {
 	for name, s := range streams(t, "h") {
+		if !thorough.Long && isWide(s) && name != "h264_size_1080" {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			codec, queued := codecOf(name), 0
 			ours, theirs := map[int]int{}, map[int]int{}
@@ -156,9 +162,7 @@ func (r request) decodable() bool {
 // A picture is the same if decoding begins at any key frame before it. Otherwise the reason is given, never another picture.
 func TestRandomAccess(t *testing.T) {
 	all := streams(t, "h")
-	names := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool {
-		return !thorough.Long && binary.LittleEndian.Uint32(all[name].Formats[0][16:]) > 320
-	})
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool { return !thorough.Long && isWide(all[name]) })
 	b := newBench(t, nil)
 	sequence := map[string][]uint64{}
 	for _, name := range names {
@@ -173,9 +177,9 @@ func TestRandomAccess(t *testing.T) {
 		require.NoError(t, d.Flush(show))
 		require.NoError(t, d.Close())
 	}
-	random := rand.New(rand.NewPCG(5, 6))
+	random := rand.New(rand.NewPCG(5, 8))
 	open, created, undecodable := len(b.device.Leaks()), b.fake.Created(), 0
-	for range thorough.Of(400, 10000) {
+	for range thorough.Of(120, 10000) {
 		r := request{stream: all[names[random.IntN(len(names))]]}
 		for r.start = random.IntN(len(r.stream.Packets)); r.stream.Pictures[r.start].Params.Int(picture.IsIntra) == 0; r.start-- {
 		}

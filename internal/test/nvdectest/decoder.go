@@ -35,7 +35,6 @@ type frameSlot struct {
 type mapping struct {
 	frameSlot
 	surface int
-	pixels  []byte // kept until the copy to the device is done
 }
 
 // create is cuvidCreateDecoder(CUvideodecoder *, CUVIDDECODECREATEINFO *).
@@ -171,9 +170,10 @@ func (l *Library) mapFrame(a []uintptr) int {
 			}
 		}
 	}
-	m := mapping{d.free[0], int(a[1]), frame(from.hash, d.width, d.height, d.bits, d.free[0].pitch)}
-	bytes := uintptr(len(m.pixels))
-	if code := l.call("cuMemcpyHtoDAsync_v2", 3020, uintptr(m.at), cudadrv.Addr(m.pixels), bytes, uintptr(s.u64(56))); code != 0 {
+	m := mapping{d.free[0], int(a[1])}
+	l.pixels = frame(l.pixels, from.hash, d.width, d.height, d.bits, m.pitch)
+	size, stream := uintptr(len(l.pixels)), uintptr(s.u64(56))
+	if code := l.call("cuMemcpyHtoDAsync_v2", 3020, uintptr(m.at), cudadrv.Addr(l.pixels), size, stream); code != 0 {
 		return code
 	}
 	d.free = d.free[1:]

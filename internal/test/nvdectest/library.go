@@ -60,6 +60,7 @@ type Library struct {
 	last     uintptr
 	created  int
 	ahead    []int
+	pixels   []byte // the last mapped picture; the device copied it
 }
 
 // New returns a library on a device.

@@ -4,6 +4,7 @@ import (
 	stdbytes "bytes"
 	"encoding/binary"
 	"hash/fnv"
+	"slices"
 )
 
 // Hash identifies a picture by the end of its last slice. It is also that of its packet, if no other NAL unit follows and the packet has
@@ -44,9 +45,11 @@ func (p pattern) row(b []byte, y, count, step, bits int) {
 	}
 }
 
-// frame returns a picture as the library lays it out: luma rows, then rows with alternating chroma samples.
-func frame(hash uint64, width, height, bits, pitch int) []byte {
-	b := make([]byte, pitch*height*3/2)
+// frame returns a picture as the library lays it out: luma rows, then rows with alternating chroma samples. Between rows it has bytes of
+// an earlier picture. It is in b if it fits.
+func frame(b []byte, hash uint64, width, height, bits, pitch int) []byte {
+	n := pitch * height * 3 / 2
+	b = slices.Grow(b[:0], n)[:n]
 	luma, u, v := patternOf(hash, 0), patternOf(hash, 1), patternOf(hash, 2)
 	for y := range height {
 		luma.row(b[y*pitch:], y, width, 1, bits)

@@ -6,9 +6,8 @@ import (
 )
 
 // Units returns the NAL units in a packet, without start codes and trailing zeros. If size is 0, a start code precedes each unit
-// (annex B); otherwise a big-endian length of size bytes does, as in mp4. A length beyond the packet's end gives the remaining bytes
-// and whole false; so do bytes before the first start code. A length of 0 with bytes after it gives no bytes and whole false, because a
-// hole in a file has zeros.
+// (annex B). Otherwise a big-endian length of size bytes does, as in mp4. whole is false for the bytes after a length beyond the packet's
+// end, and for bytes before the first start code. A length of 0 with bytes after it is a hole in a file: no bytes, and whole is false.
 func Units(packet []byte, size int) iter.Seq2[[]byte, bool] {
 	if size > 0 {
 		return sized(packet, size)

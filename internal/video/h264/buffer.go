@@ -11,9 +11,9 @@ import (
 type buffer struct {
 	active  *sps
 	format  *picture.Format
-	extra   int   // surfaces
-	written []int // when each surface was written to
-	clock   int   // pictures
+	extra   int   // surfaces for the caller, besides the format's
+	written []int // clock at the last picture on each surface
+	clock   int   // number of pictures
 	references
 	order
 	access
@@ -26,11 +26,11 @@ type access struct {
 	lost   bool // references may be absent
 	target int  // frame_num at the recovery point, which ends lost (section D.2.8), or none
 	bound  int  // pictures with a smaller order count lead a recovery point
-	cut    bool // and their references may be absent
+	cut    bool // references of these pictures may be absent
 }
 
-// recoveries counts recoveries, of lost pictures or of damaged ones.
-type recoveries struct{ begun, ended, before int } // before: ended before the last point
+// recoveries counts recoveries from lost or damaged pictures. before is the value of ended before the last point.
+type recoveries struct{ begun, ended, before int }
 
 func (b *buffer) reset() {
 	b.dpb = b.dpb[:0]
@@ -53,7 +53,7 @@ func (b *buffer) activate(s *sps, idr bool) {
 	}
 }
 
-// free returns the surface that was written to first, if it holds no reference.
+// free returns the least recently written surface that holds no reference.
 func (b *buffer) free() int {
 	best := none
 	for i, when := range b.written {
@@ -88,7 +88,7 @@ func (b *buffer) precede(h *header, s *sps) {
 	}
 }
 
-// conceal gives a picture after random access foreign references, because a decoder needs some. They are older than all other pictures
+// conceal adds foreign references for a picture after random access, because a decoder needs some. They are older than all other pictures
 // in both orders.
 func (b *buffer) conceal(h *header, s *sps, c counts) {
 	const earlier = 1 << 20
@@ -121,7 +121,7 @@ func (b *buffer) recover(h *header, s *sps, r *recovery, c counts) (begun, after
 	return b.begun, b.ended
 }
 
-// leads reports whether a picture leads a recovery point, and its references may be absent.
+// leads reports whether a picture leads a recovery point, so that its references may be absent.
 func (b *buffer) leads(c counts) bool { return b.cut && c.least() < b.bound }
 
 // require sets lost, and ends a recovery, if a slice may refer to a frame that does not exist. After a recovery point a reference list

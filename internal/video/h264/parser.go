@@ -22,11 +22,10 @@ type Parser struct {
 func New(config []byte, extra int) (*Parser, error) {
 	p := &Parser{buffer: buffer{extra: extra}}
 	p.Reset()
-	if config == nil {
-		return p, nil
-	}
-	if err := p.configure(config); err != nil {
-		return nil, err
+	if config != nil {
+		if err := p.configure(config); err != nil {
+			return nil, err
+		}
 	}
 	return p, nil
 }

@@ -127,7 +127,7 @@ func (s *sps) size(f *fields) {
 	if !f.flag("frame_cropping_flag") {
 		return
 	}
-	for i, element := range []string{"frame_crop_left_offset", "frame_crop_right_offset", "frame_crop_top_offset", "frame_crop_bottom_offset"} {
+	for i, side := range []string{"left", "right", "top", "bottom"} {
 		unit, pixels := 2, 16*s.width
 		if i >= 2 {
 			unit, pixels = 2*rows, 16*s.height
@@ -136,7 +136,7 @@ func (s *sps) size(f *fields) {
 		if i%2 == 1 {
 			left -= s.crop[i-1]
 		}
-		s.crop[i] = unit * f.ue(element, left/unit)
+		s.crop[i] = unit * f.ue("frame_crop_"+side+"_offset", left/unit)
 	}
 }
 

@@ -25,24 +25,31 @@ type Parser struct {
 // pictures were decoded, so that a caller can still copy a picture.
 func New(config []byte, extra int) (*Parser, error) {
 	p := &Parser{extra: extra, fresh: true}
-	if len(config) == 0 {
-		return p, nil
+	if len(config) > 0 {
+		if err := p.configure(config); err != nil {
+			return nil, err
+		}
 	}
+	return p, nil
+}
+
+// configure reads an HEVCDecoderConfigurationRecord (ISO/IEC 14496-15, 8.3.3.1).
+func (p *Parser) configure(config []byte) error {
 	const header = 23
 	if len(config) < header {
-		return nil, short("HEVCDecoderConfigurationRecord", len(config))
+		return short("HEVCDecoderConfigurationRecord", len(config))
 	}
 	if config[0] > 1 {
-		return nil, invalid("configurationVersion", int(config[0]))
+		return invalid("configurationVersion", int(config[0]))
 	}
 	p.lengthSize = 1 + int(config[21]&3)
 	if p.lengthSize == 3 {
-		return nil, invalid("lengthSizeMinusOne", 2)
+		return invalid("lengthSizeMinusOne", 2)
 	}
 	rest := config[header:]
 	for range config[22] {
 		if len(rest) < 3 {
-			return nil, short("numNalus", len(rest))
+			return short("numNalus", len(rest))
 		}
 		count := binary.BigEndian.Uint16(rest[1:])
 		rest = rest[3:]
@@ -52,7 +59,7 @@ func New(config []byte, extra int) (*Parser, error) {
 				end += int(binary.BigEndian.Uint16(rest))
 			}
 			if len(rest) < end {
-				return nil, short("nalUnitLength", end-2)
+				return short("nalUnitLength", end-2)
 			}
 			unit := rest[2:end]
 			rest = rest[end:]
@@ -61,11 +68,11 @@ func New(config []byte, extra int) (*Parser, error) {
 				err = p.sets.read(unit, h)
 			}
 			if err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
-	return p, nil
+	return nil
 }
 
 // Reset forgets the pictures, but not the parameter sets. Call it after a seek, and when packets are absent: a stream's order counts show

@@ -10,7 +10,7 @@ import (
 type referenceSet struct {
 	references []reference
 	negative   int
-	predictor  int // if a slice header predicts it from another set: pictures there
+	predictor  int // number of pictures in the set from which a slice header predicts this one, or 0
 }
 
 type reference struct {
@@ -20,7 +20,7 @@ type reference struct {
 
 // longReference is a long-term reference picture. Its order count's least significant bits identify it if whole is false.
 type longReference struct {
-	lsb, cycles int // cycles: how often the least significant bits began anew since then
+	lsb, cycles int // cycles counts the overflows of the least significant bits since then
 	whole, used bool
 }
 

@@ -5,8 +5,8 @@ import "slices"
 // store is the decoded picture buffer: slots for pictures, and the surfaces.
 type store struct {
 	slots    [16]slot
-	surfaces []int // which picture was decoded to it last, as a value in decoded
-	decoded  int   // pictures
+	surfaces []int // decoded at the last picture on each surface
+	decoded  int   // number of pictures
 }
 
 // slot holds a picture while later pictures can refer to it, or while it waits for pictures that are shown earlier. Waiting matters only
@@ -73,7 +73,8 @@ func (s *store) keep(h *segment, poc int) (refs references) {
 	return refs
 }
 
-// show ends waiting in the order counts' order, until at most the given number of pictures waits and fewer slots than room are occupied.
+// show ends the waiting of pictures, the least order count first, until at most the given number waits and fewer slots than room are
+// occupied.
 func (s *store) show(waiting, room int) {
 	for {
 		count, occupied, next := 0, 0, -1

@@ -40,13 +40,13 @@ type Picture struct {
 	Data   []byte   // the slices, each after a start code 00 00 01
 	Slices []uint32 // the offsets of the start codes
 	Format *Format  // of its sequence; the same pointer until the format changes
-	// Undecodable means that the picture refers to absent pictures: it comes before the first key frame, or it leads an open group whose
-	// predecessor is absent. A decoder must not show it.
+	// Undecodable means that the picture refers to absent pictures: it comes before the first key frame, or it leads an open group after an
+	// absent group. A decoder must not show it.
 	Undecodable bool
 	Hidden      bool // not meant to be shown
-	// Recoveries is the number of recoveries that began up to this picture. A recovery is the pictures from a message to a recovery point.
-	// After is the number of those with a point before this picture, or at it. Damage in a picture with fewer Recoveries does not matter
-	// here. A picture that leads a point has the numbers from before the point's recovery.
+	// A recovery is the pictures from a message to its recovery point. Recoveries is the number of recoveries that began before this
+	// picture or at it. After is the number of recoveries with their point before this picture or at it. Damage in a picture with fewer
+	// Recoveries than After does not matter here. A picture that leads a point has the numbers from before the point's recovery.
 	Recoveries, After int
 }
 
@@ -55,7 +55,7 @@ type Format struct {
 	Width, Height int      // coded, in pixels
 	Crop          [4]int   // the visible part: left, top, right, bottom
 	Bits          int      // a sample: 8, 10 or 12
-	Surfaces      int      // that the decoder needs at least: the reference pictures and the current one
+	Surfaces      int      // least number for the decoder: the reference pictures and the current one
 	Colour        [3]uint8 // primaries, transfer, matrix as in ITU-T H.273; 2 if the stream does not state them
 	FullRange     bool
 }
