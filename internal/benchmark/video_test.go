@@ -22,7 +22,7 @@ func TestVideosThatFFmpegDoesNotMakeAreListed(t *testing.T) {
 	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\nfor output; do :; done\necho half a video >\"$output\"; echo a reason; exit 1\n"), 0o755))
 	r = measured(t, cpu(t), opt, job)
 	require.Len(t, r.Skipped, 1)
-	assert.Equal(t, "ffmpeg makes its video, and failed: exit status 1 a reason", r.Skipped[0].Why)
+	assert.Equal(t, "ffmpeg did not encode its video: exit status 1 a reason", r.Skipped[0].Why)
 	left, err := os.ReadDir(opt.Videos)
 	require.NoError(t, err)
 	assert.Empty(t, left, "half a video")
