@@ -14,6 +14,7 @@ import (
 	"github.com/robocache/robocache/cudasim"
 	"github.com/robocache/robocache/internal/test/faultsweep"
 	"github.com/robocache/robocache/internal/test/nvdectest"
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/internal/test/videotest"
 	"github.com/robocache/robocache/internal/video"
 	"github.com/robocache/robocache/internal/video/bitstream"
@@ -359,6 +360,7 @@ func TestTheCallersErrorEndsDecoding(t *testing.T) {
 
 // Each call of the driver and of the library that fails gives an error with its name, and nothing stays open.
 func TestEachCallMayFail(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	s := golden(t, "hevc_g2")
 	run := func(drv *cudadrv.Driver) (err error) {
 		defer func() {

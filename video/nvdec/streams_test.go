@@ -81,6 +81,7 @@ func isWide(s *videotest.Stream) bool { return binary.LittleEndian.Uint32(s.Form
 // Each picture comes in decoding order with its number, its visible part and its bits. The engine gets the parameters that the driver's own
 // parser makes.
 func TestPicturesOfAllStreams(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	for name, s := range streams(t, "h") {
 		if !thorough.Long && isWide(s) && name != "h264_size_1080" {
 			continue
@@ -161,6 +162,7 @@ func (r request) decodable() bool {
 
 // A picture is the same if decoding begins at any key frame before it. Otherwise the reason is given, never another picture.
 func TestRandomAccess(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
 	all := streams(t, "h")
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool { return !thorough.Long && isWide(all[name]) })
 	b := newBench(t, nil)
