@@ -45,7 +45,7 @@ func (t *Track) end(from, to int) int {
 }
 
 // Planes decodes the frames from to to-1, and calls show for each one with its number, in decoding order. The pictures may be in the memory
-// of a device, such as "cuda:0"; "" means that they must be on the host.
+// of a device, such as "cuda:0"; "" means that they must be on the host. Packages of this module use it, because show's type is internal.
 func (t *Track) Planes(ctx context.Context, from, to int, device string, show video.Show) error {
 	if err := dataset.CheckRange("frame", from, to, t.Len()); err != nil {
 		return err
