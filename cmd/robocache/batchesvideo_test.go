@@ -54,6 +54,19 @@ func greyLog(t *testing.T, without int, damaged ...int) string {
 	return path
 }
 
+// ofBatch returns the elements of a tensor of bytes in the first batch of a folder.
+func ofBatch(t *testing.T, folder, name string) []uint8 {
+	t.Helper()
+	f, err := safetensors.Open(filepath.Join(folder, "batch-0000000.safetensors"))
+	require.NoError(t, err)
+	defer f.Close()
+	values, err := f.Tensor(name)
+	require.NoError(t, err)
+	bytes, err := tensor.Data[uint8](values)
+	require.NoError(t, err)
+	return slices.Clone(bytes)
+}
+
 // Windows have the same frames of a log's video from the recording, from a store with its packets, and from a dataset that is streamed.
 func TestALogsVideoHasFrames(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
@@ -75,13 +88,7 @@ func TestALogsVideoHasFrames(t *testing.T) {
 
 	out := filepath.Join(dir, "out")
 	good(t, append(flags, store, "--out", out)...)
-	f, err := safetensors.Open(filepath.Join(out, "batch-0000000.safetensors"))
-	require.NoError(t, err)
-	defer f.Close()
-	frames, err := f.Tensor("/video.frames")
-	require.NoError(t, err)
-	pixels, err := tensor.Data[uint8](frames)
-	require.NoError(t, err)
+	pixels := ofBatch(t, out, "/video.frames")
 	require.Len(t, pixels, 24*6*8*3)
 	for i := range 24 {
 		assert.InDelta(t, 10*i, pixels[i*6*8*3], 3, i)
@@ -105,17 +112,8 @@ func TestADamagedFrameOfAVideoCostsItsGroup(t *testing.T) {
 	report := unmarshal(t, stdout)["cameras"].([]any)[0].(map[string]any)
 	assert.InDelta(t, 6, report["bad"], 0)
 	assert.Contains(t, report["first_bad"], "decode frame 10 of /video")
-	f, err := safetensors.Open(filepath.Join(out, "batch-0000000.safetensors"))
-	require.NoError(t, err)
-	defer f.Close()
-	frames, err := f.Tensor("/video.frames")
-	require.NoError(t, err)
-	pixels, err := tensor.Data[uint8](frames)
-	require.NoError(t, err)
-	flags, err := f.Tensor("/video.valid")
-	require.NoError(t, err)
-	valid, err := tensor.Data[uint8](flags)
-	require.NoError(t, err)
+	pixels := ofBatch(t, out, "/video.frames")
+	valid := ofBatch(t, out, "/video.valid")
 	for i := range 24 {
 		lost := i >= 10 && i < 16
 		assert.Equal(t, !lost, valid[i] == 1, i)

@@ -11,21 +11,25 @@ import (
 	"github.com/robocache/robocache/internal/test/thorough"
 )
 
-// decoders returns the decoder of each codec, and the packages that info names.
+// decoders returns the decoder of each codec, and the packages that info names. The program has both drivers, here or absent.
 func decoders(t *testing.T) (of map[string]string, cures map[string]bool) {
 	t.Helper()
 	stdout, _ := good(t, "info", "--json", "--backend=cpu")
 	of, cures = map[string]string{}, map[string]bool{}
+	known := map[any]bool{}
 	for _, c := range unmarshal(t, stdout)["video"].([]any) {
 		choice := c.(map[string]any)
 		of[choice["codec"].(string)], _ = choice["decoder"].(string)
+		known[choice["decoder"]] = true
 		absent, _ := choice["absent"].([]any)
 		for _, a := range absent {
+			known[a.(map[string]any)["decoder"]] = true
 			if cure, ok := a.(map[string]any)["cure"].(string); ok {
 				cures[cure] = true
 			}
 		}
 	}
+	assert.True(t, known["nvdec"] && known["dav1d"], "%v", known)
 	return of, cures
 }
 
