@@ -35,7 +35,7 @@ func (t *Track) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tenso
 	}
 }
 
-// end returns the end of the frames, from one on, that one job decodes. Where an edit list goes back in the media, the next job begins.
+// end returns where the frames of one job end. If an edit list goes back in the media, for example from 5 s to 2 s, another job begins there.
 func (t *Track) end(from, to int) int {
 	end := from + 1
 	for end < to && t.samples[t.order[end]].time >= t.samples[t.order[end-1]].time {
@@ -67,7 +67,7 @@ func (t *Track) Planes(ctx context.Context, from, to int, device string, show vi
 // run is a sequence of samples, in decoding order, that must be decoded for some frames.
 type run struct {
 	samples []sample
-	index   []int32 // of each sample in the file
+	index   []int32 // each sample's place in the file
 	rank    []int32 // of each sample, in the order in which the samples are shown
 	want    []int32 // the ranks of the frames
 	lost    int     // the first missing sample that a frame needs, in the file's order; -1 if none is missing

@@ -13,7 +13,7 @@ import (
 
 // FramesJob turns Frames pictures with Height x Width pixels in Format into images of To x To in Out, normalised as for ImageNet unless
 // Out is u8. With Crop they are windows of the picture, else it is resized. With Jitter the colours and the side change at random. With
-// Video the pictures are decoded, Frames of them by each stream, and resized unless To is 0.
+// Video each stream decodes Frames pictures, and resizes them unless To is 0.
 type FramesJob struct {
 	Frames int    `json:"frames"`
 	Format string `json:"format,omitempty"` // rgb, nv12, i420, p016 or i010

@@ -24,7 +24,7 @@ import (
 type VideoShape struct {
 	Codec   string `json:"codec"` // h264, hevc or av1
 	GOP     int    `json:"gop"`   // frames from one key frame to the next
-	Bytes   int    `json:"bytes"` // the mean size of a frame
+	Bytes   int    `json:"bytes"` // per frame, on average
 	Streams int    `json:"streams"`
 	Random  bool   `json:"random,omitempty"` // single frames in random order
 }
@@ -73,7 +73,7 @@ func (v *VideoShape) check() error {
 	return errors.Join(within("gop", v.GOP, 1, 1000), within("bytes", v.Bytes, 100, 1<<20), within("streams", v.Streams, 1, 1000))
 }
 
-// encoders has ffmpeg's arguments for a codec. %d is the number of frames from one key frame to the next.
+// encoders has ffmpeg's arguments for a codec. %d is the distance between key frames.
 var encoders = map[string]string{
 	"h264": "-c:v libx264 -preset veryfast -x264-params keyint=%d:scenecut=0:bframes=0",
 	"hevc": "-c:v libx265 -preset veryfast -tag:v hvc1 -x265-params log-level=error:keyint=%d:scenecut=0:bframes=0",
@@ -128,7 +128,7 @@ func (j *FramesJob) track(r *rig, w *work) (*mp4.Track, error) {
 	return f.Video()
 }
 
-// count returns the number of frames in the job's video.
+// count returns how many frames the job's video has.
 func (j *FramesJob) count() int { return max(240, j.Video.GOP) }
 
 // prepareVideo prepares a job with a video.
@@ -209,7 +209,7 @@ type resizer struct {
 	job    *FramesJob
 	rig    *rig
 	work   *work
-	mu     *sync.Mutex // of the work
+	mu     *sync.Mutex // guards work
 	queue  *ops.Queue
 	stack  *tensor.Tensor // u8 [stackSize,rows,pitch]
 	plan   *ops.Plan

@@ -78,11 +78,11 @@ var errEnough = errors.New("the loop over the frames ended")
 // cursor is the position in a decoding job.
 type cursor struct {
 	job   *Job
-	ranks []int32 // of the frames
-	done  int     // the number of ranks with a frame or an error
+	ranks []int32 // the wanted frames
+	done  int     // ranks that have a frame or an error
 	from  int     // the packet where decoding begins
 	// single means that a process of ffmpeg decodes one frame, and gets no later packets. Then all pictures before a damaged one come. It
-	// ends with the group of pictures.
+	// ends at the next key frame.
 	single bool
 	broken int // if single, the first packet without a picture
 }
@@ -132,7 +132,7 @@ type result struct {
 	err   error
 }
 
-// mostWaiting is the largest number of frames that wait for an earlier one. No codec reorders more than 16 pictures.
+// mostWaiting limits the frames that wait for an earlier one. It is enough, because no codec reorders more than 16 pictures.
 const mostWaiting = 32
 
 // drive decodes the remaining frames with a driver. The error is nil after the last frame, and if yield returned false. It is a *Refusal

@@ -33,7 +33,7 @@ type Decoder interface {
 // the errors below, or the packet's own error.
 type Show func(number int64, p *Planes, err error) error
 
-// Reasons why there is no picture of a packet.
+// Reasons for a packet without a picture.
 var (
 	ErrNoPicture   = errors.New("the packet has no picture")
 	ErrHidden      = errors.New("the picture is not meant to be shown")
