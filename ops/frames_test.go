@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"image"
 	"math"
 	"math/rand/v2"
 	"os/exec"
@@ -168,6 +169,17 @@ func TestKnownAnswersOfFrames(t *testing.T) {
 		assert.Equal(t, c.larger, frame(tensor.U8, gray, 8, ops.FramesOptions{Resize: c.rule}), c.rule)
 		assert.InDeltaSlice(t, c.floats, frame(tensor.F32, gray, 2, ops.FramesOptions{Resize: c.rule, Float: true, White: 1}), 2e-5, c.rule)
 	}
+	part := gray
+	part.Crop = image.Rect(1, 0, 4, 1)
+	assert.Equal(t, []float64{44, 163}, frame(tensor.U8, part, 2, ops.FramesOptions{}))
+	assert.Equal(t, []float64{200, 100, 10}, frame(tensor.U8, part, 3, ops.FramesOptions{FlipX: 1}))
+	column := ops.FrameSurface{Format: ops.FrameGray, Planes: [3]*tensor.Tensor{bytes([]int{3, 1}, 10, 100, 200)}}
+	dst := tensor.Must(tensor.New(tensor.U8, 1, 1, 3, 1))
+	args := ops.FramesArgs{Dst: dst, Surfaces: []ops.FrameSurface{column}, Keys: tensor.Must(tensor.Of([]int64{3, 7}, 1, 2))}
+	require.NoError(t, dev.Frames(context.Background(), args, ops.FramesOptions{FlipY: 1}))
+	flipped, err := tensor.Data[uint8](dst)
+	require.NoError(t, err)
+	assert.Equal(t, []uint8{200, 100, 10}, flipped)
 	rgb := ops.FrameSurface{Format: ops.FrameRGB, Planes: [3]*tensor.Tensor{bytes([]int{1, 1, 3}, 200, 100, 50)}}
 	p, err := ops.FramesPreset("imagenet")
 	require.NoError(t, err)
