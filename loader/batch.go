@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"sync"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
@@ -41,7 +40,8 @@ type BatchStream struct {
 // BatchCamera is a camera in a batch.
 type BatchCamera struct {
 	Name   string
-	Frames *tensor.Tensor // [B,T,H,W,3] u8: red, green, blue, from the top; black without a frame
+	// Frames is [B,T,H,W,3], or [B,T,3,H,W] with the layout CHW: red, green, blue, from the top. Without a frame they are made from black.
+	Frames *tensor.Tensor
 	Valid  *tensor.Tensor // [B,T] u8: 1 if there is a frame, by the rules for a stream
 	Pad    *tensor.Tensor // [B,T] u8: 1 if the target lies outside the camera's frames
 	Age    *tensor.Tensor // [B,T] i64, ns: how much older the frame is than its target; nil unless Options.Age
@@ -183,58 +183,4 @@ func (b *Batch) Digest(row int) (uint64, error) {
 		}
 	}
 	return h.Sum64(), nil
-}
-
-// shot is one batch's camera frames, decoded on the host.
-type shot struct {
-	frames []*tensor.Tensor // [B,T,H,W,3] u8, one a camera
-	masks  *Batch           // valid, pad and age, on the host
-	err    error
-
-	mu  sync.Mutex
-	bad []badFrames // one a camera
-}
-
-// lose makes rows ones without a window: their frames are black, and their targets are not valid.
-func (s *shot) lose(rows []int) error {
-	for i, frames := range s.frames {
-		masks := &s.masks.Streams[i]
-		pixels, err := tensor.Data[uint8](frames)
-		if err != nil {
-			return err
-		}
-		valid, err := tensor.Data[uint8](masks.Valid)
-		if err != nil {
-			return err
-		}
-		pad, err := tensor.Data[uint8](masks.Pad)
-		if err != nil {
-			return err
-		}
-		var age []int64
-		if masks.Age != nil {
-			if age, err = tensor.Data[int64](masks.Age); err != nil {
-				return err
-			}
-		}
-		t := masks.Valid.Dim(1)
-		size := len(pixels) / len(valid)
-		for _, row := range rows {
-			clear(pixels[row*t*size : (row+1)*t*size])
-			for k := row * t; k < (row+1)*t; k++ {
-				valid[k], pad[k] = 0, 1
-				if age != nil {
-					age[k] = 0
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// badFrames counts a camera's targets with frames that cannot be decoded.
-type badFrames struct {
-	count int
-	place int    // index of the first one, among a batch's targets for the camera
-	first string // its error
 }

@@ -7,15 +7,14 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/tensor"
 )
 
 // StreamingError means that an operation needs a loader that works on the device alone, but this loader works on the host before
-// each batch: it reads shards or decodes frames. Op is the operation. Example: Capture with cameras.
+// each batch: it reads shards or decodes frames. Op is the operation. Example: Capture with cameras before [Loader.Fill].
 type StreamingError struct{ Op string }
 
 func (e *StreamingError) Error() string {
-	return fmt.Sprintf("loader: %s: got a loader that reads shards or decodes frames meanwhile, on the host, want Next, or a store that is kept on the device, without cameras", e.Op)
+	return fmt.Sprintf("loader: %s: got a loader that reads shards or decodes frames meanwhile, on the host, want Next, or a store that is kept on the device, with all frames: see Fill", e.Op)
 }
 
 // Unwrap returns dataset.ErrUnsupported.
@@ -23,24 +22,46 @@ func (e *StreamingError) Unwrap() error { return dataset.ErrUnsupported }
 
 // Capture returns a graph on a device queue. Each launch makes the next batch, in the tensors of [Loader.Batch]. The caller
 // closes the graph before the loader. It may be a part of a larger graph, because the cursor is on the device. If the loader streams,
-// or has cameras, Capture returns a *StreamingError.
+// or if not all frames are kept on the device, Capture returns a *StreamingError.
 func (l *Loader) Capture(q *ops.Queue) (*ops.Graph, error) {
-	if l.report.Streaming != nil || l.frames != nil {
+	if !l.runsAlone() {
 		return nil, &StreamingError{"Capture"}
 	}
-	return q.Capture(func() error { return l.run(q) })
+	return q.Capture(func() error { return l.run(q, l.firstShot()) })
 }
 
-// Run enqueues the next batch: a draw, and a Fuse for each group of streams with the same window and dtype. If the loader streams, or
-// has cameras, Run returns a *StreamingError.
+// Run enqueues the next batch: a draw, a Fuse for each group of streams with the same window and dtype, and two launches for each camera. If
+// the loader streams, or if not all frames are kept on the device, Run returns a *StreamingError.
 func (l *Loader) Run(q *ops.Queue) error {
-	if l.report.Streaming != nil || l.frames != nil {
+	if !l.runsAlone() {
 		return &StreamingError{"Run"}
 	}
-	return l.run(q)
+	return l.run(q, l.firstShot())
 }
 
-func (l *Loader) run(q *ops.Queue) error {
+// runsAlone reports whether batches need no work on the host.
+func (l *Loader) runsAlone() bool {
+	return l.report.Streaming == nil && (l.reel == nil || l.reel.isComplete())
+}
+
+func (l *Loader) firstShot() *shot {
+	if l.reel == nil {
+		return nil
+	}
+	return l.reel.shots[0]
+}
+
+// Fill decodes all frames that are kept on the device, and returns when they are there. Then batches need no work on the host. Without it, a
+// frame is decoded when a batch first needs it. If a camera's frames are kept elsewhere, Fill returns a *StreamingError.
+func (l *Loader) Fill(ctx context.Context) error {
+	if l.reel == nil {
+		return nil
+	}
+	return l.reel.fill(ctx)
+}
+
+// run enqueues a batch with the frames of a shot.
+func (l *Loader) run(q *ops.Queue, s *shot) error {
 	if err := l.feed.enqueue(q); err != nil {
 		return err
 	}
@@ -49,7 +70,10 @@ func (l *Loader) run(q *ops.Queue) error {
 			return err
 		}
 	}
-	return nil
+	if s == nil {
+		return nil
+	}
+	return s.run(q)
 }
 
 // Batch returns the batch tensors. The loader owns them and writes every batch into them.
@@ -111,10 +135,10 @@ func (l *Loader) Next(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	var s *shot
-	if l.frames != nil {
+	graph := 0
+	if l.reel != nil {
 		var err error
-		if s, err = l.frames.next(ctx, l.feed); err != nil {
+		if graph, err = l.reel.next(ctx, l.feed); err != nil {
 			return err
 		}
 	}
@@ -122,52 +146,26 @@ func (l *Loader) Next(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := l.launch(s, lost); err != nil {
-		if l.frames != nil {
-			l.frames.stop() // it starts again at the feed's cursor
+	if l.reel != nil {
+		l.reel.lose(graph, lost)
+	}
+	if err := l.launch(graph); err != nil {
+		if l.reel != nil {
+			l.reel.stop() // it starts again at the feed's cursor
 		}
 		return err
 	}
 	l.feed.advance()
-	if l.frames != nil {
-		l.frames.advance()
+	if l.reel != nil {
+		l.reel.advance()
 	}
 	return nil
 }
 
-// launch makes a batch on the device, with the frames in s if the loader has cameras. lost are rows without a window. It takes no context,
-// because the cursor would be unknown after a launch that is cancelled.
-func (l *Loader) launch(s *shot, lost []int) error {
-	ctx := context.Background()
-	if s != nil {
-		if err := s.lose(lost); err != nil {
-			return err
-		}
-		if err := l.copyFrames(ctx, s); err != nil {
-			return err
-		}
-	}
-	if err := l.graph.Launch(l.queue); err != nil {
+// launch makes a batch on the device. It takes no context, because the cursor would be unknown after a launch that is cancelled.
+func (l *Loader) launch(graph int) error {
+	if err := l.graphs[graph].Launch(l.queue); err != nil {
 		return err
 	}
-	return l.queue.Synchronize(ctx)
-}
-
-// copyFrames enqueues the copies of a shot's frames to the device. When it returns, the masks are copied, but the frames may not be.
-func (l *Loader) copyFrames(ctx context.Context, s *shot) error {
-	for i := range l.batch.Cameras {
-		to, from := &l.batch.Cameras[i], &s.masks.Streams[i]
-		if err := l.queue.Copy(to.Frames, s.frames[i]); err != nil {
-			return err
-		}
-		for _, c := range [][2]*tensor.Tensor{{to.Valid, from.Valid}, {to.Pad, from.Pad}, {to.Age, from.Age}} {
-			if c[0] == nil {
-				continue
-			}
-			if err := l.device.Copy(ctx, c[0], c[1]); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return l.queue.Synchronize(context.Background())
 }

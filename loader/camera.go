@@ -3,18 +3,115 @@ package loader
 import (
 	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
 )
 
-// Camera is a media stream whose frames are decoded and resized for a batch. The plan's stream of the same name selects each target's
-// frame, as for any stream: by window, edge, gaps, tolerance and method. The method is previous if the plan sets none, or nearest or
-// next.
+// Camera is a media stream with frames in a batch. The plan's stream of the same name selects each target's frame, as for any stream: by
+// window, edge, gaps, tolerance and method. The method is previous if the plan sets none, or nearest or next.
+//
+// A frame is decoded, converted to RGB, and resized to the stored size once; see [FrameLevel]. Each batch then cuts, flips, jitters and
+// normalises its frames by [ops.FramesOptions]. Random choices are functions of the seed, the epoch and the window's position in it.
 type Camera struct {
 	Name   string `json:"name"`   // the name in the batch and the plan; also in the recordings, unless the plan sets From
-	Height int    `json:"height"` // the size of the resized frames in pixels: see dataset.Resize
+	Height int    `json:"height"` // H and W, the size of a batch's frames in pixels
 	Width  int    `json:"width"`
+	// StoredHeight and StoredWidth are the size of the kept frames; 0 is Height and Width. If they are larger, Crop cuts the batch's frames
+	// from them.
+	StoredHeight int    `json:"stored_height"`
+	StoredWidth  int    `json:"stored_width"`
+	Crop         string `json:"crop"` // centre or random; empty without one
+	// Flip is the probability that a frame is mirrored left to right. Brightness, Contrast and Saturation are as in ops.FramesOptions.
+	Flip       float64 `json:"flip"`
+	Brightness float64 `json:"brightness"`
+	Contrast   float64 `json:"contrast"`
+	Saturation float64 `json:"saturation"`
+	PerFrame   bool    `json:"per_frame"` // makes random choices for each frame, not for each window
+	// DType is u8, f32, f16 or bf16; 0 is u8. Layout is HWC or CHW; empty is HWC. Normalise is a name for ops.FramesPreset: without one,
+	// floats are 0 to 1.
+	DType     tensor.DType `json:"dtype"`
+	Layout    string       `json:"layout"`
+	Normalise string       `json:"normalise"`
 }
+
+// Layouts are the values of Camera.Layout. Crops are those of Camera.Crop.
+var (
+	Layouts = []string{"HWC", "CHW"}
+	Crops   = []string{"", "centre", "random"}
+)
+
+// check sets the defaults, and returns the options for a batch's frames. The error is an *OptionError.
+func (c *Camera) check(arg string, seed uint64) (o ops.FramesOptions, err error) {
+	if c.Height < 1 || c.Width < 1 || c.Name == "" {
+		return o, refuse(arg, fmt.Sprintf("%q, %dx%d", c.Name, c.Height, c.Width), "its own name, and a size from one pixel up")
+	}
+	crop, layout := slices.Index(Crops, c.Crop), 0
+	if c.Layout != "" {
+		layout = slices.Index(Layouts, c.Layout)
+	}
+	if c.DType == 0 {
+		c.DType = tensor.U8
+	}
+	stored := c.StoredHeight != 0 || c.StoredWidth != 0
+	if !stored {
+		c.StoredHeight, c.StoredWidth = c.Height, c.Width
+	}
+	resized := c.StoredHeight != c.Height || c.StoredWidth != c.Width
+	switch {
+	case crop < 0:
+		return o, refuse(arg+".crop", c.Crop, "centre, random, or empty")
+	case layout < 0:
+		return o, refuse(arg+".layout", c.Layout, "HWC or CHW")
+	case c.StoredHeight < c.Height || c.StoredWidth < c.Width || resized && crop == 0:
+		got := fmt.Sprintf("%dx%d for frames of %dx%d, crop %q", c.StoredWidth, c.StoredHeight, c.Width, c.Height, c.Crop)
+		return o, refuse(arg+".stored", got, "the size of the frames, or a larger one with a crop")
+	case c.DType == tensor.U8 && c.Normalise != "":
+		return o, refuse(arg+".normalise", c.Normalise+" of u8", "a float dtype, or none")
+	}
+	if c.Normalise != "" {
+		if o, err = ops.FramesPreset(c.Normalise); err != nil {
+			return o, refuse(arg+".normalise", c.Normalise, "imagenet, lerobot or symmetric")
+		}
+	}
+	o.Crop, o.FlipX, o.Seed, o.PerFrame = ops.FrameCrop(crop), c.Flip, seed, c.PerFrame
+	o.Brightness, o.Contrast, o.Saturation = c.Brightness, c.Contrast, c.Saturation
+	if layout == 0 {
+		o.Layout = ops.LayoutHWC
+	}
+	return o, nil
+}
+
+// isRandom reports whether frames depend on random choices.
+func (c *Camera) isRandom() bool {
+	return c.Crop == "random" || c.Flip > 0 || c.Brightness > 0 || c.Contrast > 0 || c.Saturation > 0
+}
+
+// shape returns the shape of t frames in each of b windows.
+func (c *Camera) shape(b, t int) []int {
+	if c.Layout == "CHW" {
+		return []int{b, t, 3, c.Height, c.Width}
+	}
+	return []int{b, t, c.Height, c.Width, 3}
+}
+
+// FrameLevel is the place where a camera's frames are kept. All levels give the same batches.
+type FrameLevel string
+
+const (
+	// FramesOnDevice keeps each frame on the loader's device, once for all epochs. Its group of frames (a video's frames from one key
+	// frame to the next) is decoded when a batch first needs it.
+	FramesOnDevice FrameLevel = "device"
+	// FramesPinned keeps each frame in host memory. A batch's frames are copied to the device in advance.
+	FramesPinned FrameLevel = "pinned"
+	// FramesStreaming keeps no frame. A batch's frames are decoded in advance, each group once.
+	FramesStreaming FrameLevel = "streaming"
+)
+
+// FrameLevels are the levels, the fastest first.
+var FrameLevels = []FrameLevel{FramesOnDevice, FramesPinned, FramesStreaming}
 
 // CameraReport describes a camera in the batches.
 type CameraReport struct {
@@ -27,8 +124,19 @@ type CameraReport struct {
 	InGaps  int    `json:"windows_in_gaps"` // windows with an anchor in a gap of the frames: see StreamsReport
 	// Unlimited is set if neither a MaxGap nor a Tolerance marks frames in gaps as not valid.
 	Unlimited bool `json:"-"`
-	Bad       int  `json:"bad"` // targets so far without a decodable frame: they are black and not valid
-	// FirstBad is the error for the first frame that cannot be decoded, or empty.
+
+	Level FrameLevel `json:"level"`
+	Bytes int64      `json:"bytes"` // memory for the kept frames
+	// Need is the memory that the next better level needs, and Room what it may take. They are 0 on the device.
+	Need int64 `json:"need_bytes"`
+	Room int64 `json:"room_bytes"`
+
+	Wanted  int `json:"wanted"`  // frames that a window can have
+	Left    int `json:"left"`    // wanted frames that are not kept yet; 0 if none are kept
+	Decoded int `json:"decoded"` // frames decoded so far
+	// Bad counts the frames so far that cannot be decoded, each once: they are black and not valid. FirstBad is the error of the first
+	// one, or empty.
+	Bad      int    `json:"bad"`
 	FirstBad string `json:"first_bad"`
 }
 
@@ -47,30 +155,57 @@ func (e *CameraError) Error() string {
 // Unwrap returns Err.
 func (e *CameraError) Unwrap() error { return e.Err }
 
-// FramesError means that memory cannot hold the frames of the batches.
+// FramesError means that memory cannot hold a camera's frames.
 type FramesError struct {
 	Camera string
-	Shape  [5]int // [B,T,H,W,3] bytes: the camera's frames in a batch
-	Copies int    // how many copies of these frames memory must hold
-	Err    error  // an *ops.MemoryError; its bytes are at most math.MaxInt64
+	Shape  []int // of the frames in a batch, or of the kept frames with a fixed level
+	Copies int   // how many such tensors memory must hold
+	Err    error // an *ops.MemoryError; its bytes are at most math.MaxInt64
 }
 
 func (e *FramesError) Error() string {
-	return fmt.Sprintf("loader: camera %s: got frames of %d windows x %d targets x %d x %d pixels x 3 bytes, %d times, since batches are decoded ahead: want smaller frames, fewer windows in a batch or a shorter camera window: %v",
-		e.Camera, e.Shape[0], e.Shape[1], e.Shape[3], e.Shape[2], e.Copies, e.Err) // width x height, the usual order
+	return fmt.Sprintf("loader: camera %s: got frames %s, %d times, since batches are prepared ahead: want smaller frames, fewer windows in a batch, a shorter camera window or another level: %v",
+		e.Camera, tensor.FormatShape(e.Shape), e.Copies, e.Err)
 }
 
 // Unwrap returns Err.
 func (e *FramesError) Unwrap() error { return e.Err }
 
-// framesAhead is how many batches have their frames decoded in advance.
+// framesAhead is how many batches have their frames prepared in advance.
 const framesAhead = 2
 
 // noRoomForFrames returns a camera's *FramesError if err is about memory.
-func noRoomForFrames(camera string, shape [5]int, err error) error {
+func noRoomForFrames(camera string, shape []int, copies int, err error) error {
 	var memory *ops.MemoryError
 	if !errors.As(err, &memory) {
 		return err
 	}
-	return &FramesError{camera, shape, framesAhead + 2, err}
+	return &FramesError{camera, shape, copies, err}
+}
+
+// toRGB returns a picture u8 [H,W,C] as red, green and blue, [H,W,3]. Grey is repeated three times, and alpha is dropped. Pixels with
+// another dtype, such as depth, are an error that is dataset.ErrUnsupported.
+func toRGB(picture *tensor.Tensor) (*tensor.Tensor, error) {
+	c := picture.Dim(2)
+	if picture.DType() != tensor.U8 {
+		return nil, &dataset.FormatError{
+			Format: "loader", Offset: -1, Kind: dataset.ErrUnsupported, Msg: "frame",
+			Got:  fmt.Sprintf("%v %s, which is no colours", picture.DType(), tensor.FormatShape(picture.Shape())),
+			Want: "8 bits a channel; Media.Decode and a recording in Python give depth as it is",
+		}
+	}
+	if c == 3 {
+		return picture, nil
+	}
+	from, err := tensor.Data[uint8](picture)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]uint8, len(from)/c*3)
+	for p := range len(from) / c {
+		for k := range 3 {
+			out[3*p+k] = from[p*c+min(k, c-1)] // of grey the one that there is
+		}
+	}
+	return tensor.Of(out, picture.Dim(0), picture.Dim(1), 3)
 }

@@ -20,7 +20,7 @@ type cameraPlan struct {
 	streams []align.Stream // one a camera, as in the plan
 	whole   align.Plan     // with the cameras: its windows include theirs
 	plans   []align.Plan   // one a camera, over its frame numbers
-	shapes  [][5]int       // [B,T,H,W,3]: one a camera
+	options []ops.FramesOptions
 	names   []string       // the episodes' media streams
 	why     []noFrames     // one a camera: the first episode that leaves it out, if any
 }
@@ -32,8 +32,8 @@ type noFrames struct {
 }
 
 // split returns the plan without its cameras, and the cameras' own plans. The error is an *OptionError if a camera is invalid.
-func split(plan align.Plan, cameras []Camera) (align.Plan, *cameraPlan, error) {
-	f := &cameraPlan{cameras: cameras, whole: plan, why: make([]noFrames, len(cameras))}
+func split(plan align.Plan, cameras []Camera, seed uint64) (align.Plan, *cameraPlan, error) {
+	f := &cameraPlan{cameras: slices.Clone(cameras), whole: plan, why: make([]noFrames, len(cameras))}
 	all := len(plan.Streams) == 0
 	plan.Windows = maps.Clone(plan.Windows)
 	plan.Padding, plan.PadAfter = "", ops.Limit{} // they apply to all windows: see anchors
@@ -41,9 +41,15 @@ func split(plan align.Plan, cameras []Camera) (align.Plan, *cameraPlan, error) {
 	frames.Windows, frames.Filter, frames.Range, frames.Rate = nil, dataset.Filter{}, align.Range{}, 0
 	frames.Targets = tensor.Must(tensor.Of([]int64{0}, 1))
 	for i, c := range cameras {
-		if c.Height < 1 || c.Width < 1 || c.Name == "" || slices.ContainsFunc(cameras[:i], func(o Camera) bool { return o.Name == c.Name }) {
-			return plan, nil, refuse(fmt.Sprintf("Cameras[%d]", i), fmt.Sprintf("%q, %dx%d", c.Name, c.Height, c.Width), "its own name, and a size from one pixel up")
+		arg := fmt.Sprintf("Cameras[%d]", i)
+		options, err := f.cameras[i].check(arg, seed)
+		if err != nil {
+			return plan, nil, err
 		}
+		if slices.ContainsFunc(cameras[:i], func(o Camera) bool { return o.Name == c.Name }) {
+			return plan, nil, refuse(arg, fmt.Sprintf("%q twice", c.Name), "its own name")
+		}
+		f.options = append(f.options, options)
 		delete(plan.Windows, c.Name)
 		s, own := align.Stream{Name: c.Name}, frames.Pick()
 		if k := slices.IndexFunc(plan.Streams, func(s align.Stream) bool { return s.Name == c.Name }); k >= 0 {
@@ -76,10 +82,11 @@ func split(plan align.Plan, cameras []Camera) (align.Plan, *cameraPlan, error) {
 	return plan, f, f.whole.Check()
 }
 
-// frameStreams are an episode's camera frames: for each camera a stream of frame numbers, on the camera's clock.
+// frameStreams are an episode's camera frames. For each camera there is a stream of frame numbers, on the camera's clock.
 type frameStreams struct {
 	streams []prepared.Stream
 	leftOut dataset.Notes  // cameras that Prepare refuses
+	counts  []int          // one a camera: all its frames
 	media   []string       // names of all media streams
 	why     []dataset.Note // one a camera, if the recording explains why it has no frames
 }
@@ -87,7 +94,7 @@ type frameStreams struct {
 // findFrames returns an episode's camera frames as streams of frame numbers. If the plan cannot use a camera's frames, the camera is left
 // out with a note; with strict that is an error.
 func (f *cameraPlan) findFrames(e *dataset.Episode, strict bool) (*frameStreams, error) {
-	out := &frameStreams{media: e.MediaNames(), streams: make([]prepared.Stream, len(f.streams)), why: make([]dataset.Note, len(f.streams))}
+	out := &frameStreams{media: e.MediaNames(), streams: make([]prepared.Stream, len(f.streams)), counts: make([]int, len(f.streams)), why: make([]dataset.Note, len(f.streams))}
 	for i, s := range f.streams {
 		name := f.from(i)
 		if n := e.Notes.LeftOut(name); n != nil {
@@ -97,6 +104,7 @@ func (f *cameraPlan) findFrames(e *dataset.Episode, strict bool) (*frameStreams,
 		if media == nil || len(media.Times) == 0 {
 			continue
 		}
+		out.counts[i] = media.Len()
 		numbers := make([]float64, len(media.Times))
 		for j := range numbers {
 			numbers[j] = float64(j)

@@ -23,7 +23,7 @@ type Group struct {
 
 // NewGroup calls open for each device, at the same time, and returns the loaders as a Group. open is for example [New], with the
 // same dataset on each device. Options.Rank is the rank of the first device. Options.Ranks counts the devices in all programs; 0
-// means the devices here. The loaders share one cache for decoded frames. The caller closes the group, and then the devices. If a
+// means the devices here. Each loader keeps its own frames. The caller closes the group, and then the devices. If a
 // loader fails, NewGroup closes all of them and returns the error of the first device that failed.
 func NewGroup(devices []*ops.Device, opt Options, open func(*ops.Device, Options) (*Loader, error)) (*Group, error) {
 	if opt.Ranks == 0 {
@@ -33,7 +33,6 @@ func NewGroup(devices []*ops.Device, opt Options, open func(*ops.Device, Options
 		return nil, refuse("devices", "none", "1 or more")
 	}
 	g := &Group{loaders: make([]*Loader, len(devices))}
-	opt.frames = newFrameCache(opt.FrameCache)
 	err := each(g.loaders, func(i int, _ *Loader) error {
 		mine := opt
 		mine.Rank += i
@@ -157,8 +156,9 @@ func (g *Group) Report() Report {
 			}
 		}
 		for i := range r.Cameras {
-			r.Cameras[i].Bad += other.Cameras[i].Bad
-			r.Cameras[i].FirstBad = cmp.Or(r.Cameras[i].FirstBad, other.Cameras[i].FirstBad)
+			c, o := &r.Cameras[i], &other.Cameras[i]
+			c.Bytes, c.Left, c.Decoded = c.Bytes+o.Bytes, c.Left+o.Left, c.Decoded+o.Decoded
+			c.Bad, c.FirstBad = max(c.Bad, o.Bad), cmp.Or(c.FirstBad, o.FirstBad)
 		}
 		if r.Streaming != nil {
 			r.Streaming.Pinned += other.Streaming.Pinned

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
-	"time"
 
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -22,13 +21,16 @@ type Loader struct {
 	closers closers
 
 	feed            feed
-	frames          frameFeed      // nil without cameras
+	cpu             *ops.Device    // for frame numbers
+	films           []*film        // one a camera
+	reel            *reel          // nil without cameras
+	keys            *tensor.Tensor // [B,2]: the epoch and the position of each window; nil if nothing is random
 	episodes, ticks *tensor.Tensor // [B]
 	anchors         *tensor.Tensor // [B]
 	groups          []group
 	plans           []*ops.Plan
 	queue           *ops.Queue
-	graph           *ops.Graph
+	graphs          []*ops.Graph // one a shot, or a single one
 	numbers         []int   // in the store, by drawn episode
 	stores          []int   // indexes in NewMixture's list, by drawn episode
 	entries         []entry // by drawn episode
@@ -76,7 +78,10 @@ func (l *Loader) choose(ctx context.Context, c *selection) error {
 	}
 	l.parts, l.numbers, l.entries, l.windows = c.parts, c.numbers, c.entries, c.windows
 	l.order.Count, l.shuffle, l.hash = int(c.windows[len(c.windows)-1]), cmp.Or(c.plan.Shuffle, "windows"), l.hashEpisodes()
-	return nil
+	if c.cameras == nil {
+		return nil
+	}
+	return l.newFilms(ctx, c)
 }
 
 // hashEpisodes returns State.Episodes.
@@ -96,21 +101,6 @@ func (l *Loader) count() error {
 		return refuse("Batch", fmt.Sprintf("%d of each of %d ranks", l.order.Batch, l.order.Ranks), fmt.Sprintf("at most the %d windows that there are", r.Windows))
 	}
 	return nil
-}
-
-// frameFeed provides camera frames on the host, in shots. Shots are decoded before their batches are made.
-type frameFeed interface {
-	// next returns the next batch's shot. If no shot is decoded in advance, decoding starts at the feed's cursor. An error stops
-	// it.
-	next(ctx context.Context, from feed) (*shot, error)
-	// advance follows the batch with the shot that next returned.
-	advance()
-	// stop stops the decoding. The next batch starts it again.
-	stop()
-	// report adds the frames that cannot be decoded, and the cache.
-	report(r *Report)
-	// waits returns the time that next has waited.
-	waits() time.Duration
 }
 
 // Close releases the loader's memory on the device. A second Close does nothing.

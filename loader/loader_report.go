@@ -16,8 +16,8 @@ func (l *Loader) Report() Report {
 		now := *r.Streaming
 		r.Streaming, r.Notes = &now, slices.Clone(r.Notes)
 	}
-	if l.frames != nil {
-		l.frames.report(&r)
+	if l.reel != nil {
+		l.reel.report(&r)
 	}
 	return r
 }
@@ -25,8 +25,8 @@ func (l *Loader) Report() Report {
 // Waits returns the times that the loader has waited for shards and frames. They are zero if it neither streams nor decodes.
 func (l *Loader) Waits() Waits {
 	var frames time.Duration
-	if l.frames != nil {
-		frames = l.frames.waits()
+	if l.reel != nil {
+		frames = time.Duration(l.reel.waitTime.Load())
 	}
 	s, streaming := l.feed.(*streamer)
 	if !streaming {

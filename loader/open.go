@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/bits"
 	"runtime"
+	"slices"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/ops"
@@ -45,8 +46,10 @@ func open(ctx context.Context, device *ops.Device, plan align.Plan, opt *Options
 		return l, refuse("MixShards", fmt.Sprint(opt.MixShards), "1 or more")
 	case opt.Workers < 1:
 		return l, refuse("Workers", fmt.Sprint(opt.Workers), "1 or more")
-	case opt.FrameCache < -1:
-		return l, refuse("FrameCache", fmt.Sprint(opt.FrameCache), "1 byte or more, 0 for a gigabyte or less, -1 for none")
+	case opt.FrameMemory < 0:
+		return l, refuse("FrameMemory", fmt.Sprint(opt.FrameMemory), "1 byte or more, or 0 for half of the free memory")
+	case opt.FrameLevel != "" && !slices.Contains(FrameLevels, opt.FrameLevel):
+		return l, refuse("FrameLevel", string(opt.FrameLevel), fmt.Sprintf("one of %v, or empty", FrameLevels))
 	}
 	if plan.Shuffle == "shards" {
 		l.order.ShardWindows, l.order.MixShards = opt.ShardWindows, opt.MixShards
@@ -62,10 +65,18 @@ func open(ctx context.Context, device *ops.Device, plan align.Plan, opt *Options
 		return l, err
 	}
 	l.closers.add(l.feed)
-	if err := l.plan(ctx); err != nil || c.cameras == nil {
+	if err := l.plan(ctx); err != nil {
 		return l, err
 	}
-	return l, newCameraReader(ctx, l, c)
+	if l.films != nil {
+		if err := l.planFilms(ctx); err != nil {
+			return l, err
+		}
+		if err := newReel(ctx, l, c); err != nil {
+			return l, err
+		}
+	}
+	return l, l.capture()
 }
 
 // withStreams returns the plan with the listed streams, if it names none.
@@ -80,28 +91,31 @@ func withStreams(plan align.Plan, names []string) align.Plan {
 
 // splitCameras moves the cameras from the selection's plan to its camera plan. An invalid camera is an *OptionError.
 func (c *selection) splitCameras(l *Loader) (err error) {
-	if c.plan, c.cameras, err = split(c.plan, c.opt.Cameras); err != nil {
+	if c.plan, c.cameras, err = split(c.plan, c.opt.Cameras, c.opt.Seed); err != nil {
 		return err
 	}
 	return c.cameras.checkRoom(l)
 }
 
-// checkRoom sets a batch's frame sizes. If the host's memory cannot hold them, the error is a *FramesError. A device reports
-// its own lack of memory when the frames are allocated.
-func (f *cameraPlan) checkRoom(l *Loader) error {
-	copies := framesAhead + 1
+// frameCopies returns how many batches have frames in memory.
+func (l *Loader) frameCopies() int {
 	if l.device.Info().Backend == "cpu" {
-		copies++ // the batch itself
+		return framesAhead + 2 // the batch itself, too
 	}
+	return framesAhead + 1
+}
+
+// checkRoom returns a *FramesError if the host's memory cannot hold the batches' frames. A device reports its own lack of memory when they
+// are allocated.
+func (f *cameraPlan) checkRoom(l *Loader) error {
 	left := tensor.Available()
 	for i := range f.cameras {
 		deltas, err := deltasOf(&f.whole, f.cameras[i].Name)
 		if err != nil {
 			return err
 		}
-		shape := [5]int{l.order.Batch, len(deltas), f.cameras[i].Height, f.cameras[i].Width, 3}
-		f.shapes = append(f.shapes, shape)
-		n := int64(copies)
+		shape := f.cameras[i].shape(l.order.Batch, len(deltas))
+		n := int64(l.frameCopies() * f.cameras[i].DType.Size())
 		for _, d := range shape {
 			if hi, lo := bits.Mul64(uint64(n), uint64(d)); hi == 0 && lo <= math.MaxInt64 {
 				n = int64(lo)
@@ -111,7 +125,7 @@ func (f *cameraPlan) checkRoom(l *Loader) error {
 		}
 		if n > left {
 			what := fmt.Errorf("there are %d", left)
-			return &FramesError{f.cameras[i].Name, shape, copies, &ops.MemoryError{Device: "host", What: "frames", Bytes: n, Err: what}}
+			return &FramesError{f.cameras[i].Name, shape, l.frameCopies(), &ops.MemoryError{Device: "host", What: "frames", Bytes: n, Err: what}}
 		}
 		left -= n
 	}

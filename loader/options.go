@@ -44,12 +44,10 @@ type Options struct {
 	// Workers is the number of goroutines that read episodes, and also the number that decode frames. 0 means one for each
 	// processor.
 	Workers int `json:"workers"`
-	// FrameCache limits the memory for decoded frames, bytes. Frames are kept in their Camera's size. Videos are cached in
-	// stretches, because starting a decoder costs most; other frames are cached if all fit. 0 means a gigabyte, or an eighth of the
-	// available memory if that is less; -1 means no cache.
-	FrameCache int64 `json:"frame_cache"`
-
-	frames *frameCache // shared by a group's loaders
+	// FrameLevel is the place for the cameras' frames. Empty means, for each camera, the first level with room for all frames that a window
+	// can have. FrameMemory is the room in bytes; 0 means half of what is free.
+	FrameLevel  FrameLevel `json:"frame_level"`
+	FrameMemory int64      `json:"frame_memory"`
 }
 
 const (

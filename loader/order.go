@@ -105,8 +105,8 @@ func (l *Loader) Resume(ctx context.Context, s State) error {
 	if err := l.Check(s); err != nil {
 		return err
 	}
-	if l.frames != nil {
-		l.frames.stop() // it starts again at the feed's cursor
+	if l.reel != nil {
+		l.reel.stop() // it starts again at the feed's cursor
 	}
 	return l.feed.seek(ctx, ops.Cursor{Epoch: s.Epoch, Taken: s.Taken})
 }

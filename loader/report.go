@@ -21,7 +21,6 @@ type Report struct {
 	EpisodeNotes []dataset.EpisodeNote `json:"-"` // the recordings' notes about the drawn streams and about damage
 	Streams      []StreamsReport       `json:"streams"`
 	Cameras      []CameraReport        `json:"cameras"`
-	FrameCache   FrameCache            `json:"frame_cache"`
 	Bytes        int                   `json:"bytes"` // bytes on the device: the store's drawn part and the batch
 
 	Mixture []MixtureReport `json:"mixture"` // one for each store, if there are several or one has a weight

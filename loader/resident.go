@@ -104,11 +104,25 @@ func (l *Loader) upload(ctx context.Context, c *selection) error {
 		return err
 	}
 	l.episodes, l.ticks, l.anchors = draw.Episodes, draw.Ticks, draw.Anchors
-	for m := range l.parts {
-		p := &l.parts[m]
+	if l.hasRandom() {
+		var err error
+		if draw.Keys, err = l.alloc(tensor.I64, l.order.Batch, 2); err != nil {
+			return err
+		}
+		l.keys = draw.Keys
+	}
+	for m := range len(l.parts) + len(l.films) {
+		var p, o *part
+		if k := m - len(l.parts); k >= 0 {
+			p = &l.films[k].places
+			o = p
+		} else {
+			p = &l.parts[m]
+			o = &l.parts[p.clock]
+		}
 		var errs [5]error
 		p.values, errs[0] = up(p.values, p.mapped)
-		if o := &l.parts[p.clock]; o != p { // for example the streams of one table
+		if o != p { // for example the streams of one table
 			p.times, p.starts, p.lengths = o.times, o.starts, o.lengths
 		} else {
 			d := ops.DrawStream{}
@@ -129,6 +143,7 @@ func (l *Loader) upload(ctx context.Context, c *selection) error {
 		draw.Streams = streams[i:min(i+ops.MaxStreams, len(streams))]
 		if i > 0 {
 			var err error
+			draw.Keys = nil
 			if draw.Cursor, err = ints([]int64{0, 0}); err != nil {
 				return err
 			}

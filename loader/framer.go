@@ -1,0 +1,285 @@
+package loader
+
+import (
+	"context"
+
+	"github.com/robocache/robocache/internal/raw"
+	"github.com/robocache/robocache/internal/video"
+	"github.com/robocache/robocache/internal/yuv"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// framer makes stored frames from decoded pictures, on the loader's device. Pictures with one format are collected in a stack, and one launch
+// converts and resizes them. One goroutine at a time uses it.
+type framer struct {
+	device  *ops.Device
+	queue   *ops.Queue
+	stacks  map[pictureKind]*stack
+	closers closers
+}
+
+// stackSize is how many pictures one launch converts.
+const stackSize = 4
+
+// pictureKind is what the pictures in a stack have in common.
+type pictureKind struct {
+	height, width int // of the stored frame
+	format        ops.FrameFormat
+	rows, columns int
+	starts        [3]int // bytes, of the planes
+	pitches       [3]int
+	matrix        ops.FrameMatrix
+	full          bool
+	bits          int
+	bytes         int
+	onHost        bool
+}
+
+// stack is the room for pictures of one kind.
+type stack struct {
+	pictures *tensor.Tensor // u8 [stackSize,bytes]
+	host     *tensor.Tensor // pinned memory for pictures from the host; nil if they are on the device
+	frames   *tensor.Tensor // u8 [stackSize,h,w,3]
+	plans    [stackSize]*ops.Plan
+	to       []*tensor.Tensor // the frames' places: u8 [h,w,3]
+}
+
+func newFramer(device *ops.Device) (*framer, error) {
+	q, err := device.NewQueue()
+	if err != nil {
+		return nil, err
+	}
+	return &framer{device: device, queue: q, stacks: map[pictureKind]*stack{}, closers: closers{q}}, nil
+}
+
+// Close releases the stacks.
+func (w *framer) Close() error { return w.closers.close() }
+
+// planes adds a decoded picture whose frame belongs to a place.
+func (w *framer) planes(p *video.Planes, to *tensor.Tensor) error {
+	k := pictureKind{height: to.Dim(0), width: to.Dim(1), rows: p.Height, columns: p.Width, full: p.FullRange, bits: p.Bits}
+	switch p.Matrix {
+	case yuv.BT709:
+		k.matrix = ops.MatrixBT709
+	case yuv.BT2020, yuv.BT2020 + 1:
+		k.matrix = ops.MatrixBT2020
+	}
+	deep := p.Bits > 8
+	switch {
+	case p.Layout == video.NV12 && !deep:
+		k.format = ops.FrameNV12
+	case p.Layout == video.YUV420 && !deep:
+		k.format = ops.FrameI420
+	case p.Layout == video.NV12 && p.Shift == 16-p.Bits:
+		k.format = ops.FrameP016
+	case p.Layout == video.YUV420 && p.Shift == 0:
+		k.format = ops.FrameI010
+	default:
+		picture, err := p.RGB()
+		if err != nil {
+			return err
+		}
+		return w.picture(picture, to)
+	}
+	if !deep {
+		k.bits = 0
+	}
+	if p.Memory != nil {
+		k.starts, k.pitches, k.bytes = p.Start, p.Stride, int(p.Memory.Size())
+		s, err := w.stack(k)
+		if err != nil {
+			return err
+		}
+		picture, err := tensor.OnDevice(p.Memory, tensor.U8, k.bytes)
+		if err != nil {
+			return err
+		}
+		if err := w.queue.Copy(rowOf(s.pictures, len(s.to)), picture); err != nil {
+			return err
+		}
+		if err := w.queue.Synchronize(context.Background()); err != nil { // because the decoder takes the picture back
+			return err
+		}
+		return w.added(s, to)
+	}
+	k.onHost = true
+	for i, size := range k.format.Planes() {
+		shape := k.format.PlaneShape(i, k.rows, k.columns)
+		k.starts[i], k.pitches[i] = k.bytes, shape[1]*size
+		k.bytes += shape[0] * k.pitches[i]
+	}
+	return w.fill(k, to, func(out []byte) {
+		for i := range k.format.Planes() {
+			rows := k.format.PlaneShape(i, k.rows, k.columns)[0]
+			for y := range rows {
+				copy(out[k.starts[i]+y*k.pitches[i]:][:k.pitches[i]], p.Data[i][y*p.Stride[i]:])
+			}
+		}
+	})
+}
+
+// picture adds a decoded picture u8 [H,W,C].
+func (w *framer) picture(p, to *tensor.Tensor) error {
+	p, err := toRGB(p)
+	if err != nil {
+		return err
+	}
+	from, err := tensor.Packed[uint8](p)
+	if err != nil {
+		return err
+	}
+	k := pictureKind{height: to.Dim(0), width: to.Dim(1), rows: p.Dim(0), columns: p.Dim(1), bytes: len(from), onHost: true}
+	k.pitches[0] = 3 * k.columns
+	return w.fill(k, to, func(out []byte) { copy(out, from) })
+}
+
+// fill adds a picture from the host.
+func (w *framer) fill(k pictureKind, to *tensor.Tensor, write func(out []byte)) error {
+	s, err := w.stack(k)
+	if err != nil {
+		return err
+	}
+	memory := s.host
+	if memory == nil {
+		memory = s.pictures
+	}
+	out, err := tensor.Data[uint8](rowOf(memory, len(s.to)))
+	if err != nil {
+		return err
+	}
+	write(out)
+	return w.added(s, to)
+}
+
+// added counts a picture in a stack, and converts a full stack.
+func (w *framer) added(s *stack, to *tensor.Tensor) error {
+	if s.to = append(s.to, to); len(s.to) < stackSize {
+		return nil
+	}
+	return w.convert(s)
+}
+
+// flush converts all pictures, and returns when their frames are in their places.
+func (w *framer) flush() error {
+	for _, s := range w.stacks {
+		if len(s.to) > 0 {
+			if err := w.convert(s); err != nil {
+				return err
+			}
+		}
+	}
+	return w.queue.Synchronize(context.Background())
+}
+
+// drop forgets the pictures that are not converted yet.
+func (w *framer) drop() {
+	for _, s := range w.stacks {
+		s.to = s.to[:0]
+	}
+}
+
+// convert converts the pictures in a stack.
+func (w *framer) convert(s *stack) error {
+	n := len(s.to)
+	if s.host != nil {
+		if err := w.queue.Copy(first(s.pictures, n), first(s.host, n)); err != nil {
+			return err
+		}
+	}
+	if err := s.plans[n-1].Run(w.queue); err != nil {
+		return err
+	}
+	for i, to := range s.to {
+		if err := w.queue.Copy(to, rowOf(s.frames, i)); err != nil {
+			return err
+		}
+	}
+	s.to = s.to[:0]
+	if s.host == nil {
+		return nil
+	}
+	return w.queue.Synchronize(context.Background()) // because the next pictures are written to the same memory
+}
+
+// stack returns the stack for a kind of pictures.
+func (w *framer) stack(k pictureKind) (*stack, error) {
+	if s := w.stacks[k]; s != nil {
+		return s, nil
+	}
+	s := &stack{}
+	alloc := func(of func(tensor.DType, ...int) (*tensor.Tensor, error), shape ...int) (*tensor.Tensor, error) {
+		t, err := of(tensor.U8, shape...)
+		if err == nil {
+			w.closers.add(t)
+		}
+		return t, err
+	}
+	var err error
+	if s.pictures, err = alloc(w.device.Alloc, stackSize, k.bytes); err != nil {
+		return nil, err
+	}
+	if s.frames, err = alloc(w.device.Alloc, stackSize, k.height, k.width, 3); err != nil {
+		return nil, err
+	}
+	if k.onHost && !s.pictures.OnHost() {
+		if s.host, err = alloc(w.device.AllocHost, stackSize, k.bytes); err != nil {
+			return nil, err
+		}
+	}
+	surface := ops.FrameSurface{Format: k.format, Matrix: k.matrix, Full: k.full, Bits: k.bits}
+	for n := 1; n <= stackSize; n++ {
+		for i, size := range k.format.Planes() {
+			shape := append([]int{n}, k.format.PlaneShape(i, k.rows, k.columns)...)
+			strides := []int{k.bytes, k.pitches[i], size, 1}[:len(shape)]
+			if surface.Planes[i], err = s.pictures.AsStrided(shape, strides, k.starts[i]); err != nil {
+				return nil, err
+			}
+		}
+		args := ops.FramesArgs{Dst: first(s.frames, n), Surfaces: []ops.FrameSurface{surface}}
+		if s.plans[n-1], err = w.device.PlanFrames(args, ops.FramesOptions{Layout: ops.LayoutHWC}); err != nil {
+			return nil, err
+		}
+		w.closers.add(s.plans[n-1])
+	}
+	w.stacks[k] = s
+	return s, nil
+}
+
+// first returns the first n elements of a tensor's first dimension.
+func first(t *tensor.Tensor, n int) *tensor.Tensor { return tensor.Must(t.Slice(0, 0, n)) }
+
+// rowOf returns element i of a tensor's first dimension, without that dimension.
+func rowOf(t *tensor.Tensor, i int) *tensor.Tensor {
+	return tensor.Must(tensor.Must(t.Slice(0, i, i+1)).Reshape(t.Shape()[1:]...))
+}
+
+// bitsOf returns the bytes of i64 numbers as f64. A Fuse copies the bits of such numbers.
+func bitsOf(t *tensor.Tensor) (*tensor.Tensor, error) {
+	if t.OnHost() {
+		memory, err := raw.Of(t)
+		if err != nil {
+			return nil, err
+		}
+		return raw.Over(memory, nil, tensor.F64, t.Shape()...)
+	}
+	return tensor.OnDevice(borrowed{t}, tensor.F64, t.Shape()...)
+}
+
+// borrowed is the memory of a tensor that another one owns.
+type borrowed struct{ t *tensor.Tensor }
+
+// Addr implements tensor.Buffer.
+func (b borrowed) Addr() uint64 {
+	at, _ := b.t.Addr()
+	return at
+}
+
+// Size implements tensor.Buffer.
+func (b borrowed) Size() int64 { return int64(b.t.Len() * b.t.DType().Size()) }
+
+// Device implements tensor.Buffer.
+func (b borrowed) Device() string { return b.t.Device() }
+
+// Close implements tensor.Buffer. It leaves the memory to its owner.
+func (b borrowed) Close() error { return nil }

@@ -1,0 +1,413 @@
+package loader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/caught"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// reel prepares the batches' frames in advance. One goroutine draws the frame indexes of the next batches, on the CPU. Workers decode the
+// frames that are not kept yet.
+type reel struct {
+	loader   *Loader
+	films    []*film
+	source   episodes
+	numbers  *Loader // of frame indexes
+	episodes []int   // the drawn episodes' numbers in the source
+	strict   bool
+	workers  []*framer
+	copies   *ops.Queue // from pinned memory to the shots
+	shots    []*shot
+	waitTime atomic.Int64
+	left     atomic.Int64 // frames that are not kept on the device yet; 1 or more if a camera has another level
+
+	mu   sync.Mutex
+	open map[int]*openEpisode // by number in the source
+	bad  []map[int]bool       // one a camera: the indexes of frames that cannot be decoded
+	runs map[runKey]*run      // in progress
+
+	tasks         *tasks
+	free, readied chan *shot
+	next_         *shot
+	cancel        context.CancelFunc // nil until reading starts
+	background    sync.WaitGroup
+}
+
+// openEpisode is an episode whose frames are read. It is opened once for all its readers.
+type openEpisode struct {
+	once  sync.Once
+	media []dataset.Media
+	err   error
+	used  int // the last batch that read it
+}
+
+// openBatches is for how many batches an unused episode stays open.
+const openBatches = 4
+
+// newReel allocates the shots, and checks that each camera's first frame can be decoded.
+func newReel(ctx context.Context, l *Loader, c *selection) (err error) {
+	r := &reel{loader: l, films: l.films, source: c.from, episodes: c.numbers, strict: c.opt.Strict, open: map[int]*openEpisode{}, runs: map[runKey]*run{}}
+	order := l.order
+	order.Launch = ops.LaunchDefault
+	if r.numbers, err = l.numbersLoader(ctx, c, order); err != nil {
+		return err
+	}
+	l.closers.add(r.numbers)
+	shots := 1 + framesAhead
+	for _, m := range r.films {
+		r.bad = append(r.bad, map[int]bool{})
+		if r.left.Add(int64(m.count())); m.level != FramesOnDevice {
+			r.left.Add(1)
+		}
+	}
+	for i := range shots {
+		s, err := l.newShot(i)
+		if err != nil {
+			return err
+		}
+		r.shots = append(r.shots, s)
+	}
+	if r.copies, err = l.device.NewQueue(); err != nil {
+		return err
+	}
+	l.closers.add(r.copies)
+	for range max(c.opt.Workers, 1) {
+		w, err := newFramer(l.device)
+		if err != nil {
+			return err
+		}
+		l.closers.add(w)
+		r.workers = append(r.workers, w)
+	}
+	l.reel = r
+	l.closers.add(r)
+	return r.decodeFirst(ctx, c)
+}
+
+// decodeFirst decodes each camera's first frame, so that a missing decoder is an error at once: see CameraError. A damaged frame is no
+// error here.
+func (r *reel) decodeFirst(ctx context.Context, c *selection) error {
+	for i, m := range r.films {
+		e := slices.IndexFunc(c.frames, func(f *frameStreams) bool { return f.streams[i].Values != nil })
+		number := c.numbers[e]
+		err := r.source.GuardEpisode(number, func() error {
+			e, err := r.source.Episode(ctx, number)
+			if err != nil {
+				return err
+			}
+			media := e.MediaStream(m.from)
+			if media == nil {
+				return nil // reading the frame will report it
+			}
+			picture, err := media.Decode(ctx, 0)
+			if err == nil {
+				_, err = toRGB(picture)
+			}
+			return err
+		})
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, dataset.ErrUnsupported), dataset.IsSystem(err):
+			return &CameraError{m.Name, c.entries[e].name, err}
+		}
+	}
+	c.frames = nil
+	return nil
+}
+
+// report adds the frames that are left, decoded, and bad.
+func (r *reel) report(out *Report) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out.Cameras = nil
+	for i, m := range r.films {
+		c := *m.report
+		c.Bad = len(r.bad[i])
+		out.Cameras = append(out.Cameras, c)
+	}
+}
+
+// isComplete reports whether all frames are on the device.
+func (r *reel) isComplete() bool { return r.left.Load() == 0 }
+
+// next returns the number of the next batch's shot when its frames are ready. If nothing is read yet, reading starts at the feed's cursor.
+// An error stops it.
+func (r *reel) next(ctx context.Context, from feed) (int, error) {
+	if r.isComplete() {
+		r.stop()
+		return 0, nil
+	}
+	if r.cancel == nil {
+		at, err := from.cursor(ctx)
+		if err == nil {
+			err = r.start(ctx, at)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	begin := time.Now()
+	if r.next_ == nil {
+		select {
+		case r.next_ = <-r.readied:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+	select {
+	case <-r.next_.ready:
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	r.waitTime.Add(int64(time.Since(begin)))
+	if err := r.next_.err; err != nil {
+		r.stop()
+		return 0, err
+	}
+	return r.next_.number, nil
+}
+
+// lose makes rows of the next batch ones without a window.
+func (r *reel) lose(_ int, rows []int) {
+	if r.next_ != nil {
+		r.next_.lose(rows)
+	}
+}
+
+// advance follows the batch of the shot that next returned.
+func (r *reel) advance() {
+	if r.next_ != nil {
+		r.free <- r.next_
+		r.next_ = nil
+	}
+}
+
+// start starts to prepare batches at a position, in the background. The work continues when the context of one batch ends.
+func (r *reel) start(ctx context.Context, at ops.Cursor) error {
+	if err := r.numbers.feed.seek(ctx, at); err != nil {
+		return err
+	}
+	r.free, r.readied = make(chan *shot, len(r.shots)), make(chan *shot, len(r.shots))
+	for _, s := range r.shots {
+		r.free <- s
+	}
+	ctx = r.begin(ctx)
+	r.background.Go(func() {
+		for batch := 0; ; batch++ {
+			select {
+			case s := <-r.free:
+				s.err, s.ready = nil, make(chan struct{})
+				s.Add(1)
+				s.end(caught.Do(func() error { return r.draw(ctx, s, batch) }))
+				r.background.Go(func() {
+					s.Wait()
+					if s.err == nil {
+						s.err = caught.Do(func() error { return r.finish(s) })
+					}
+					close(s.ready)
+				})
+				if r.readied <- s; s.err != nil {
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return nil
+}
+
+// begin starts the workers, and returns the context for their tasks.
+func (r *reel) begin(ctx context.Context) context.Context {
+	ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	r.tasks = newTasks()
+	for _, w := range r.workers {
+		r.background.Go(func() { r.tasks.work(w) })
+	}
+	return ctx
+}
+
+// stop stops the work. The next batch starts it again.
+func (r *reel) stop() {
+	if r.cancel != nil {
+		r.cancel()
+		r.tasks.close()
+		r.background.Wait()
+		r.cancel, r.next_ = nil, nil
+		clear(r.open)
+	}
+}
+
+// Close stops the work.
+func (r *reel) Close() error {
+	r.stop()
+	return nil
+}
+
+// fill decodes all frames that are not kept yet.
+func (r *reel) fill(ctx context.Context) error {
+	for _, m := range r.films {
+		if m.level != FramesOnDevice {
+			return &StreamingError{"Fill"}
+		}
+	}
+	r.stop()
+	tasks := r.begin(ctx)
+	stop := context.AfterFunc(ctx, r.cancel)
+	defer stop()
+	defer r.stop()
+	step := max(len(r.workers), 1)
+	for at := 0; at < len(r.episodes); at += step {
+		var w waiter
+		for i, m := range r.films {
+			for e := at; e < min(at+step, len(r.episodes)); e++ {
+				sc := scene{camera: i, episode: e, batch: at / step}
+				for index := int(m.begins[e]); index < int(m.begins[e+1]); index++ {
+					if m.place[index] >= 0 {
+						sc.frames = append(sc.frames, index-int(m.begins[e]))
+					}
+				}
+				r.addScene(tasks, &w, nil, sc)
+			}
+		}
+		r.evict(at / step)
+		if w.Wait(); w.err != nil {
+			return w.err
+		}
+	}
+	return ctx.Err()
+}
+
+// draw draws the frame indexes of the next batch, and adds the tasks that decode its frames.
+func (r *reel) draw(ctx context.Context, s *shot, batch int) error {
+	if err := r.numbers.Next(ctx); err != nil {
+		return err
+	}
+	for i := range s.stages {
+		g, m := &s.stages[i], r.films[i]
+		indexes, err := tensor.Data[float64](r.numbers.batch.Streams[i].Values)
+		if err != nil {
+			return err
+		}
+		g.want(indexes)
+		left := g.wants
+		if m.level != FramesStreaming {
+			r.mu.Lock()
+			left = nil
+			for _, index := range g.wants {
+				if !m.isKept[index] {
+					left = append(left, index)
+				}
+			}
+			r.mu.Unlock()
+		}
+		for len(left) > 0 {
+			sc := scene{camera: i, episode: m.episodeOf(left[0]), batch: batch}
+			first, end := int(m.begins[sc.episode]), int(m.begins[sc.episode+1])
+			n := 0
+			for ; n < len(left) && left[n] < end; n++ {
+				sc.frames = append(sc.frames, left[n]-first)
+			}
+			left = left[n:]
+			r.addScene(ctx, &s.waiter, g, sc)
+		}
+	}
+	r.evict(batch)
+	return nil
+}
+
+// evict closes the episodes that were not used for some batches.
+func (r *reel) evict(batch int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for e, o := range r.open {
+		if o.used < batch-openBatches {
+			delete(r.open, e)
+		}
+	}
+}
+
+// finish sets the places of a shot's frames, and copies pinned frames to the device.
+func (r *reel) finish(s *shot) error {
+	copied := false
+	for i := range s.stages {
+		g := &s.stages[i]
+		if g.stack == nil {
+			continue
+		}
+		r.mu.Lock()
+		g.choose(r.bad[i])
+		r.mu.Unlock()
+		if g.film.level != FramesPinned {
+			continue
+		}
+		place := func(k int) int { return int(g.film.place[g.wants[k]]) }
+		for k := 0; k < len(g.wants); {
+			n := k + 1
+			for n < len(g.wants) && place(n) == place(n-1)+1 {
+				n++
+			}
+			from, err := g.film.kept.Slice(0, place(k), place(k)+n-k)
+			if err != nil {
+				return err
+			}
+			to, err := g.stack.Slice(0, k, n)
+			if err != nil {
+				return err
+			}
+			if err := r.copies.Copy(to, from); err != nil {
+				return err
+			}
+			k, copied = n, true
+		}
+	}
+	if !copied {
+		return nil
+	}
+	return r.copies.Synchronize(context.Background())
+}
+
+// media returns the media stream of a scene's camera and episode. The episode stays open for later batches.
+func (r *reel) media(ctx context.Context, sc *scene) (*dataset.Media, error) {
+	number := r.episodes[sc.episode]
+	r.mu.Lock()
+	o := r.open[number]
+	if o == nil {
+		o = &openEpisode{}
+		r.open[number] = o
+	}
+	o.used = sc.batch
+	r.mu.Unlock()
+	o.once.Do(func() {
+		e, err := r.source.Episode(ctx, number)
+		if o.err = err; err == nil {
+			o.media = e.Media
+		}
+	})
+	if o.err != nil {
+		return nil, o.err
+	}
+	from := r.films[sc.camera].from
+	k := slices.IndexFunc(o.media, func(c dataset.Media) bool { return c.Name == from })
+	if k < 0 {
+		_, number := r.source.Place(number)
+		return nil, &dataset.EpisodeError{Episode: number, Err: &dataset.FormatError{
+			Format: r.source.Format(), Offset: -1, Kind: dataset.ErrMissing, Msg: "media stream", Got: "none", Want: from,
+		}}
+	}
+	if got, want := o.media[k].Len(), int(r.films[sc.camera].begins[sc.episode+1]-r.films[sc.camera].begins[sc.episode]); got != want {
+		_, number := r.source.Place(number)
+		return nil, &dataset.EpisodeError{Episode: number, Err: &ChangedError{"frames of " + from, fmt.Sprint(got), fmt.Sprint(want)}}
+	}
+	return &o.media[k], nil
+}

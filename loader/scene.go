@@ -1,0 +1,325 @@
+package loader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/caught"
+	"github.com/robocache/robocache/internal/video"
+	"github.com/robocache/robocache/tensor"
+)
+
+// scene is frames that a batch wants from one camera in one episode, by ascending numbers in the episode.
+type scene struct {
+	camera, episode int
+	batch           int
+	frames          []int
+}
+
+// run is frames of a scene that are decoded together.
+type run struct {
+	scene
+	frames []int
+	users  []*waiter
+}
+
+// runKey identifies a run of frames that are kept. from is the number of the first frame in its group.
+type runKey struct{ camera, episode, from int }
+
+const (
+	// groupFrames is how many frames of a video are decoded together at least, because starting a decoder costs time.
+	groupFrames = 64
+	// longestSkip is how many frames of a video are decoded without need to reach the next one. After a longer gap the decoder starts again.
+	longestSkip = 16
+)
+
+// addScene adds a task for a scene. With a stage, its frames are decoded for that alone.
+func (r *reel) addScene(ctx context.Context, w *waiter, g *stage, sc scene) {
+	w.Add(1)
+	r.tasks.add(func(f *framer) {
+		w.end(r.guarded(&sc, func() error {
+			media, err := r.media(ctx, &sc)
+			if err != nil {
+				return r.lost(ctx, &sc, sc.frames, err)
+			}
+			if r.films[sc.camera].level == FramesStreaming {
+				r.addStreamed(ctx, w, g, sc, media)
+			} else {
+				r.addKept(ctx, w, sc, media)
+			}
+			return nil
+		}))
+	})
+}
+
+// guarded calls do for a scene's episode, and returns panics as errors.
+func (r *reel) guarded(sc *scene, do func() error) error {
+	return caught.Do(func() error { return r.source.GuardEpisode(r.episodes[sc.episode], do) })
+}
+
+// addStreamed adds the tasks that decode a scene's frames for one batch.
+func (r *reel) addStreamed(ctx context.Context, w *waiter, g *stage, sc scene, media *dataset.Media) {
+	_, isVideo := media.Source.(dataset.FrameDecoder)
+	first := int(r.films[sc.camera].begins[sc.episode])
+	for frames := sc.frames; len(frames) > 0; {
+		n := 1
+		for n < len(frames) && isVideo && frames[n]-frames[n-1] <= longestSkip {
+			n++
+		}
+		list := frames[:n]
+		frames = frames[n:]
+		w.Add(1)
+		r.tasks.add(func(f *framer) {
+			w.end(r.guarded(&sc, func() error {
+				return r.decode(ctx, f, &sc, media, list, func(frame int) *tensor.Tensor {
+					place, _ := slices.BinarySearch(g.wants, first+frame)
+					return rowOf(g.stack, place)
+				})
+			}))
+		})
+	}
+}
+
+// addKept adds the tasks that decode the groups of a scene's frames, unless they are kept or in progress.
+func (r *reel) addKept(ctx context.Context, w *waiter, sc scene, media *dataset.Media) {
+	m := r.films[sc.camera]
+	first := int(m.begins[sc.episode])
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for frames := sc.frames; len(frames) > 0; {
+		from, to := groupOf(media, frames[0])
+		key := runKey{sc.camera, sc.episode, from}
+		wanted := false
+		for len(frames) > 0 && frames[0] < to {
+			wanted = wanted || !m.isKept[first+frames[0]]
+			frames = frames[1:]
+		}
+		if !wanted {
+			continue
+		}
+		w.Add(1)
+		if now := r.runs[key]; now != nil {
+			now.users = append(now.users, w)
+			continue
+		}
+		now := &run{scene: sc, users: []*waiter{w}}
+		for frame := from; frame < to; frame++ {
+			if m.place[first+frame] >= 0 && !m.isKept[first+frame] {
+				now.frames = append(now.frames, frame)
+			}
+		}
+		r.runs[key] = now
+		r.tasks.add(func(f *framer) {
+			err := r.guarded(&sc, func() error {
+				return r.decode(ctx, f, &sc, media, now.frames, func(frame int) *tensor.Tensor {
+					return rowOf(m.kept, int(m.place[first+frame]))
+				})
+			})
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if delete(r.runs, key); err == nil {
+				for _, frame := range now.frames {
+					m.isKept[first+frame] = true
+				}
+				m.report.Left -= len(now.frames)
+				r.left.Add(-int64(len(now.frames)))
+			}
+			for _, w := range now.users {
+				w.end(err)
+			}
+		})
+	}
+}
+
+// groupOf returns the frames from..to-1 that are decoded together with a frame: groups of a video, of groupFrames frames at least.
+func groupOf(media *dataset.Media, frame int) (from, to int) {
+	begin := func(frame int) int {
+		if frame >= media.Len() {
+			return media.Len()
+		}
+		if clip, ok := media.Source.(video.Clip); ok {
+			frame, _ = clip.Group(frame)
+		}
+		return frame
+	}
+	if _, isVideo := media.Source.(dataset.FrameDecoder); !isVideo {
+		return frame, frame + 1
+	}
+	b := frame / groupFrames * groupFrames
+	from, to = begin(b), begin(b+groupFrames)
+	for to <= frame {
+		b += groupFrames
+		from, to = to, begin(b+groupFrames)
+	}
+	return from, to
+}
+
+// decode decodes ascending frames of an episode, and writes them to their places. A frame that cannot be decoded is counted as bad; with
+// Strict it is an error.
+func (r *reel) decode(
+	ctx context.Context, f *framer, sc *scene, media *dataset.Media, frames []int, place func(frame int) *tensor.Tensor,
+) error {
+	defer f.drop()
+	done := 0
+	var ended error // an error that must not be counted
+	show := func(frame int, add func() error, err error) error {
+		done++
+		if err == nil {
+			err = add()
+		}
+		if err != nil {
+			ended = r.lost(ctx, sc, []int{frame}, err)
+		}
+		return ended
+	}
+	err := r.pictures(ctx, f, media, frames, place, show)
+	if ended != nil {
+		return ended
+	}
+	if done < len(frames) {
+		if err == nil {
+			err = &dataset.FormatError{
+				Format: r.source.Format(), Offset: -1, Kind: dataset.ErrMissing, Msg: "frames of " + media.Name,
+				Got: fmt.Sprint(done), Want: fmt.Sprint(len(frames)),
+			}
+		}
+		if err := r.lost(ctx, sc, frames[done:], err); err != nil {
+			return err
+		}
+	}
+	r.mu.Lock()
+	r.films[sc.camera].report.Decoded += done
+	r.mu.Unlock()
+	return f.flush()
+}
+
+// pictures decodes ascending frames, and calls show for each, with a function that adds its picture to the framer.
+func (r *reel) pictures(
+	ctx context.Context, f *framer, media *dataset.Media, frames []int, place func(frame int) *tensor.Tensor,
+	show func(frame int, add func() error, err error) error,
+) error {
+	if clip, ok := media.Source.(video.Clip); ok {
+		device := ""
+		if r.loader.device.Info().Backend == "cuda" {
+			device = r.loader.device.Name()
+		}
+		return clip.Planes(ctx, frames, device, func(frame int64, p *video.Planes, err error) error {
+			return show(int(frame), func() error { return f.planes(p, place(int(frame))) }, err)
+		})
+	}
+	for len(frames) > 0 {
+		n := 1
+		for n < len(frames) && frames[n]-frames[n-1] <= longestSkip {
+			n++
+		}
+		at, k := frames[0], 0
+		var last error
+		for picture, err := range media.DecodeRange(ctx, frames[0], frames[n-1]+1) {
+			if last = err; at == frames[k] {
+				if err := show(at, func() error { return f.picture(picture, place(at)) }, err); err != nil {
+					return err
+				}
+				k++
+			}
+			at++
+		}
+		if k < n && last != nil {
+			return last
+		}
+		frames = frames[n:]
+	}
+	return nil
+}
+
+// lost counts frames of a scene that cannot be decoded. It returns the error if it must end the loader.
+func (r *reel) lost(ctx context.Context, sc *scene, frames []int, err error) error {
+	if r.strict || ctx.Err() != nil || errors.Is(err, dataset.ErrClosed) || dataset.IsFatal(err) {
+		return err
+	}
+	m := r.films[sc.camera]
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, frame := range frames {
+		index := int(m.begins[sc.episode]) + frame
+		if r.bad[sc.camera][index] {
+			continue
+		}
+		r.bad[sc.camera][index] = true
+		if m.report.FirstBad == "" {
+			m.report.FirstBad = err.Error()
+		}
+		if m.level != FramesOnDevice {
+			continue
+		}
+		samples, err := m.samplesOf(index)
+		if err != nil {
+			return err
+		}
+		for _, k := range samples {
+			at, err := m.places.values.Slice(0, k, k+1)
+			if err != nil {
+				return err
+			}
+			if err := r.loader.device.Copy(context.Background(), at, badPlace); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// badPlace is noPlace as a sample.
+var badPlace = tensor.Must(bitsOf(tensor.Must(tensor.Of([]int64{noPlace}, 1, 1))))
+
+// tasks is a queue of tasks for the workers. It has no limit, because a task may add others.
+type tasks struct {
+	mu     sync.Mutex
+	more   sync.Cond
+	list   []func(f *framer)
+	closed bool
+}
+
+func newTasks() *tasks {
+	t := &tasks{}
+	t.more.L = &t.mu
+	return t
+}
+
+// add adds a task.
+func (t *tasks) add(do func(f *framer)) {
+	t.mu.Lock()
+	t.list = append(t.list, do)
+	t.mu.Unlock()
+	t.more.Signal()
+}
+
+// close ends the workers after the tasks.
+func (t *tasks) close() {
+	t.mu.Lock()
+	t.closed = true
+	t.mu.Unlock()
+	t.more.Broadcast()
+}
+
+// work does tasks until there are none and the queue is closed.
+func (t *tasks) work(f *framer) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for {
+		for len(t.list) == 0 {
+			if t.closed {
+				return
+			}
+			t.more.Wait()
+		}
+		do := t.list[0]
+		t.list = t.list[1:]
+		t.mu.Unlock()
+		do(f)
+		t.mu.Lock()
+	}
+}

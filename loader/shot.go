@@ -1,0 +1,142 @@
+package loader
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// shot is the room for the frames of one batch that is prepared in advance. A camera with frames on the device needs none.
+type shot struct {
+	waiter
+	number int
+	plans  []*ops.Plan // one a camera
+	stages []stage     // one a camera
+	ready  chan struct{}
+}
+
+// stage is the room for one camera's frames.
+type stage struct {
+	film     *film
+	stack    *tensor.Tensor // u8 [B*T,h,w,3] on the device; nil if the level is device
+	selected *tensor.Tensor // [B*T] i64 on the device
+	chosen   *tensor.Tensor // its contents, in host memory
+	places   []int64        // of chosen
+	wants    []int          // the indexes of the frames in the stack
+	indexes  []float64      // by target
+}
+
+// waiter waits for tasks, and keeps their first error.
+type waiter struct {
+	sync.WaitGroup
+	mu  sync.Mutex
+	err error
+}
+
+// end counts a task as done.
+func (w *waiter) end(err error) {
+	w.mu.Lock()
+	if w.err == nil {
+		w.err = err
+	}
+	w.mu.Unlock()
+	w.Done()
+}
+
+// newShot allocates a shot.
+func (l *Loader) newShot(number int) (*shot, error) {
+	s := &shot{number: number}
+	for _, m := range l.films {
+		g := stage{film: m}
+		if m.level != FramesOnDevice {
+			n := m.selected.Len()
+			for _, o := range []struct {
+				to    **tensor.Tensor
+				alloc func(tensor.DType, ...int) (*tensor.Tensor, error)
+				dtype tensor.DType
+				shape []int
+			}{
+				{&g.stack, l.alloc, tensor.U8, m.stored(n)}, {&g.selected, l.alloc, tensor.I64, []int{n}},
+				{&g.chosen, l.device.AllocHost, tensor.I64, []int{n}},
+			} {
+				t, err := o.alloc(o.dtype, o.shape...)
+				if err != nil {
+					return nil, noRoomForFrames(m.Name, m.stored(n), l.frameCopies(), err)
+				}
+				if *o.to = t; t == g.chosen {
+					l.closers.add(t)
+				}
+			}
+			var err error
+			if g.places, err = tensor.Data[int64](g.chosen); err != nil {
+				return nil, err
+			}
+		}
+		stack, selected := m.kept, m.selected
+		if g.stack != nil {
+			stack, selected = g.stack, g.selected
+		}
+		plan, err := l.planFrames(m, stack, selected)
+		if err != nil {
+			return nil, err
+		}
+		s.plans, s.stages = append(s.plans, plan), append(s.stages, g)
+	}
+	return s, nil
+}
+
+// run enqueues the launches that make the frames.
+func (s *shot) run(q *ops.Queue) error {
+	for i := range s.stages {
+		g := &s.stages[i]
+		if g.stack != nil {
+			if err := q.Copy(g.selected, g.chosen); err != nil {
+				return err
+			}
+		}
+		if err := s.plans[i].Run(q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// want sets the indexes of a batch's frames, and returns those that must be decoded, in ascending order.
+func (g *stage) want(indexes []float64) {
+	g.indexes = append(g.indexes[:0], indexes...)
+	g.wants = g.wants[:0]
+	for _, index := range indexes {
+		if index >= 0 {
+			g.wants = append(g.wants, int(index))
+		}
+	}
+	slices.Sort(g.wants)
+	g.wants = slices.Compact(g.wants)
+}
+
+// choose sets the targets' places in the stack. bad has the frames that cannot be decoded.
+func (g *stage) choose(bad map[int]bool) {
+	for k, index := range g.indexes {
+		place, there := slices.BinarySearch(g.wants, int(index))
+		if g.places[k] = int64(place); !there || bad[int(index)] {
+			g.places[k] = noPlace
+		}
+	}
+}
+
+// lose makes rows of the batch ones without a window.
+func (s *shot) lose(rows []int) {
+	for i := range s.stages {
+		g := &s.stages[i]
+		t := len(g.film.places.deltas)
+		for _, row := range rows {
+			if g.stack != nil {
+				for k := range t {
+					g.places[row*t+k] = noPlace
+				}
+			}
+		}
+	}
+}
