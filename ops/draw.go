@@ -15,7 +15,10 @@ import (
 type DrawArgs struct {
 	Episodes *tensor.Tensor // [B], optional: the episode of each window, or -1 if the row has no window
 	Ticks    *tensor.Tensor // [B], optional: the anchor's number in its episode, or -1 if the row has no window
-	Anchors  *tensor.Tensor // [B]: the anchor's time in nanoseconds, or 0 if the row has no window
+	// Keys [B,2], optional, has the epoch and the position in it for each row, as [FramesArgs].Keys requires. Rows
+	// without a window have theirs too: positions after the epoch's last one.
+	Keys    *tensor.Tensor
+	Anchors *tensor.Tensor // [B]: the anchor's time in nanoseconds, or 0 if the row has no window
 
 	// Cursor [2] is the place in the order: the epoch, and the number of its positions that all ranks together have
 	// taken; see [Cursor]. A run reads it, draws the next batch, and writes the place where the next run begins. Zeros
@@ -39,8 +42,8 @@ type DrawStream = backend.DrawStream
 // DrawResult is the result of [Device.Draw], except for the cursor, which Draw updates in place. [DrawArgs] describes
 // the tensors.
 type DrawResult struct {
-	Episodes, Ticks, Anchors *tensor.Tensor // the outputs [B] from DrawArgs
-	Streams                  []DrawStream   // Starts and Lengths [B] for each stream
+	Episodes, Ticks, Keys, Anchors *tensor.Tensor // the outputs from DrawArgs
+	Streams                        []DrawStream   // Starts and Lengths [B] for each stream
 }
 
 // Cursor is a place in the order of draws: the epoch number (Epoch) and the number of positions already taken in it

@@ -11,7 +11,7 @@ import (
 // PlanDraw binds Draw to tensors on the device ("host" tensors for the CPU). Each run draws the next batch of windows
 // and advances the cursor. In a captured graph each launch does so too, so that the Resample and Fuse after it process
 // a new batch each time. PlanDraw checks all arguments, except the values in the tables and the cursor, which are
-// checked in each run. All outputs must be set, except Episodes and Ticks. The plan keeps references to the tensors, so
+// checked in each run. All outputs must be set, except Episodes, Ticks and Keys. The plan keeps references to the tensors, so
 // they must stay open as long as it is run. If a run ends in a *ValueError, its outputs and the cursor are unspecified.
 //
 // Several plans may share a cursor if their runs follow each other: each run then draws its own batch.
@@ -21,7 +21,7 @@ func (d *Device) PlanDraw(args DrawArgs, opts DrawOptions) (*Plan, error) {
 
 // Draw draws one batch of windows, advances the cursor, and returns when it is done. Tensors may be on the host or on
 // the device; host tensors are copied to a GPU and back. If an output is nil, it is allocated on Windows' side (host or
-// device), Episodes and Ticks too; the cursor must be set. The caller closes the allocated tensors. The context, and
+// device), Episodes, Ticks and Keys too; the cursor must be set. The caller closes the allocated tensors. The context, and
 // the state after an error, are as in [Device.Resample].
 func (d *Device) Draw(ctx context.Context, args DrawArgs, opts DrawOptions) (DrawResult, error) {
 	if err := d.begin(ctx, "Draw"); err != nil {
@@ -37,7 +37,7 @@ func (d *Device) Draw(ctx context.Context, args DrawArgs, opts DrawOptions) (Dra
 	if err = s.end(err, before, after); err != nil {
 		return DrawResult{}, err
 	}
-	return DrawResult{out.Episodes, out.Ticks, out.Anchors, out.Streams}, nil
+	return DrawResult{out.Episodes, out.Ticks, out.Keys, out.Anchors, out.Streams}, nil
 }
 
 func (s *staging) draw(a DrawArgs, o DrawOptions) (DrawArgs, error) {

@@ -108,19 +108,19 @@ func (j drawCheck) checkInputs(c *checker) {
 		j.E = j.Windows.Dim(0) - 1
 		c.limit("Windows", j.E)
 	}
-	c.whole("Windows", j.Windows, j.E+1)
-	c.whole("Begins", j.Begins, j.E)
+	c.whole("Windows", j.Windows, tensor.I64, j.E+1)
+	c.whole("Begins", j.Begins, tensor.I64, j.E)
 	for m, s := range j.Streams {
-		c.whole(fmt.Sprintf("Streams[%d].Offsets", m), s.Offsets, j.E+1)
+		c.whole(fmt.Sprintf("Streams[%d].Offsets", m), s.Offsets, tensor.I64, j.E+1)
 	}
 }
 
-// whole sets an error unless t is a contiguous i64 tensor [n] on the device.
-func (c *checker) whole(arg string, t *tensor.Tensor, n int) {
+// whole sets an error unless t is a contiguous tensor on the device with this dtype and shape.
+func (c *checker) whole(arg string, t *tensor.Tensor, dtype tensor.DType, shape ...int) {
 	if c.tensor(arg, t) {
-		c.dtype(arg, t, tensor.I64)
-		c.shape(arg, t, n)
-		c.lastContiguous(arg, t)
+		c.dtype(arg, t, dtype)
+		c.shape(arg, t, shape...)
+		c.packed(arg, t)
 	}
 }
 
@@ -130,7 +130,7 @@ func (j drawCheck) checkOutputs(c *checker) {
 		others = append(others, s.Offsets)
 	}
 	check := func(o backend.Output) {
-		c.whole(o.Name, *o.T, o.Shape[0])
+		c.whole(o.Name, *o.T, o.DType, o.Shape...)
 		if c.err == nil {
 			c.output(o.Name, *o.T, others...)
 			others = append(others, *o.T)
@@ -138,7 +138,7 @@ func (j drawCheck) checkOutputs(c *checker) {
 	}
 	check(backend.Output{Name: "Cursor", T: &j.Cursor, DType: tensor.I64, Shape: []int{2}})
 	for i, o := range j.Outputs() {
-		if *o.T != nil || i >= 2 {
+		if *o.T != nil || i >= backend.DrawOptional {
 			check(o)
 		}
 	}

@@ -19,6 +19,10 @@ type FramesArgs struct {
 	// Select [N] i64 has the picture for each frame. There must be a single surface, usually a stack. A run reads the
 	// numbers, so a captured graph takes other pictures in each launch.
 	Select *tensor.Tensor
+	// Valid [N] u8, optional with Select, becomes 0 for each frame without a picture: its number is not in the stack.
+	// Other elements keep their values. Such a frame is black: RGB 0, 0, 0 or gray 0, with all steps after the resize.
+	// Without Valid such a number is an error.
+	Valid *tensor.Tensor
 	// Keys [R,2] i64 has an epoch and a number for each row of N/R frames, for random choices. The number is usually
 	// the position in the epoch; see [FramesOptions.Choose]. It is required if anything is random.
 	Keys *tensor.Tensor

@@ -12,8 +12,8 @@ import (
 // ready. Tensors may be on the host or on the device; host tensors are copied to a GPU and back. Every backend gives the
 // same bits.
 //
-// The error is an [*ArgError] for a wrong argument, and a [*ValueError] if Select has a number that is no picture. Dst
-// is then unspecified.
+// The error is an [*ArgError] for a wrong argument, and a [*ValueError] if Select has a number that is no picture
+// and Valid is nil. Dst is then unspecified.
 func (d *Device) Frames(ctx context.Context, args FramesArgs, opts FramesOptions) error {
 	if err := d.begin(ctx, "Frames"); err != nil {
 		return err
@@ -26,7 +26,7 @@ func (s *staging) frames(a FramesArgs, o FramesOptions) error {
 	if _, err := newFramesJob(&checker{op: "Frames", device: s.d.home(), mixed: true}, a, o); err != nil {
 		return err
 	}
-	a.Dst, a.Select, a.Keys, a.Surfaces = s.out(a.Dst), s.in(a.Select), s.in(a.Keys), slices.Clone(a.Surfaces)
+	a.Dst, a.Select, a.Valid, a.Keys, a.Surfaces = s.out(a.Dst), s.in(a.Select), s.keep(a.Valid), s.in(a.Keys), slices.Clone(a.Surfaces)
 	for i := range a.Surfaces {
 		for p, t := range a.Surfaces[i].Planes {
 			a.Surfaces[i].Planes[p] = s.in(t)

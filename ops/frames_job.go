@@ -239,7 +239,7 @@ func (j framesCheck) perChannel(c *checker, name string, list []float64, none fl
 	return out
 }
 
-// checkTables checks Select and Keys, and that Dst shares no memory with an input.
+// checkTables checks Select, Valid and Keys, and that the outputs share no memory with another argument.
 func (j framesCheck) checkTables(c *checker) {
 	if c.err != nil {
 		return
@@ -255,7 +255,12 @@ func (j framesCheck) checkTables(c *checker) {
 	case j.Select != nil && len(j.Surfaces) > 1:
 		c.set("Surfaces", ErrShape, fmt.Sprintf("%d surfaces", len(j.Surfaces)), "one with Select")
 	case j.Select != nil:
-		c.whole("Select", j.Select, j.N)
+		c.whole("Select", j.Select, tensor.I64, j.N)
+		if j.Valid != nil {
+			c.whole("Valid", j.Valid, tensor.U8, j.N)
+		}
+	default:
+		c.absent("Valid", j.Valid, "nil without Select")
 	}
 	random := j.Crop == CropRandom || j.Jitters() || j.FlipX > 0 && j.FlipX < 1 || j.FlipY > 0 && j.FlipY < 1
 	switch {
@@ -273,6 +278,9 @@ func (j framesCheck) checkTables(c *checker) {
 		inputs = append(inputs, s.Planes[:]...)
 	}
 	c.output("Dst", j.Dst, inputs...)
+	if j.Valid != nil {
+		c.output("Valid", j.Valid, append(inputs, j.Dst)...)
+	}
 }
 
 // locate fills in the sources.

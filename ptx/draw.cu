@@ -7,7 +7,7 @@
 // end. Meanwhile one more warp counts the block as having read the cursor, and that of the last block advances it. Blocks behind those
 // check the tables, one table each, an episode per thread at a time.
 //
-// Bytes moved: 8 * (3 + 2 * streams) written per window, 8 * (2 + 2 * streams) and the search's places read; the tables, where they are
+// Bytes moved: 8 * (5 + 2 * streams) written per window, 8 * (2 + 2 * streams) and the search's places read; the tables, where they are
 // checked.
 #include "resample.cuh"
 #include "streams.cuh"
@@ -39,6 +39,7 @@ RC_HOST struct draw_params {
     u64 *cursor; // epoch, positions taken
     u32 *ticket; // blocks that have read the cursor; 0 between launches
     i64 *episodes, *ticks; // [b], or null
+    i64 *keys;             // [b, 2]: epochs and positions, or null
     i64 *anchors;          // [b]
     const i64 *windows;    // [e + 1]
     const i64 *begins;     // [e]
@@ -254,6 +255,7 @@ RC_FN void draw_row(const draw_params &p, const tables &t, seek &s, const draw_l
     if (lane() == 0) st_u64(p.anchors + b, (u64)anchor);
     if (lane() == 1 && p.episodes != nullptr) st_u64(p.episodes + b, (u64)episode);
     if (lane() == 2 && p.ticks != nullptr) st_u64(p.ticks + b, (u64)tick_number);
+    if (lane() < 2 && p.keys != nullptr) st_u64(p.keys + 2 * (u64)b + lane(), lane() == 0 ? c.epoch : position);
     if (lane() < 2 * p.streams) st_u64(lookup.to + b, (u64)mine);
 }
 

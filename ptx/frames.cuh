@@ -38,6 +38,8 @@ RC_HOST struct frames_source {
 RC_HOST struct frames_params {
     u64 dst, frame; // the address, and the bytes from a frame to the next
     const i64 *select; // [n], or null
+    u8 *valid;         // [n], or null: becomes 0 where select has no picture, which is then black
+    u64 black, black_end; // the bytes of a row in a black picture
     const i64 *keys;   // [n / per_key, 2], or null
     const frames_source *sources;
     const u32 *levels; // [3, 256]: the output for each sample
@@ -129,7 +131,14 @@ RC_FN u32 offset_of(const frames_params &p, u32 choice, u32 n, u32 window) {
     return p.crop() == frames_crop_random ? mul_hi(choice, left + 1) : half + (left & half & 1);
 }
 
-// open_frame fills in the block's frame. It returns false if its picture does not exist.
+// blacken turns a source into a black picture of RGB or gray. All rows lie in one place.
+RC_FN void blacken(const frames_params &p, frames_source &s) {
+    if (s.format >= frames_format_nv12) s.format = frames_format_rgb;
+    s.plane[0] = s.begin = p.black, s.end = p.black_end;
+    s.pitch[0] = 0;
+}
+
+// open_frame fills in the block's frame. It returns false if its picture does not exist and this is a fault.
 RC_FN bool open_frame(const frames_params &p, shared_frame &f, u32 n) {
     const u32 *from = (const u32 *)(p.sources + (p.select == nullptr ? n : 0));
     for (u32 i = thread_x(); i < sizeof(frames_source) / 4; i += frames_threads) ((u32 *)&f.s)[i] = ld_nc_u32(from + i);
@@ -148,10 +157,15 @@ RC_FN bool open_frame(const frames_params &p, shared_frame &f, u32 n) {
         f.known = true;
         if (p.select != nullptr) {
             picture = ld_nc_u64(p.select + n);
-            if (picture >= f.s.count) {
-                report(p, 0, n, 0);
-                f.known = false;
+            if (RC_UNLIKELY(picture >= f.s.count)) {
                 picture = 0;
+                if (p.valid == nullptr) {
+                    report(p, 0, n, 0);
+                    f.known = false;
+                } else {
+                    if (block_x() == n * p.blocks) st_u8(p.valid + n, 0);
+                    blacken(p, f.s);
+                }
             }
         }
         RC_UNROLL for (u32 i = 0; i < 3; i++) {

@@ -408,46 +408,48 @@ func (p *DrawSource) append(b []byte) []byte {
 	return b
 }
 
-// DrawParams is draw_params in draw.cu: 200 bytes.
+// DrawParams is draw_params in draw.cu: 208 bytes.
 type DrawParams struct {
 	Cursor      uint64    // offset 0: epoch, positions taken
 	Ticket      uint64    // offset 8: blocks that have read the cursor; 0 between launches
 	Episodes    uint64    // offset 16: [b], or null
 	Ticks       uint64    // offset 24: [b], or null
-	Anchors     uint64    // offset 32: [b]
-	Windows     uint64    // offset 40: [e + 1]
-	Begins      uint64    // offset 48: [e]
-	Fault       uint64    // offset 56
-	FaultFlag   uint64    // offset 64
-	Rate        float64   // offset 72
-	Count       uint64    // offset 80: windows in all episodes
-	Length      uint64    // offset 88: positions in an epoch
-	Step        uint64    // offset 96: positions in one batch, for all ranks together
-	Rank        uint32    // offset 104
-	Ranks       uint32    // offset 108
-	B           uint32    // offset 112
-	E           uint32    // offset 116
-	Blocks      uint32    // offset 120: blocks that draw; later blocks check the tables
-	Streams     uint32    // offset 124
-	Key         [4]uint32 // offset 128: the part of the permutation's round keys that is the same in every epoch
-	Flags       uint32    // offset 144
-	SourceCount uint32    // offset 148: the number of sources in a mixture, else 0
-	Lookups     uint64    // offset 152: two per stream
-	Sources     uint64    // offset 160
-	Shard       uint64    // offset 168: windows in a whole shard
-	Whole       uint64    // offset 176: the number of whole shards
-	Mixed       uint64    // offset 184: shards in a group
-	Span        uint64    // offset 192: positions in a group
+	Keys        uint64    // offset 32: [b, 2]: epochs and positions, or null
+	Anchors     uint64    // offset 40: [b]
+	Windows     uint64    // offset 48: [e + 1]
+	Begins      uint64    // offset 56: [e]
+	Fault       uint64    // offset 64
+	FaultFlag   uint64    // offset 72
+	Rate        float64   // offset 80
+	Count       uint64    // offset 88: windows in all episodes
+	Length      uint64    // offset 96: positions in an epoch
+	Step        uint64    // offset 104: positions in one batch, for all ranks together
+	Rank        uint32    // offset 112
+	Ranks       uint32    // offset 116
+	B           uint32    // offset 120
+	E           uint32    // offset 124
+	Blocks      uint32    // offset 128: blocks that draw; later blocks check the tables
+	Streams     uint32    // offset 132
+	Key         [4]uint32 // offset 136: the part of the permutation's round keys that is the same in every epoch
+	Flags       uint32    // offset 152
+	SourceCount uint32    // offset 156: the number of sources in a mixture, else 0
+	Lookups     uint64    // offset 160: two per stream
+	Sources     uint64    // offset 168
+	Shard       uint64    // offset 176: windows in a whole shard
+	Whole       uint64    // offset 184: the number of whole shards
+	Mixed       uint64    // offset 192: shards in a group
+	Span        uint64    // offset 200: positions in a group
 }
 
 // Bytes returns p in the layout that the kernel expects.
-func (p *DrawParams) Bytes() []byte { return p.append(make([]byte, 0, 200)) }
+func (p *DrawParams) Bytes() []byte { return p.append(make([]byte, 0, 208)) }
 
 func (p *DrawParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Cursor)
 	b = binary.LittleEndian.AppendUint64(b, p.Ticket)
 	b = binary.LittleEndian.AppendUint64(b, p.Episodes)
 	b = binary.LittleEndian.AppendUint64(b, p.Ticks)
+	b = binary.LittleEndian.AppendUint64(b, p.Keys)
 	b = binary.LittleEndian.AppendUint64(b, p.Anchors)
 	b = binary.LittleEndian.AppendUint64(b, p.Windows)
 	b = binary.LittleEndian.AppendUint64(b, p.Begins)
@@ -714,43 +716,49 @@ func (p *FramesSource) append(b []byte) []byte {
 	return b
 }
 
-// FramesParams is frames_params in frames.cuh: 184 bytes.
+// FramesParams is frames_params in frames.cuh: 208 bytes.
 type FramesParams struct {
 	Dst       uint64     // offset 0: the address, and the bytes from a frame to the next
 	Frame     uint64     // offset 8: the address, and the bytes from a frame to the next
 	Select    uint64     // offset 16: [n], or null
-	Keys      uint64     // offset 24: [n / per_key, 2], or null
-	Sources   uint64     // offset 32
-	Levels    uint64     // offset 40: [3, 256]: the output for each sample
-	Axes      uint64     // offset 48
-	Sums      uint64     // offset 56: [n, blocks]: of shades
-	Fault     uint64     // offset 64
-	FaultFlag uint64     // offset 72
-	FlipX     uint64     // offset 80: a choice below is a flip
-	FlipY     uint64     // offset 88: a choice below is a flip
-	N         uint32     // offset 96
-	H         uint32     // offset 100
-	W         uint32     // offset 104
-	PerKey    uint32     // offset 108: frames in a row of keys
-	Blocks    uint32     // offset 112: per frame
-	Share     uint32     // offset 116: items per block of frames, tiles beside each other in frames_resize
-	Key       uint32     // offset 120: of the seed
-	Low       [3]float32 // offset 124: of the factors of brightness, contrast and saturation
-	Span      [3]float32 // offset 136: of the factors of brightness, contrast and saturation
-	White     float32    // offset 148
-	Mean      [3]float32 // offset 152
-	Deviation [3]float32 // offset 164
-	Flags     uint32     // offset 176
+	Valid     uint64     // offset 24: [n], or null: becomes 0 where select has no picture, which is then black
+	Black     uint64     // offset 32: the bytes of a row in a black picture
+	BlackEnd  uint64     // offset 40: the bytes of a row in a black picture
+	Keys      uint64     // offset 48: [n / per_key, 2], or null
+	Sources   uint64     // offset 56
+	Levels    uint64     // offset 64: [3, 256]: the output for each sample
+	Axes      uint64     // offset 72
+	Sums      uint64     // offset 80: [n, blocks]: of shades
+	Fault     uint64     // offset 88
+	FaultFlag uint64     // offset 96
+	FlipX     uint64     // offset 104: a choice below is a flip
+	FlipY     uint64     // offset 112: a choice below is a flip
+	N         uint32     // offset 120
+	H         uint32     // offset 124
+	W         uint32     // offset 128
+	PerKey    uint32     // offset 132: frames in a row of keys
+	Blocks    uint32     // offset 136: per frame
+	Share     uint32     // offset 140: items per block of frames, tiles beside each other in frames_resize
+	Key       uint32     // offset 144: of the seed
+	Low       [3]float32 // offset 148: of the factors of brightness, contrast and saturation
+	Span      [3]float32 // offset 160: of the factors of brightness, contrast and saturation
+	White     float32    // offset 172
+	Mean      [3]float32 // offset 176
+	Deviation [3]float32 // offset 188
+	Flags     uint32     // offset 200
 	_         [4]byte
 }
 
 // Bytes returns p in the layout that the kernel expects.
-func (p *FramesParams) Bytes() []byte { return p.append(make([]byte, 0, 184)) }
+func (p *FramesParams) Bytes() []byte { return p.append(make([]byte, 0, 208)) }
 
 func (p *FramesParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Dst)
 	b = binary.LittleEndian.AppendUint64(b, p.Frame)
 	b = binary.LittleEndian.AppendUint64(b, p.Select)
+	b = binary.LittleEndian.AppendUint64(b, p.Valid)
+	b = binary.LittleEndian.AppendUint64(b, p.Black)
+	b = binary.LittleEndian.AppendUint64(b, p.BlackEnd)
 	b = binary.LittleEndian.AppendUint64(b, p.Keys)
 	b = binary.LittleEndian.AppendUint64(b, p.Sources)
 	b = binary.LittleEndian.AppendUint64(b, p.Levels)

@@ -289,7 +289,7 @@ var manifest = []family{
 	{
 		name: "draw",
 		sources: []source{
-			{"draw.cu", "0f5ef05fe6f7914efbd7e4cfbb7adb42067527ff1ef937343f13e28e8d324551"},
+			{"draw.cu", "e2ffa3d65622ea266ba2a8d2dae33d6e1eef937b09c65424ef1d7c279268b10f"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
 			{"resample.cuh", "73e85af33647d9ee0eb4a190521094bf05becfce175a61e744fdf1c736685b84"},
@@ -300,7 +300,7 @@ var manifest = []family{
 		},
 		entries: []Entry{
 			{Name: "draw", MaxThreads: 160, Params: []Param{
-				{"b8", 200, 8},
+				{"b8", 208, 8},
 			}},
 		},
 		images: []Image{
@@ -312,15 +312,15 @@ var manifest = []family{
 			},
 			{
 				File: "draw.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "f9ccca57212ee46c5b20484f3d5833cd2e8731359bd57893ba87fe5841c5a4b0",
-				PTXHash: "f9ccca57212ee46c5b20484f3d5833cd2e8731359bd57893ba87fe5841c5a4b0",
-				stored:  source{"draw.sm_90.ptx.gz", "881e5bbbf5862bd53c3d0b121ecc7ddd4787275a4a758eb963cf07af4b366f53"},
+				Hash:    "9863dd10d52a8e46b54190d0440d03901104ad2fcceda831237c3acc67a1dc72",
+				PTXHash: "9863dd10d52a8e46b54190d0440d03901104ad2fcceda831237c3acc67a1dc72",
+				stored:  source{"draw.sm_90.ptx.gz", "ebb80187fdcf26815a4d7111aa28873bfed676ab4b51584f5cafa0a1195b4593"},
 			},
 			{
 				File: "draw.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "0db5a51bd60eff3e138b88f4908cd5b58f9b3f027bfa1918a3b3db06f58e46fd",
-				PTXHash: "0db5a51bd60eff3e138b88f4908cd5b58f9b3f027bfa1918a3b3db06f58e46fd",
-				stored:  source{"draw.sm_80.ptx.gz", "3b4091bbdc0162ef032fbd1a4f60361de0dba18b9c4ea58805399be64e8cc087"},
+				Hash:    "be600f79b5745875560a08dc65629c16e8e9bd2cfdd47a3fc5ec34564bfe0f8a",
+				PTXHash: "be600f79b5745875560a08dc65629c16e8e9bd2cfdd47a3fc5ec34564bfe0f8a",
+				stored:  source{"draw.sm_80.ptx.gz", "17ea57e2925f1f39d8764dc816fc59c6f5bdfefbc404e66dd08378b81fc7d6bb"},
 			},
 		},
 	},
@@ -368,16 +368,16 @@ var manifest = []family{
 		sources: []source{
 			{"frames.cu", "c47f5fd75f0a3a05fad4e23d6fa8292d37d02d6adca6a340ea095b936024736e"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
-			{"frames.cuh", "ca76026d55733eda0acb43d380011a8500b5fadfbff6d49c8cee8522bdb3b25b"},
+			{"frames.cuh", "382e0a8b13cc9f3f63eb24f2df41f8d8514ee641f5507b7e995d1b98dd8c3556"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
 			{Name: "frames", MaxThreads: 256, Params: []Param{
-				{"b8", 184, 8},
+				{"b8", 208, 8},
 			}},
 			{Name: "frames_resize", MaxThreads: 256, Params: []Param{
-				{"b8", 184, 8},
+				{"b8", 208, 8},
 			}},
 		},
 		images: []Image{
@@ -389,15 +389,15 @@ var manifest = []family{
 			},
 			{
 				File: "frames.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "a2ed46e7ac9a15176706eac769f6016986d0c10318cc38f698fd07ac3c6c97d3",
-				PTXHash: "a2ed46e7ac9a15176706eac769f6016986d0c10318cc38f698fd07ac3c6c97d3",
-				stored:  source{"frames.sm_90.ptx.gz", "0f31510bd018d3bb92861316d3cb40bca5029326e1bc140598f18ad95ba48676"},
+				Hash:    "8b39e3b521b66818e50d7a86a38f046b220dbda8237fa8497aaa60e064ef17ac",
+				PTXHash: "8b39e3b521b66818e50d7a86a38f046b220dbda8237fa8497aaa60e064ef17ac",
+				stored:  source{"frames.sm_90.ptx.gz", "0e4a5222b68a6fb98f29fcd5f1c466ed90b55d5d578b031c972e917bb205e658"},
 			},
 			{
 				File: "frames.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "aeaed2ca5e5ab1554f07c7c928b1355939dfedabc692e8fdbd2db44bf82b4307",
-				PTXHash: "aeaed2ca5e5ab1554f07c7c928b1355939dfedabc692e8fdbd2db44bf82b4307",
-				stored:  source{"frames.sm_80.ptx.gz", "52e81147618a7494b15606be5163d2cad6fdd78971890fb220b10e7cb3b7c6a8"},
+				Hash:    "b677ef5486ddb5f97f27070911f5b3a36289aeaf41d6c3b09bba5fa1eb8c1786",
+				PTXHash: "b677ef5486ddb5f97f27070911f5b3a36289aeaf41d6c3b09bba5fa1eb8c1786",
+				stored:  source{"frames.sm_80.ptx.gz", "8c58f716dd9e4147496e2f46f5ad12e3d68c7ba0bf285ce6a85b8313c9296cb1"},
 			},
 		},
 	},

@@ -10,6 +10,7 @@ import (
 type DrawTensors struct {
 	Episodes *tensor.Tensor
 	Ticks    *tensor.Tensor
+	Keys     *tensor.Tensor
 	Anchors  *tensor.Tensor
 	Cursor   *tensor.Tensor
 
@@ -37,9 +38,13 @@ type DrawJob struct {
 	Launch      LaunchMode
 }
 
-// Outputs lists the outputs. The first two are optional.
+// DrawOptional is the number of optional outputs, which are first in DrawJob.Outputs.
+const DrawOptional = 3
+
+// Outputs lists the outputs.
 func (j *DrawJob) Outputs() []Output {
-	out := []Output{{Name: "Episodes", T: &j.Episodes, DType: tensor.I64, Shape: []int{j.Batch}}, {Name: "Ticks", T: &j.Ticks, DType: tensor.I64, Shape: []int{j.Batch}}, {Name: "Anchors", T: &j.Anchors, DType: tensor.I64, Shape: []int{j.Batch}}}
+	out := []Output{{Name: "Episodes", T: &j.Episodes, DType: tensor.I64, Shape: []int{j.Batch}}, {Name: "Ticks", T: &j.Ticks, DType: tensor.I64, Shape: []int{j.Batch}},
+		{Name: "Keys", T: &j.Keys, DType: tensor.I64, Shape: []int{j.Batch, 2}}, {Name: "Anchors", T: &j.Anchors, DType: tensor.I64, Shape: []int{j.Batch}}}
 	for m := range j.Streams {
 		s, name := &j.Streams[m], fmt.Sprintf("Streams[%d].", m)
 		out = append(out, Output{Name: name + "Starts", T: &s.Starts, DType: tensor.I64, Shape: []int{j.Batch}}, Output{Name: name + "Lengths", T: &s.Lengths, DType: tensor.I64, Shape: []int{j.Batch}})

@@ -16,6 +16,7 @@ type FramesTensors struct {
 	Dst      *tensor.Tensor
 	Surfaces []FrameSurface
 	Select   *tensor.Tensor
+	Valid    *tensor.Tensor
 	Keys     *tensor.Tensor
 }
 
@@ -65,6 +66,7 @@ type FrameSource struct {
 func (j *FramesJob) Bound() Bound {
 	b := Bound{op: "Frames"}
 	b.add("Dst", j.Dst)
+	b.add("Valid", j.Valid)
 	b.outputs()
 	for i := range j.Surfaces {
 		for p, t := range j.Surfaces[i].Planes {
@@ -245,7 +247,7 @@ func (a Amount) Factor(u uint32) float32 {
 // Jitters reports whether a frame's colours are changed.
 func (j *FramesJob) Jitters() bool { return j.Brightness > 0 || j.Contrast > 0 || j.Saturation > 0 }
 
-// FaultError converts a fault into a *ValueError, or nil for NoFault. The only fault is a picture in Select that does not exist.
+// FaultError converts a fault into a *ValueError, or nil for NoFault. The only fault is a picture in Select that does not exist, without Valid.
 func (j *FramesJob) FaultError(f Fault) error {
 	if f == NoFault {
 		return nil

@@ -12,12 +12,12 @@ import (
 type drawPlan struct {
 	steppedPlan
 	*backend.DrawJob
-	episodes, ticks, anchors []int64
-	cursor, windows, begins  []int64
-	streams                  []drawStream
-	epoch                    backend.Epoch
-	at                       backend.Cursor // the batch's start
-	fault                    atomic.Uint64
+	episodes, ticks, keys, anchors []int64
+	cursor, windows, begins        []int64
+	streams                        []drawStream
+	epoch                          backend.Epoch
+	at                             backend.Cursor // the batch's start
+	fault                          atomic.Uint64
 }
 
 type drawStream struct{ starts, lengths, offsets []int64 }
@@ -31,7 +31,7 @@ func (b *Backend) Draw(job *backend.DrawJob) (backend.Plan, error) {
 	var errs []error
 	words := func(t *tensor.Tensor) []int64 { return elementsOf[int64](t, &errs) }
 	p.episodes, p.ticks, p.anchors, p.cursor = words(job.Episodes), words(job.Ticks), words(job.Anchors), words(job.Cursor)
-	p.windows, p.begins = words(job.Windows), words(job.Begins)
+	p.windows, p.begins, p.keys = words(job.Windows), words(job.Begins), words(job.Keys)
 	for _, s := range job.Streams {
 		p.streams = append(p.streams, drawStream{words(s.Starts), words(s.Lengths), words(s.Offsets)})
 	}
@@ -109,6 +109,9 @@ func (p *drawPlan) row(i int) {
 	}
 	if p.ticks != nil {
 		p.ticks[i] = tick
+	}
+	if p.keys != nil {
+		p.keys[2*i], p.keys[2*i+1] = p.at.Epoch, position
 	}
 	p.anchors[i] = anchor
 	for _, s := range p.streams {

@@ -18,6 +18,7 @@ type framesPlan struct {
 	*backend.FramesJob
 	sources      []frameSource
 	choose, keys []int64 // Select and Keys
+	valid        []uint8
 	whole        []uint8 // Dst of u8, else nil
 	floats       values  // another Dst
 	levels       [3][]float32
@@ -45,6 +46,7 @@ func (b *Backend) Frames(job *backend.FramesJob) (backend.Plan, error) {
 	}
 	var errs []error
 	p.choose, p.keys = elementsOf[int64](job.Select, &errs), elementsOf[int64](job.Keys, &errs)
+	p.valid = elementsOf[uint8](job.Valid, &errs)
 	for i := range job.Sources {
 		s := frameSource{FrameSource: &job.Sources[i], picture: job.Sources[i].Picture()}
 		for plane := range s.Format.Planes() {
@@ -125,15 +127,18 @@ func newPasses[S taps.Sample, T taps.Sum](
 	return f
 }
 
+// none is the picture of a frame that has none.
+const none = -1
+
 // frame makes frame n.
 func (f *framePasses[S, T]) frame(n int) {
-	s := &f.sources[0]
+	s, picture := &f.sources[0], 0
 	if f.choose == nil {
 		s = &f.sources[n]
-		f.reader.begin(s, s.At)
+		picture = s.At
 	} else if i := f.choose[n]; i >= 0 && i < int64(s.Count()) {
-		f.reader.begin(s, int(i))
-	} else {
+		picture = int(i)
+	} else if picture = none; f.valid == nil {
 		lower(&f.fault, backend.MakeFault(0, n, 0))
 		return
 	}
@@ -144,13 +149,17 @@ func (f *framePasses[S, T]) frame(n int) {
 		u = f.Choose(key[0], key[1], n%per)
 	}
 	g := f.Changes(u, s.Height, s.Width, f.H, f.W)
-	if line := f.W * f.C; f.Resized {
+	if picture == none {
+		f.valid[n] = 0
+		clear(f.picture)
+	} else if f.reader.begin(s, picture); f.Resized {
 		f.resizer.Window(f.picture, f.filters[s.X], f.filters[s.Y], g.X, g.Y, f.W, f.H, func(y int) []S {
 			row := f.line[:s.Crop.Dx()*f.C]
 			f.read(row, s.Crop.Min.X, s.Crop.Min.Y+y)
 			return row
 		})
 	} else {
+		line := f.W * f.C
 		for y := range f.H {
 			f.read(f.picture[y*line:][:line], s.Crop.Min.X+g.X, s.Crop.Min.Y+g.Y+y)
 		}

@@ -74,8 +74,12 @@ func (p *plan) framesParams(job *backend.FramesJob, blocks, share int) (*ptx.Fra
 	if job.Contrast > 0 {
 		sums = 8 * job.N * blocks
 	}
-	table, levelWords := packed(sources), packed(levels[:])
-	if err := p.upload(slices.Concat(make([]byte, sums), table, levelWords, packed(axes))); err != nil {
+	table, levelWords, axisWords := packed(sources), packed(levels[:]), packed(axes)
+	var black []byte // a row of three zeros for each column of the picture
+	if job.Valid != nil {
+		black = make([]byte, 3*job.Sources[0].Crop.Max.X)
+	}
+	if err := p.upload(slices.Concat(make([]byte, sums), table, levelWords, axisWords, black)); err != nil {
 		return nil, err
 	}
 	at, size := uint64(p.table.Ptr()), uint64(job.Dst.DType().Size())
@@ -88,8 +92,9 @@ func (p *plan) framesParams(job *backend.FramesJob, blocks, share int) (*ptx.Fra
 		row *= uint64(job.C)
 	}
 	amounts := [3]backend.Amount{backend.AmountOf(job.Brightness), backend.AmountOf(job.Contrast), backend.AmountOf(job.Saturation)}
+	zeros := at + uint64(sums+len(table)+len(levelWords)+len(axisWords))
 	params := &ptx.FramesParams{
-		Dst: address(job.Dst), Frame: frame, Select: address(job.Select), Keys: address(job.Keys), Sums: at, Sources: at + uint64(sums),
+		Dst: address(job.Dst), Frame: frame, Select: address(job.Select), Valid: address(job.Valid), Black: zeros, BlackEnd: zeros + uint64(len(black)), Keys: address(job.Keys), Sums: at, Sources: at + uint64(sums),
 		Levels: at + uint64(sums+len(table)), Axes: at + uint64(sums+len(table)+len(levelWords)), Fault: p.Cell.At, FaultFlag: p.Cell.Flag,
 		FlipX: backend.FlipLimit(job.FlipX), FlipY: backend.FlipLimit(job.FlipY), N: uint32(job.N), H: uint32(job.H), W: uint32(job.W),
 		PerKey: uint32(job.PerKey()), Blocks: uint32(blocks), Share: uint32(share), Key: job.Key(),
