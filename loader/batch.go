@@ -39,7 +39,7 @@ type BatchStream struct {
 
 // BatchCamera is a camera in a batch.
 type BatchCamera struct {
-	Name   string
+	Name string
 	// Frames is [B,T,H,W,3], or [B,T,3,H,W] with the layout CHW: red, green, blue, from the top. Without a frame they are made from black.
 	Frames *tensor.Tensor
 	Valid  *tensor.Tensor // [B,T] u8: 1 if there is a frame, by the rules for a stream

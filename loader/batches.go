@@ -147,7 +147,7 @@ func (l *Loader) Next(ctx context.Context) error {
 		return err
 	}
 	if l.reel != nil {
-		l.reel.lose(graph, lost)
+		l.reel.lose(lost)
 	}
 	if err := l.launch(graph); err != nil {
 		if l.reel != nil {

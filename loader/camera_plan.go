@@ -21,8 +21,8 @@ type cameraPlan struct {
 	whole   align.Plan     // with the cameras: its windows include theirs
 	plans   []align.Plan   // one a camera, over its frame numbers
 	options []ops.FramesOptions
-	names   []string       // the episodes' media streams
-	why     []noFrames     // one a camera: the first episode that leaves it out, if any
+	names   []string   // the episodes' media streams
+	why     []noFrames // one a camera: the first episode that leaves it out, if any
 }
 
 // noFrames explains why an episode lacks a camera's frames.

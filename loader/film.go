@@ -3,6 +3,7 @@ package loader
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"sort"
 
@@ -105,6 +106,7 @@ func (l *Loader) newFilms(ctx context.Context, c *selection) error {
 		}
 		m.numbers, m.places = p, p
 		m.numbers.options.Fill = ops.FillWith(noFrame)
+		m.places.options.Fill = ops.FillWith(math.Float64frombits(uint64(noPlace)))
 		m.report = &r
 		l.films = append(l.films, m)
 	}

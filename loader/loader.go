@@ -31,11 +31,11 @@ type Loader struct {
 	plans           []*ops.Plan
 	queue           *ops.Queue
 	graphs          []*ops.Graph // one a shot, or a single one
-	numbers         []int   // in the store, by drawn episode
-	stores          []int   // indexes in NewMixture's list, by drawn episode
-	entries         []entry // by drawn episode
-	windows         []int64 // [E+1]: the first window of each drawn episode
-	shuffle, hash   string  // State.Shuffle and State.Episodes
+	numbers         []int        // in the store, by drawn episode
+	stores          []int        // indexes in NewMixture's list, by drawn episode
+	entries         []entry      // by drawn episode
+	windows         []int64      // [E+1]: the first window of each drawn episode
+	shuffle, hash   string       // State.Shuffle and State.Episodes
 	batch           Batch
 	closed, age     bool
 	isApart         bool // each stream has tensors of its own

@@ -34,9 +34,9 @@ func (f film) ReadFrame(_ context.Context, i int) ([]byte, error) {
 }
 
 // video decodes its frames itself.
-type video struct{ film }
+type opaque struct{ film }
 
-func (video) DecodeFrames(context.Context, int, int) iter.Seq2[*tensor.Tensor, error] { return nil }
+func (opaque) DecodeFrames(context.Context, int, int) iter.Seq2[*tensor.Tensor, error] { return nil }
 
 // camera makes n frames of random bytes, of random lengths.
 func camera(name, encoding string, n, size int) dataset.Media {
@@ -70,7 +70,7 @@ func filmed(t *testing.T) made {
 			wrist.Encoding = "mono8"
 		}
 		tape := camera("tape", "jpeg", 4, 10)
-		tape.Source = video{tape.Source.(film)}
+		tape.Source = opaque{tape.Source.(film)}
 		e.Media = append(e.Media, wrist, tape, camera("cut", "h264", 2, 10), camera("imu", "png", 2, 10), camera("odd", "", 2, 10))
 	}
 	m[4].Media[0].Source.(film)[2] = nil

@@ -37,9 +37,10 @@ type reel struct {
 
 	tasks         *tasks
 	free, readied chan *shot
-	next_         *shot
+	current       *shot
 	cancel        context.CancelFunc // nil until reading starts
-	background    sync.WaitGroup
+	drawing       sync.WaitGroup
+	background    sync.WaitGroup // all other goroutines
 }
 
 // openEpisode is an episode whose frames are read. It is opened once for all its readers.
@@ -157,38 +158,38 @@ func (r *reel) next(ctx context.Context, from feed) (int, error) {
 		}
 	}
 	begin := time.Now()
-	if r.next_ == nil {
+	if r.current == nil {
 		select {
-		case r.next_ = <-r.readied:
+		case r.current = <-r.readied:
 		case <-ctx.Done():
 			return 0, ctx.Err()
 		}
 	}
 	select {
-	case <-r.next_.ready:
+	case <-r.current.ready:
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
 	r.waitTime.Add(int64(time.Since(begin)))
-	if err := r.next_.err; err != nil {
+	if err := r.current.err; err != nil {
 		r.stop()
 		return 0, err
 	}
-	return r.next_.number, nil
+	return r.current.number, nil
 }
 
 // lose makes rows of the next batch ones without a window.
-func (r *reel) lose(_ int, rows []int) {
-	if r.next_ != nil {
-		r.next_.lose(rows)
+func (r *reel) lose(rows []int) {
+	if r.current != nil {
+		r.current.lose(rows)
 	}
 }
 
 // advance follows the batch of the shot that next returned.
 func (r *reel) advance() {
-	if r.next_ != nil {
-		r.free <- r.next_
-		r.next_ = nil
+	if r.current != nil {
+		r.free <- r.current
+		r.current = nil
 	}
 }
 
@@ -202,13 +203,14 @@ func (r *reel) start(ctx context.Context, at ops.Cursor) error {
 		r.free <- s
 	}
 	ctx = r.begin(ctx)
-	r.background.Go(func() {
+	r.drawing.Go(func() {
 		for batch := 0; ; batch++ {
 			select {
 			case s := <-r.free:
 				s.err, s.ready = nil, make(chan struct{})
 				s.Add(1)
-				s.end(caught.Do(func() error { return r.draw(ctx, s, batch) }))
+				err := caught.Do(func() error { return r.draw(ctx, s, batch) })
+				s.end(err)
 				r.background.Go(func() {
 					s.Wait()
 					if s.err == nil {
@@ -216,7 +218,7 @@ func (r *reel) start(ctx context.Context, at ops.Cursor) error {
 					}
 					close(s.ready)
 				})
-				if r.readied <- s; s.err != nil {
+				if r.readied <- s; err != nil {
 					return
 				}
 			case <-ctx.Done():
@@ -241,9 +243,10 @@ func (r *reel) begin(ctx context.Context) context.Context {
 func (r *reel) stop() {
 	if r.cancel != nil {
 		r.cancel()
+		r.drawing.Wait() // it adds tasks
 		r.tasks.close()
 		r.background.Wait()
-		r.cancel, r.next_ = nil, nil
+		r.cancel, r.current = nil, nil
 		clear(r.open)
 	}
 }
@@ -277,7 +280,9 @@ func (r *reel) fill(ctx context.Context) error {
 						sc.frames = append(sc.frames, index-int(m.begins[e]))
 					}
 				}
-				r.addScene(tasks, &w, nil, sc)
+				if len(sc.frames) > 0 {
+					r.addScene(tasks, &w, nil, sc)
+				}
 			}
 		}
 		r.evict(at / step)

@@ -164,10 +164,12 @@ func (r *reel) decode(
 	ctx context.Context, f *framer, sc *scene, media *dataset.Media, frames []int, place func(frame int) *tensor.Tensor,
 ) error {
 	defer f.drop()
-	done := 0
+	left := slices.Clone(frames)
 	var ended error // an error that must not be counted
 	show := func(frame int, add func() error, err error) error {
-		done++
+		if k, there := slices.BinarySearch(left, frame); there {
+			left = slices.Delete(left, k, k+1)
+		}
 		if err == nil {
 			err = add()
 		}
@@ -180,19 +182,19 @@ func (r *reel) decode(
 	if ended != nil {
 		return ended
 	}
-	if done < len(frames) {
+	if len(left) > 0 {
 		if err == nil {
 			err = &dataset.FormatError{
 				Format: r.source.Format(), Offset: -1, Kind: dataset.ErrMissing, Msg: "frames of " + media.Name,
-				Got: fmt.Sprint(done), Want: fmt.Sprint(len(frames)),
+				Got: fmt.Sprint(len(frames) - len(left)), Want: fmt.Sprint(len(frames)),
 			}
 		}
-		if err := r.lost(ctx, sc, frames[done:], err); err != nil {
+		if err := r.lost(ctx, sc, left, err); err != nil {
 			return err
 		}
 	}
 	r.mu.Lock()
-	r.films[sc.camera].report.Decoded += done
+	r.films[sc.camera].report.Decoded += len(frames) - len(left)
 	r.mu.Unlock()
 	return f.flush()
 }

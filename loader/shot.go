@@ -103,7 +103,7 @@ func (s *shot) run(q *ops.Queue) error {
 	return nil
 }
 
-// want sets the indexes of a batch's frames, and returns those that must be decoded, in ascending order.
+// want sets the indexes of a batch's frames.
 func (g *stage) want(indexes []float64) {
 	g.indexes = append(g.indexes[:0], indexes...)
 	g.wants = g.wants[:0]

@@ -158,6 +158,17 @@ func (s *streamer) fillPart(begin ops.Cursor, first int64, open *[2]*shardGroup,
 			}
 			s.rows[3+2*k][i], s.rows[4+2*k][i] = start, length
 		}
+		for k, m := range s.films {
+			start, length := int64(0), int64(0)
+			if e >= 0 {
+				start, length = m.places.offsets[e], m.places.offsets[e+1]-m.places.offsets[e]
+			}
+			at := 3 + 2*(len(s.clocks)+k)
+			s.rows[at][i], s.rows[at+1][i] = start, length
+		}
+		if s.keys != nil {
+			s.keys[2*i], s.keys[2*i+1] = begin.Epoch, begin.Taken+int64(s.order.Rank+s.order.Ranks*i)
+		}
 	}
 }
 

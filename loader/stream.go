@@ -73,13 +73,13 @@ func NewStreaming(ctx context.Context, device *ops.Device, d dataset.Dataset, pl
 		if err := statistics(l.parts, opt.Statistics, func(visit visitor) error { return c.pass(ctx, visit) }); err != nil {
 			return err
 		}
-		return l.stream(c)
+		return l.stream(ctx, c)
 	})
 }
 
 // stream makes the streaming feed: it chooses the shards, allocates their slots, and returns a *RoomError if the device has too little
 // memory.
-func (l *Loader) stream(c *selection) error {
+func (l *Loader) stream(ctx context.Context, c *selection) error {
 	s := &streamer{device: l.device, order: l.order, selection: c, report: &l.report, unread: map[int]bool{}}
 	s.shards = s.cut(int64(c.opt.ShardWindows), int64(c.opt.MixShards))
 	if step := int64(l.order.Batch) * int64(l.order.Ranks); s.shards.span < min(step, int64(l.order.Count)) {
@@ -95,7 +95,8 @@ func (l *Loader) stream(c *selection) error {
 			s.clocks = append(s.clocks, m)
 		}
 	}
-	err := s.tables(l)
+	s.films = l.films
+	err := s.tables(ctx, l)
 	if err != nil {
 		return err
 	}
@@ -161,8 +162,11 @@ func (s *streamer) targets(slots int, alloc func(tensor.DType, ...int) (*tensor.
 }
 
 // tables allocates the tables for a batch's rows.
-func (s *streamer) tables(l *Loader) error {
-	b, n := l.order.Batch, 3+2*len(s.clocks)
+func (s *streamer) tables(ctx context.Context, l *Loader) error {
+	b, n := l.order.Batch, 3+2*(len(s.clocks)+len(s.films))
+	if l.hasRandom() {
+		n += 2
+	}
 	var err error
 	if s.tableOn, err = l.alloc(tensor.I64, n, b); err != nil {
 		return err
@@ -192,6 +196,22 @@ func (s *streamer) tables(l *Loader) error {
 	for m := range l.parts {
 		p := &l.parts[m]
 		p.starts, p.lengths = l.parts[p.clock].starts, l.parts[p.clock].lengths
+	}
+	for i, m := range s.films {
+		p, at := &m.places, 3+2*(len(s.clocks)+i)
+		p.starts, p.lengths = row(at), row(at+1)
+		for _, t := range []**tensor.Tensor{&p.values, &p.times} {
+			var failed error
+			if *t, failed = l.device.Upload(ctx, *t); failed != nil {
+				return failed
+			}
+			l.hold(*t)
+		}
+	}
+	if l.hasRandom() {
+		var failed error
+		l.keys, failed = s.tableOn.AsStrided([]int{b, 2}, []int{2, 1}, (n-2)*b)
+		s.keys, err = list[(n-2)*b:], errors.Join(err, failed)
 	}
 	return err
 }

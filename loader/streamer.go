@@ -29,8 +29,10 @@ type streamer struct {
 	queues    []*ops.Queue      // one a worker
 	staging   [][]store.Samples // one a worker: memory that its shards are copied from; nil if the slots are on the host
 
-	table, tableOn *tensor.Tensor // [3+2C,B]: episodes, ticks, anchors, then starts and lengths by clock
+	table, tableOn *tensor.Tensor // [3+2C,B]: episodes, ticks, anchors, then starts and lengths by clock and film; 2 rows more for keys
 	rows           [][]int64      // of the table, on the host
+	keys           []int64        // [B,2] in the table: see Loader.keys; nil if nothing is random
+	films          []*film        // all their samples are on the device
 	window, slot   []int64        // [B]
 
 	at, after ops.Cursor   // after the last batch, and after the one in progress

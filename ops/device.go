@@ -207,6 +207,17 @@ func (d *Device) allocates(op string, dtype tensor.DType, shape []int) error {
 	return nil
 }
 
+// Free returns how many bytes can still be allocated on the device; on the CPU it is [tensor.Available].
+func (d *Device) Free() (int64, error) {
+	if err := d.open("Free"); err != nil {
+		return 0, err
+	}
+	if m, ok := d.backend.(backend.Memory); ok {
+		return m.Free()
+	}
+	return tensor.Available(), nil
+}
+
 // Upload returns a copy of a host tensor on the device. The caller closes it.
 func (d *Device) Upload(ctx context.Context, t *tensor.Tensor) (*tensor.Tensor, error) {
 	if t == nil {

@@ -59,6 +59,10 @@ type (
 	Framer interface {
 		Frames(job *FramesJob) (Plan, error)
 	}
+	// Memory is a device with memory of its own. Free returns how many of its bytes can still be allocated.
+	Memory interface {
+		Free() (int64, error)
+	}
 	// Connector connects this device to others with the same kind. Their plans and copies may then use its memory,
 	// their queues can wait for its marks, and one capture can include queues on both. If devices cannot be connected,
 	// it returns an error.

@@ -3,6 +3,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -110,6 +111,12 @@ func (b *gpu) NewQueue() (backend.Queue, error) {
 		return nil, err
 	}
 	return &queue{s, b}, nil
+}
+
+// Free implements backend.Memory.
+func (b *gpu) Free() (int64, error) {
+	free, _, err := b.Ctx.MemInfo()
+	return int64(min(free, math.MaxInt64)), err
 }
 
 // Stream returns the driver's stream for a queue on this backend. With it a program can add its own kernels and copies
