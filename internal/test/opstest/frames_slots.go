@@ -23,7 +23,7 @@ func (s *suite) framesBlack(t *testing.T) {
 			c.C = 1
 		}
 		c.Surfaces = []*surface{picture(r, format, 3, h, w, 5)}
-		s.check(t, c, layouts...)
+		s.run(t, c, layouts[w%2:]...) // whole groups of pixels in whole chunks too
 	}
 	for format := range ops.FrameI010 + 1 {
 		for _, out := range frameOutputs {
@@ -49,7 +49,7 @@ func (s *suite) framesBlack(t *testing.T) {
 	}
 	large := &framing{Name: "black frames of several blocks", Out: tensor.BF16, N: 3, C: 3, H: 130, W: 128, Select: arr([]int64{5, 0, -5}, 3), Valid: validOf(3)}
 	large.Surfaces = []*surface{picture(r, ops.FrameRGB, 2, 130, 128, 0)}
-	s.check(t, large, layouts[0])
+	s.run(t, large, layouts[0])
 	got := s.once(t, s.dev, &framing{Name: "a known answer", Out: tensor.F32, N: 1, C: 3, H: 1, W: 1, Select: arr([]int64{1}, 1), Valid: arr([]uint8{1}, 1),
 		Surfaces: []*surface{picture(r, ops.FrameNV12, 1, 1, 1, 0)}, Opts: ops.FramesOptions{Mean: []float64{0.5}, Std: []float64{0.25}}}, layouts[0])
 	assert.Equal(t, vals(tensor.F32, []float64{-2, -2, -2}, 3).raw, got.dst)
