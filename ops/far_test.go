@@ -225,7 +225,7 @@ func (f *far) Voxelize(j *backend.VoxelizeJob) (backend.VoxelizePlan, error) {
 func (f *far) Draw(j *backend.DrawJob) (backend.Plan, error) {
 	a := *j
 	a.Streams = slices.Clone(a.Streams)
-	f.all(&a.Episodes, &a.Ticks, &a.Anchors, &a.Cursor, &a.Windows, &a.Begins)
+	f.all(&a.Episodes, &a.Ticks, &a.Keys, &a.Anchors, &a.Cursor, &a.Windows, &a.Begins)
 	for m := range a.Streams {
 		f.all(&a.Streams[m].Starts, &a.Streams[m].Lengths, &a.Streams[m].Offsets)
 	}
@@ -242,7 +242,7 @@ func (f *far) Tally(j *backend.TallyJob) (backend.Plan, error) {
 
 func (f *far) Frames(j *backend.FramesJob) (backend.Plan, error) {
 	a := *j
-	f.all(&a.Dst, &a.Select, &a.Keys)
+	f.all(&a.Dst, &a.Select, &a.Valid, &a.Keys)
 	a.Surfaces, a.Sources = slices.Clone(a.Surfaces), slices.Clone(a.Sources)
 	for i := range a.Surfaces {
 		s := &a.Surfaces[i]
@@ -306,7 +306,7 @@ func TestCallsThatRunOutOfMemoryKeepNone(t *testing.T) {
 		"Draw": func() ([]*tensor.Tensor, error) {
 			table := func(x ...int64) *tensor.Tensor { return tensor.Must(tensor.Of(x, len(x))) }
 			out, err := dev.Draw(context.Background(), ops.DrawArgs{Cursor: table(0, 0), Windows: table(0, 2), Begins: table(0), Streams: []ops.DrawStream{{Offsets: table(0, 5)}}}, ops.DrawOptions{Rate: 1, Count: 2, Batch: 2})
-			made := []*tensor.Tensor{out.Episodes, out.Ticks, out.Anchors}
+			made := []*tensor.Tensor{out.Episodes, out.Ticks, out.Keys, out.Anchors}
 			for _, s := range out.Streams {
 				made = append(made, s.Starts, s.Lengths)
 			}

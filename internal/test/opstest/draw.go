@@ -17,7 +17,7 @@ type drawing struct {
 	Opts    ops.DrawOptions
 	From    ops.Cursor
 	Batches int  // number of batches
-	Bare    bool // without the outputs Episodes and Ticks
+	Bare    bool // without the outputs Episodes, Ticks and Keys
 
 	Windows *array   // if set, used in place of the sums of Counts
 	Offsets []*array // if set, used in place of the sums of Samples
@@ -71,6 +71,7 @@ func (c *drawing) ready() *drawing {
 type batch struct {
 	Cursor                   [2]int64
 	Episodes, Ticks, Anchors []int64
+	Keys                     []int64 // two for each row
 	Starts, Lengths          [][]int64
 }
 
@@ -106,17 +107,20 @@ func (c *drawing) outputs(a *ops.DrawArgs) []place {
 	if c.Bare {
 		return out
 	}
-	return append(out, place{"Episodes", &a.Episodes}, place{"Ticks", &a.Ticks})
+	return append(out, place{"Episodes", &a.Episodes}, place{"Ticks", &a.Ticks}, place{"Keys", &a.Keys})
 }
 
 func (c *drawing) plan(p *placed, l layout, mode ops.LaunchMode) (*ops.Plan, error) {
 	args := c.args(p.put)
 	for i, to := range c.outputs(&args) {
-		n, begin := c.Opts.Batch, []uint64(nil)
-		if i == 0 {
-			n, begin = 2, []uint64{uint64(c.From.Epoch), uint64(c.From.Taken)}
+		shape, begin := []int{c.Opts.Batch}, []uint64(nil)
+		switch to.name {
+		case "Keys":
+			shape = append(shape, 2)
+		case "Cursor":
+			shape, begin = []int{2}, []uint64{uint64(c.From.Epoch), uint64(c.From.Taken)}
 		}
-		*to.at = p.out(to.name, spaced(tensor.I64, []int{n}, 0, 0, l.sideOffset+i%3), l.end, begin...)
+		*to.at = p.out(to.name, spaced(tensor.I64, shape, 0, 0, l.sideOffset+i%3), l.end, begin...)
 	}
 	opts := c.Opts
 	opts.Launch = mode
@@ -133,7 +137,7 @@ func (c *drawing) call(dev *ops.Device) (r *result, err error) {
 			return nil, err
 		}
 		tensors := map[string]*tensor.Tensor{}
-		for _, x := range c.outputs(&ops.DrawArgs{Cursor: args.Cursor, Episodes: out.Episodes, Ticks: out.Ticks, Anchors: out.Anchors, Streams: out.Streams}) {
+		for _, x := range c.outputs(&ops.DrawArgs{Cursor: args.Cursor, Episodes: out.Episodes, Ticks: out.Ticks, Keys: out.Keys, Anchors: out.Anchors, Streams: out.Streams}) {
 			tensors[x.name] = *x.at
 		}
 		r = resultOf(tensors)
@@ -168,7 +172,7 @@ func (c *drawing) solve(*suite) (*ops.ValueError, func(*result) string) {
 func (c *drawing) bits(b *batch) map[string][]uint64 {
 	all := map[string][]int64{"Cursor": b.Cursor[:], "Anchors": b.Anchors}
 	if !c.Bare {
-		all["Episodes"], all["Ticks"] = b.Episodes, b.Ticks
+		all["Episodes"], all["Ticks"], all["Keys"] = b.Episodes, b.Ticks, b.Keys
 	}
 	for m := range b.Starts {
 		all[fmt.Sprintf("Streams[%d].Starts", m)], all[fmt.Sprintf("Streams[%d].Lengths", m)] = b.Starts[m], b.Lengths[m]

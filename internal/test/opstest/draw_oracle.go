@@ -33,7 +33,8 @@ func solveDrawing(c *drawing) (all []*batch, wrong *ops.ValueError) {
 		b := &batch{Starts: make([][]int64, len(c.Samples)), Lengths: make([][]int64, len(c.Samples))}
 		for i := range int64(c.Opts.Batch) {
 			episode, tick, anchor := int64(-1), int64(-1), int64(0)
-			if p := taken + int64(c.Opts.Rank) + i*w; p < n {
+			p := taken + int64(c.Opts.Rank) + i*w
+			if p < n {
 				episode, tick = 0, p
 				switch {
 				case len(c.Opts.Sources) > 0:
@@ -49,7 +50,7 @@ func solveDrawing(c *drawing) (all []*batch, wrong *ops.ValueError) {
 			}
 			b.Anchors = append(b.Anchors, anchor)
 			if !c.Bare {
-				b.Episodes, b.Ticks = append(b.Episodes, episode), append(b.Ticks, tick)
+				b.Episodes, b.Ticks, b.Keys = append(b.Episodes, episode), append(b.Ticks, tick), append(b.Keys, epoch, p)
 			}
 			for m, samples := range c.Samples {
 				start, length := int64(0), int64(0)

@@ -17,6 +17,7 @@ type framing struct {
 	Name       string
 	Surfaces   []*surface
 	Select     *array
+	Valid      *array // what it holds before
 	Keys       *array
 	Out        tensor.DType
 	N, C, H, W int
@@ -93,6 +94,9 @@ func (c *framing) plan(p *placed, l layout, mode ops.LaunchMode) (*ops.Plan, err
 	a.strides[0] += l.row
 	a.offset = l.front
 	args.Dst = p.out("Dst", a, l.end)
+	if c.Valid != nil {
+		args.Valid = p.out("Valid", spaced(tensor.U8, []int{c.N}, 0, 0, l.sideOffset), l.end, c.Valid.raw...)
+	}
 	opts := c.Opts
 	opts.Launch = mode
 	return p.dev.PlanFrames(args, opts)
@@ -100,11 +104,11 @@ func (c *framing) plan(p *placed, l layout, mode ops.LaunchMode) (*ops.Plan, err
 
 func (c *framing) call(dev *ops.Device) (*result, error) {
 	args := c.args((*array).host)
-	args.Dst = tensor.Must(tensor.New(c.Out, c.shape()...))
+	args.Dst, args.Valid = tensor.Must(tensor.New(c.Out, c.shape()...)), c.Valid.host()
 	if err := dev.Frames(context.Background(), args, c.Opts); err != nil {
 		return nil, err
 	}
-	return resultOf(map[string]*tensor.Tensor{"Dst": args.Dst}), nil
+	return resultOf(map[string]*tensor.Tensor{"Dst": args.Dst, "Valid": args.Valid}), nil
 }
 
 func (c *framing) name() string { return c.Name }
@@ -113,8 +117,8 @@ func (c *framing) traits() traits { return traits{modes: modesOf(c.Opts.Launch),
 
 func (c *framing) describe() string {
 	o := &c.Opts
-	text := fmt.Sprintf("%s/%s/%d/%s flips=%v,%v crop=%s/%d resize=%s/%v jitter=%v,%v,%v keys=%v/%v select=%v width=%d/%s/%s/%d", c.Out, o.Layout, c.C, c.Surfaces[0].Format,
-		o.FlipX > 0, o.FlipY > 0, o.Crop, o.Height, o.Resize, o.Float, o.Brightness > 0, o.Contrast > 0, o.Saturation > 0, c.Keys != nil, o.PerFrame, c.Select != nil, c.W, c.Out, o.Layout, c.C)
+	text := fmt.Sprintf("%s/%s/%d/%s flips=%v,%v crop=%s/%d resize=%s/%v jitter=%v,%v,%v keys=%v/%v select=%v/%v width=%d/%s/%s/%d", c.Out, o.Layout, c.C, c.Surfaces[0].Format,
+		o.FlipX > 0, o.FlipY > 0, o.Crop, o.Height, o.Resize, o.Float, o.Brightness > 0, o.Contrast > 0, o.Saturation > 0, c.Keys != nil, o.PerFrame, c.Select != nil, c.Valid != nil, c.W, c.Out, o.Layout, c.C)
 	for _, s := range c.Surfaces {
 		text += fmt.Sprintf(" %s/%s/%v/%d %s/%dx%d->%dx%d/%v %s/%s/%v", s.Format, s.Matrix, s.Full, s.Bits, s.Format, s.W, s.H, c.W, c.H, s.Crop.Empty(), s.Format, o.Resize, o.Float)
 	}
@@ -125,10 +129,13 @@ func (c *framing) solve(*suite) (*ops.ValueError, func(*result) string) {
 	var want []float64
 	for n := range c.N {
 		o := c.oracle(n)
-		if o == nil {
+		if o == nil && c.Valid == nil {
 			return &ops.ValueError{Op: "Frames", Arg: "Select", Row: n, Kind: ops.ErrRows}, nil
 		}
-		frame := o.frame()
+		frame := make([]float64, c.H*c.W*c.C) // black
+		if o != nil {
+			frame = o.frame()
+		}
 		for i := range frame {
 			if c.Opts.Layout == ops.LayoutHWC {
 				want = append(want, c.level(frame[i], i%c.C))
@@ -139,11 +146,27 @@ func (c *framing) solve(*suite) (*ops.ValueError, func(*result) string) {
 		}
 	}
 	return nil, func(got *result) string {
+		if c.Valid != nil {
+			if msg := got.differ("Valid", c.validAfter(), nil); msg != "" {
+				return msg
+			}
+		}
 		if c.Opts.Float {
 			return c.near(got.dst, want)
 		}
 		return got.differ("Dst", vals(c.Out, want, len(want)).raw, nil)
 	}
+}
+
+// validAfter returns what Valid holds after a run.
+func (c *framing) validAfter() []uint64 {
+	out := slices.Clone(c.Valid.raw)
+	for n := range out {
+		if c.oracle(n) == nil {
+			out[n] = 0
+		}
+	}
+	return out
 }
 
 // near compares results of a resize in float32 with those in float64, on the scale of White and Std. The tolerance is 1e-6, and for 16-bit floats
@@ -171,6 +194,15 @@ func keysOf(r *rand.Rand, n int) *array {
 		list = append(list, r.Int64N(1<<40), r.Int64()-r.Int64())
 	}
 	return arr(list, n, 2)
+}
+
+// validOf returns n elements of Valid, of which some are 0 already and some are no truth values.
+func validOf(n int) *array {
+	list := make([]uint8, n)
+	for i := range list {
+		list[i] = uint8(3-i%4) % 3
+	}
+	return arr(list, n)
 }
 
 var frameOutputs = []tensor.DType{tensor.U8, tensor.F16, tensor.BF16, tensor.F32}
@@ -225,6 +257,10 @@ func drawFrames(i int) []trial {
 		var list []int64
 		for range 1 + g.IntN(4) {
 			list = append(list, int64(g.IntN(c.N)))
+		}
+		if i%2 == 1 {
+			list[g.IntN(len(list))] = []int64{-1, int64(c.N), math.MinInt64, math.MaxInt64}[g.IntN(4)]
+			c.Valid = validOf(len(list))
 		}
 		c.Select = arr(list, len(list))
 		c.N = len(list)

@@ -21,6 +21,8 @@ func framesParts() parts {
 
 		"edges":                      (*suite).framesEdges,
 		"several groups in a thread": (*suite).framesGroups,
+		"black":                      (*suite).framesBlack,
+		"slot numbers":               (*suite).slotNumbers,
 	}
 }
 

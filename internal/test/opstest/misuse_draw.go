@@ -22,7 +22,7 @@ func drawMisuses() *misuses[drawCall] {
 		good: func(m maker, c *drawCall) {
 			c.maker, c.opts = m, ops.DrawOptions{Rate: 50, Count: 5, Batch: 2}
 			c.args.Windows, c.args.Begins, c.args.Cursor = c.ints(0, 2, 2, 5), c.ints(0, 0, 0), c.ints(0, 0)
-			c.args.Episodes, c.args.Ticks, c.args.Anchors = c.ints(7, 7), c.ints(7, 7), c.ints(7, 7)
+			c.args.Episodes, c.args.Ticks, c.args.Anchors, c.args.Keys = c.ints(7, 7), c.ints(7, 7), c.ints(7, 7), c.new(tensor.I64, 2, 2)
 			for range 2 {
 				c.args.Streams = append(c.args.Streams, ops.DrawStream{Starts: c.ints(7, 7), Lengths: c.ints(7, 7), Offsets: c.ints(0, 1, 2, 3)})
 			}
@@ -30,7 +30,7 @@ func drawMisuses() *misuses[drawCall] {
 		places: func(c *drawCall) []place {
 			a := &c.args
 			one, two := &a.Streams[0], &a.Streams[1]
-			return []place{{"Episodes", &a.Episodes}, {"Ticks", &a.Ticks}, {"Anchors", &a.Anchors}, {"Cursor", &a.Cursor}, {"Streams[1].Starts", &two.Starts}, {"Streams[0].Lengths", &one.Lengths},
+			return []place{{"Episodes", &a.Episodes}, {"Ticks", &a.Ticks}, {"Keys", &a.Keys}, {"Anchors", &a.Anchors}, {"Cursor", &a.Cursor}, {"Streams[1].Starts", &two.Starts}, {"Streams[0].Lengths", &one.Lengths},
 				{"Streams[1].Offsets", &two.Offsets}, {"Windows", &a.Windows}, {"Begins", &a.Begins}}
 		},
 		free: []string{"Windows"}, needed: []string{"Cursor", "Streams[1].Offsets", "Windows", "Begins"}, made: []string{"Anchors", "Streams[1].Starts", "Streams[0].Lengths"},
@@ -91,6 +91,7 @@ func drawMisuses() *misuses[drawCall] {
 	add("17 streams", "Streams", ops.ErrShape, func(c *drawCall) { c.args.Streams = make([]ops.DrawStream, 17) })
 	add("no episodes", "Windows", ops.ErrShape, func(c *drawCall) { c.args.Windows = c.ints(0) })
 	add("one tensor for two outputs", "Ticks", ops.ErrOverlap, func(c *drawCall) { c.args.Ticks = c.args.Episodes })
+	add("keys among the outputs", "Anchors", ops.ErrOverlap, func(c *drawCall) { c.args.Anchors = tensor.Must(tensor.Must(c.args.Keys.Reshape(4)).Slice(0, 1, 3)) })
 	add("a cursor among the outputs", "Anchors", ops.ErrOverlap, func(c *drawCall) { c.args.Anchors = c.args.Cursor })
 	add("an output that is an input", "Streams[1].Lengths", ops.ErrOverlap, func(c *drawCall) {
 		c.args.Streams[1].Lengths = tensor.Must(c.args.Begins.Slice(0, 0, 2))

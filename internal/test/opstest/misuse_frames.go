@@ -25,7 +25,7 @@ func framesMisuses() []*misuses[framesCall] {
 			good: func(m maker, c *framesCall) {
 				c.maker, c.args, c.opts = m, ops.FramesArgs{Dst: m.new(tensor.F32, 2, 3, 3, 4), Keys: m.new(tensor.I64, 2, 2)}, ops.FramesOptions{FlipX: 0.5}
 				if stack {
-					c.args.Select = m.ints(2, 0)
+					c.args.Select, c.args.Valid = m.ints(2, 0), m.new(tensor.U8, 2)
 					c.args.Surfaces = []ops.FrameSurface{{Planes: [3]*tensor.Tensor{m.new(tensor.U8, 3, 6, 8, 3)}}}
 					return
 				}
@@ -33,7 +33,7 @@ func framesMisuses() []*misuses[framesCall] {
 			},
 			places: func(c *framesCall) []place {
 				if stack {
-					return []place{{"Keys", &c.args.Keys}, {"Select", &c.args.Select}}
+					return []place{{"Keys", &c.args.Keys}, {"Select", &c.args.Select}, {"Valid", &c.args.Valid}}
 				}
 				places := []place{{"Dst", &c.args.Dst}}
 				if len(c.args.Surfaces) > 1 {
@@ -72,6 +72,11 @@ func framesMisuses() []*misuses[framesCall] {
 	add("no surfaces", "Surfaces", ops.ErrMissing, func(c *framesCall) { c.args.Surfaces = nil })
 	add("three pictures for two frames", "Dst", ops.ErrShape, func(c *framesCall) { c.args.Surfaces = append(c.args.Surfaces, c.args.Surfaces[0]) })
 	add("two surfaces with Select", "Surfaces", ops.ErrShape, func(c *framesCall) { c.args.Select = c.ints(0, 1) })
+	add("Valid without Select", "Valid", ops.ErrOption, func(c *framesCall) { c.args.Valid = c.new(tensor.U8, 2) })
+	add("Valid in a picture", "Valid", ops.ErrOverlap, func(c *framesCall) {
+		c.args.Surfaces, c.args.Select = c.args.Surfaces[:1], c.ints(0, 0)
+		c.args.Valid = tensor.Must(tensor.Must(c.args.Surfaces[0].Planes[0].Reshape(144)).Slice(0, 5, 7))
+	})
 	add("an output in a picture", "Dst", ops.ErrOverlap, func(c *framesCall) {
 		both := c.new(tensor.U8, 300)
 		c.args.Dst = tensor.Must(both.AsStrided([]int{2, 3, 3, 4}, []int{36, 12, 4, 1}, 0))
