@@ -118,7 +118,7 @@ var rules = map[string][]string{
 	"cudasim/internal/memory":    {},
 	"cudasim/internal/program":   {"cudasim/internal/exec", "cudasim/internal/memory", "cudasim/report", "internal/ptxparse", "internal/tensorcore"},
 	"cudasim/report":             {},
-	"dataset/lerobot/internal":   {"tensor", "dataset", "dataset/internal/openfiles", "dataset/mp4", "internal/summary"},
+	"dataset/lerobot/internal":   {"tensor", "dataset", "dataset/internal/openfiles", "dataset/mp4", "internal/summary", "internal/video"},
 	"dataset/lerobot/write":      {"tensor", "dataset", "dataset/mp4", "dataset/lerobot/internal/...", "internal/atomicfile", "internal/errs", "internal/fault", "internal/orderjson", "internal/parquet", "internal/summary", "internal/video"},
 	"internal/test/videotest":    {"internal/video/picture", "github.com/klauspost/compress/zstd", "github.com/stretchr/testify/..."},
 	"cmd/robocache/internal/cli": {"ops", "internal/atomicfile", "internal/decimal", "internal/printed", "internal/schema", "internal/text", "golang.org/x/term/..."},

@@ -27,6 +27,13 @@ type FrameDecoder interface {
 	DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error]
 }
 
+// FrameLender is a FrameSource whose frames are in a file that is closed when it is not used.
+type FrameLender interface {
+	FrameSource
+	// Borrow returns the file's own FrameSource. It can be used until done is called.
+	Borrow(ctx context.Context) (source FrameSource, done func(), err error)
+}
+
 // DecoderChecker is a FrameDecoder that looks for its decoder.
 type DecoderChecker interface {
 	// CheckDecoder returns an error that is ErrUnsupported if this machine has no decoder for the frames. It decodes none.

@@ -209,33 +209,35 @@ func (s *folderFrames) ReadFrame(ctx context.Context, i int) ([]byte, error) {
 // folderVideo is a folderFrames for a source that decodes its frames itself.
 type folderVideo struct{ folderFrames }
 
+// Borrow implements FrameLender.
+func (s *folderVideo) Borrow(ctx context.Context) (source FrameSource, done func(), err error) {
+	file, source, err := s.current(ctx)
+	return source, func() { s.folder.give(file) }, err
+}
+
 func (s *folderVideo) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error] {
 	return func(yield func(*tensor.Tensor, error) bool) {
-		file, source, err := s.current(ctx)
+		source, done, err := s.Borrow(ctx)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		defer s.folder.give(file)
+		defer done()
 		decoder, ok := source.(FrameDecoder)
 		if !ok {
 			yield(nil, s.changed())
 			return
 		}
-		for image, err := range decoder.DecodeFrames(ctx, from, to) {
-			if !yield(image, err) {
-				return
-			}
-		}
+		decoder.DecodeFrames(ctx, from, to)(yield)
 	}
 }
 
 func (s *folderVideo) CheckDecoder(ctx context.Context) error {
-	file, source, err := s.current(ctx)
+	source, done, err := s.Borrow(ctx)
 	if err != nil {
 		return err
 	}
-	defer s.folder.give(file)
+	defer done()
 	if c, ok := source.(DecoderChecker); ok {
 		return c.CheckDecoder(ctx)
 	}

@@ -20,48 +20,57 @@ import (
 // If none decodes the track, the error is dataset.ErrUnsupported. A frame that cannot be decoded is an error and never another frame. The
 // later frames follow. DecodeFrames ends early after an error that all later frames would have.
 func (t *Track) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error] {
-	return func(yield func(*tensor.Tensor, error) bool) {
-		if err := dataset.CheckRange("frame", from, to, t.Len()); err != nil {
-			yield(nil, err)
-			return
-		}
-		for from < to {
-			end := t.end(from, to)
-			if !t.decodeRun(ctx, from, end, yield) {
-				return
-			}
-			from = end
-		}
-	}
+	return video.DecodeRange(ctx, from, to, t.Planes)
 }
 
-// end returns where the frames of one job end. If an edit list goes back in the media, for example from 5 s to 2 s, another job begins there.
-func (t *Track) end(from, to int) int {
-	end := from + 1
-	for end < to && t.samples[t.order[end]].time >= t.samples[t.order[end-1]].time {
-		end++
-	}
-	return end
-}
-
-// Planes decodes the frames from to to-1, and calls show for each one with its number, in decoding order. The pictures may be in the memory
-// of a device, such as "cuda:0"; "" means that they must be on the host. Packages of this module use it, because show's type is internal.
-func (t *Track) Planes(ctx context.Context, from, to int, device string, show video.Show) error {
-	if err := dataset.CheckRange("frame", from, to, t.Len()); err != nil {
+// Planes implements video.Clip. Packages of this module use it, because show's type is internal.
+func (t *Track) Planes(ctx context.Context, frames []int, device string, show video.Show) error {
+	if err := video.CheckNumbers("frame", frames, t.Len()); err != nil {
 		return err
 	}
-	for end := 0; from < to; from = end {
-		end = t.end(from, to)
-		job, ranks, lost := t.job(from, end)
-		job.Device = device
-		err := job.Planes(ctx, ranks, func(rank int64, p *video.Planes, err error) error {
-			return show(int64(from+slices.Index(ranks, int32(rank))), p, err)
+	for len(frames) > 0 {
+		n := video.Together(frames[:t.forward(frames)], func(frame int) int { return int(t.order[frame]) }, func(frame int) int {
+			return t.begin(int(t.order[frame]), t.samples[t.order[frame]].time)
 		})
-		if err = cmp.Or(err, lost); err != nil {
+		part := frames[:n]
+		job, ranks := t.job(part)
+		err := job.Planes(ctx, ranks, device, func(rank int64, p *video.Planes, err error) error {
+			at, _ := slices.BinarySearch(ranks, int(rank))
+			return show(int64(part[at]), p, err)
+		})
+		if err != nil {
 			return err
 		}
+		frames = frames[n:]
 	}
 	return nil
+}
+
+// Group implements video.Clip.
+func (t *Track) Group(_ context.Context, frame int) (from, to int, err error) {
+	if err := video.CheckNumbers("frame", []int{frame}, t.Len()); err != nil {
+		return 0, 0, err
+	}
+	begins := func(frame int) bool { return t.isBack(frame-1, frame) || t.fresh(int(t.order[frame])) }
+	for from = frame; from > 0 && !begins(from); from-- {
+	}
+	for to = frame + 1; to < t.Len() && !begins(to); to++ {
+	}
+	return from, to, nil
+}
+
+// isBack reports whether a frame comes before an earlier one in the media, because an edit list goes back, for example from 5 s to 2 s.
+func (t *Track) isBack(earlier, frame int) bool {
+	return t.samples[t.order[frame]].time < t.samples[t.order[earlier]].time
+}
+
+// forward returns the number of frames, at least 1, up to one where an edit list goes back.
+func (t *Track) forward(frames []int) int {
+	n := 1
+	for n < len(frames) && !t.isBack(frames[n-1], frames[n]) {
+		n++
+	}
+	return n
 }
 
 // run is a sequence of samples, in decoding order, that must be decoded for some frames.
@@ -69,36 +78,26 @@ type run struct {
 	samples []sample
 	index   []int32 // each sample's place in the file
 	rank    []int32 // of each sample, in the order in which the samples are shown
-	want    []int32 // the ranks of the frames
-	lost    int     // the first missing sample that a frame needs, in the file's order; -1 if none is missing
+	want    []int   // the ranks of the frames; -1 if the media times do not ascend
 }
 
-// plan finds the samples for frames from to to-1. Their media times ascend.
-func (t *Track) plan(from, to int) run {
-	frames := t.order[from:to]
-	first, last := int(slices.Min(frames)), int(slices.Max(frames))
-	start := t.samples[frames[0]].time
-	// A frame that follows a key frame in the file and is shown before it may need frames before the key frame. Therefore the run begins
-	// with a key frame that is shown before all wanted frames, and leaves out samples that are shown before the key frame. After a recovery
-	// point in h264 such samples stay, because their absence is a gap in frame_num.
-	for first > 0 && !(t.samples[first].time <= start && t.fresh(first)) {
-		first--
+// plan finds the samples for frames with ascending media times.
+func (t *Track) plan(frames []int) run {
+	wanted := make([]int32, len(frames))
+	for i, frame := range frames {
+		wanted[i] = t.order[frame]
 	}
+	last, start := int(slices.Max(wanted)), t.samples[wanted[0]].time
+	first := t.begin(int(slices.Min(wanted)), start)
 	shownFirst := t.samples[first].time
 	if !t.fresh(first) || shownFirst > start {
 		shownFirst = -maxTime << 1 // there is no such key frame, so the run has all samples from the first one on
 	}
-	r := run{lost: -1}
+	r := run{want: make([]int, len(frames))}
 	for i := first; i <= last; i++ {
-		s := t.samples[i]
-		if s.time < shownFirst {
-			continue
+		if s := t.samples[i]; s.time >= shownFirst {
+			r.samples, r.index = append(r.samples, s), append(r.index, int32(i))
 		}
-		if s.size == 0 {
-			r.lost = i
-			break
-		}
-		r.samples, r.index = append(r.samples, s), append(r.index, int32(i))
 	}
 	r.rank = make([]int32, len(r.index))
 	byTime := make([]int32, len(r.index))
@@ -109,14 +108,25 @@ func (t *Track) plan(from, to int) run {
 	for rank, i := range byTime {
 		r.rank[i] = int32(rank)
 	}
-	for _, s := range frames {
-		if i, ok := slices.BinarySearch(r.index, s); ok {
-			r.want = append(r.want, r.rank[i])
-		} else {
-			r.want = append(r.want, -1)
+	for i, s := range wanted {
+		r.want[i] = -1
+		if at, there := slices.BinarySearch(r.index, s); there {
+			r.want[i] = int(r.rank[at])
 		}
 	}
 	return r
+}
+
+// begin returns the sample where decoding begins for frames. first is the first of their samples, and start is the time of the first frame.
+//
+// A frame that follows a key frame in the file and is shown before it may need frames before the key frame. Therefore decoding begins with a
+// key frame that is shown before all wanted frames, and leaves out samples that are shown before the key frame. After a recovery point in h264
+// such samples stay, because their absence is a gap in frame_num.
+func (t *Track) begin(first int, start int64) int {
+	for first > 0 && !(t.samples[first].time <= start && t.fresh(first)) {
+		first--
+	}
+	return first
 }
 
 // fresh reports whether decoding can begin with a sample. In h264 it must be an IDR picture. A key frame may also be a recovery point, with
@@ -144,52 +154,30 @@ func (t *Track) fresh(i int) bool {
 	return false
 }
 
-// job returns the job for frames from to to-1, and their ranks up to the first frame that needs a missing sample. The error names that
-// sample.
-func (t *Track) job(from, to int) (job *video.Job, ranks []int32, err error) {
-	r := t.plan(from, to)
-	there := slices.Index(r.want, -1)
-	if there < 0 {
-		there = len(r.want)
-	} else {
-		err = t.lostError(from+there, r.lost)
-	}
+// job returns the job for frames, and their ranks.
+func (t *Track) job(frames []int) (job *video.Job, ranks []int) {
+	r := t.plan(frames)
 	job = &video.Job{Codec: t.Codec, Entry: t.stsd, Packets: make([]video.Packet, len(r.samples))}
 	for i, s := range r.samples {
 		job.Packets[i] = video.Packet{Size: s.size, Rank: r.rank[i], Key: s.key}
 	}
 	job.Open = func(_ context.Context, i int) (io.Reader, error) {
-		return &sampleReader{t.file, r.samples[i].at, int64(r.samples[i].size)}, nil
+		s := r.samples[i]
+		if s.size == 0 {
+			return nil, t.lostError(r.index[i])
+		}
+		return &sampleReader{t.file, s.at, int64(s.size)}, nil
 	}
 	job.Fail = func(place int) *dataset.FormatError {
 		e := t.undecoded(-1)
 		if place >= 0 {
-			e.Offset, e.Msg = t.samples[t.order[from+place]].at, fmt.Sprintf("decode frame %d (%s)", from+place, t.Codec)
+			frame := frames[place]
+			e.Offset, e.Msg = t.samples[t.order[frame]].at, fmt.Sprintf("decode frame %d (%s)", frame, t.Codec)
 		}
 		return e
 	}
 	job.Begins = func(i int) bool { return t.fresh(int(r.index[i])) }
-	return job, r.want[:there], err
-}
-
-// decodeRun yields frames from to to-1, or their errors. It returns false if DecodeFrames ends.
-func (t *Track) decodeRun(ctx context.Context, from, to int, yield func(*tensor.Tensor, error) bool) bool {
-	job, ranks, lost := t.job(from, to)
-	if n := 0; len(ranks) > 0 {
-		for frame, err := range job.Decode(ctx, ranks) {
-			if !yield(frame, err) {
-				return false
-			}
-			n++
-		}
-		if n < len(ranks) {
-			return false
-		}
-	}
-	if lost != nil {
-		yield(nil, lost)
-	}
-	return lost == nil
+	return job, r.want
 }
 
 // CheckDecoder returns an error that is dataset.ErrUnsupported if this machine has no decoder for the track. It decodes no frame.
@@ -219,7 +207,8 @@ func (r *sampleReader) Read(p []byte) (int, error) {
 	return int(n), nil
 }
 
-func (t *Track) lostError(frame, sample int) error {
-	s := t.samples[sample]
-	return t.file.fail(min(s.at, t.file.size), dataset.ErrTruncated, fmt.Sprintf("decode frame %d", frame), fmt.Sprintf("no bytes of sample %d", sample+1), "the frames that it needs")
+// lostError returns the error of a sample whose bytes are not in the file.
+func (t *Track) lostError(i int32) error {
+	at := min(t.samples[i].at, t.file.size)
+	return t.file.fail(at, dataset.ErrTruncated, fmt.Sprintf("sample %d", i+1), "no bytes of it", "all, because other frames need it")
 }

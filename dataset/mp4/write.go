@@ -99,12 +99,14 @@ func (w *Writer) Append(ctx context.Context, t *Track, from, to int) (first int,
 	case !w.Fits(t):
 		return 0, t.file.fail(-1, dataset.ErrUnsupported, "join videos", describe(t).String(), w.of.String()+", as in the first, and its decoder's configuration")
 	}
-	r := t.plan(from, to)
-	if r.lost >= 0 {
-		return 0, t.lostError(from, r.lost)
+	r := t.plan(video.Numbers(from, to))
+	for i, s := range r.samples {
+		if s.size == 0 {
+			return 0, t.lostError(r.index[i])
+		}
 	}
 	for i, rank := range r.want {
-		if rank < 0 || rank != r.want[0]+int32(i) {
+		if rank < 0 || rank != r.want[0]+i {
 			return 0, t.file.fail(-1, dataset.ErrUnsupported, "cut a video", fmt.Sprintf("frame %d behind one that the edit list hides", from+i), "frames that follow each other")
 		}
 	}
@@ -118,7 +120,7 @@ func (w *Writer) Append(ctx context.Context, t *Track, from, to int) (first int,
 	if w.entry == nil {
 		w.entry, w.of = plainEntry(t), describe(t)
 	}
-	first = len(w.sizes) + int(r.want[0])
+	first = len(w.sizes) + r.want[0]
 	w.write(binary.BigEndian.AppendUint64(append(words(1), "mdat"...), uint64(16+total)))
 	w.chunks = append(w.chunks, placed{w.size, uint32(len(r.samples))})
 	base := int32(len(w.sizes))

@@ -161,11 +161,11 @@ func (j *FramesJob) prepareVideo(r *rig) (*work, error) {
 	var next atomic.Int64
 	decode := func(s *resizer, show video.Show) error {
 		if !j.Video.Random {
-			return track.Planes(context.Background(), 0, j.Frames, device, show)
+			return track.Planes(context.Background(), video.Numbers(0, j.Frames), device, show)
 		}
 		for range j.Frames {
 			at := order[int(next.Add(1))%len(order)]
-			if err := track.Planes(context.Background(), at, at+1, device, show); err != nil {
+			if err := track.Planes(context.Background(), []int{at}, device, show); err != nil {
 				return err
 			}
 		}

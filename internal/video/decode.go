@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"slices"
 	"syscall"
 
@@ -15,76 +14,73 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Decode decodes the frames with the given ascending ranks, each as u8 [H,W,3]. If a driver refuses the stream, the next one decodes it.
-// ffmpeg is the last one. A frame that cannot be decoded is an error, and the later frames follow. If a decoder fails, decoding continues
-// at the next packet where it can begin, and the frames in between are errors too. Decode ends after an error that all frames would have,
-// and when ctx ends. If ffmpeg is necessary and missing, the error is dataset.ErrUnsupported.
-func (j *Job) Decode(ctx context.Context, ranks []int32) iter.Seq2[*tensor.Tensor, error] {
-	return func(yield func(*tensor.Tensor, error) bool) {
-		c, library, list := cursor{job: j, ranks: ranks}, "", registered()
-		stopped := false
-		deliver := func(frame *tensor.Tensor, err error) bool {
-			stopped = !yield(frame, err)
-			return !stopped
+// Planes decodes the frames with the given ascending ranks, and calls show for each one, in the decoder's order, with its rank as the
+// number. If a driver refuses the stream, the next one decodes the rest. ffmpeg is the last one. The pictures may be on the device.
+//
+// If a frame cannot be decoded, show gets the reason, and the later frames follow. If a decoder fails, decoding continues at the next packet
+// where it can begin, and the frames in between have an error. The result is an error that all frames would have, show's own error, or the
+// end of ctx. If ffmpeg is necessary and missing, it is dataset.ErrUnsupported.
+func (j *Job) Planes(ctx context.Context, ranks []int, device string, show Show) error {
+	c, library, list := cursor{job: j, ranks: ranks, left: slices.Clone(ranks), device: device, show: show}, "", registered()
+	for len(c.left) > 0 && c.ended == nil {
+		var failed int
+		var err error
+		if len(list) > 0 {
+			failed, err = c.drive(ctx, list[0])
+		} else {
+			failed, err = c.run(ctx, library)
 		}
-		for !stopped && c.done < len(ranks) {
-			var failed int
-			var err error
-			if len(list) > 0 {
-				failed, err = c.drive(ctx, list[0], deliver)
-			} else {
-				failed, err = c.run(ctx, library, func(_ int64, p *Planes, err error) error {
-					var frame *tensor.Tensor
-					if err == nil {
-						if frame, err = p.RGB(); err != nil {
-							return err
-						}
-					}
-					if !deliver(frame, err) {
-						return errEnough
-					}
-					return nil
-				})
+		var refused *Refusal
+		switch {
+		case err == nil || c.ended != nil:
+		case errors.As(err, &refused):
+			if refused.Reason == NoLibrary || refused.Reason == OldLibrary {
+				library = list[0].Library
 			}
-			var refused *Refusal
-			switch {
-			case err == nil || stopped:
-			case errors.As(err, &refused):
-				if refused.Reason == NoLibrary || refused.Reason == OldLibrary {
-					library = list[0].Library
-				}
-				list = list[1:]
-			case !isDamage(err):
-				yield(nil, err)
-				return
-			case len(list) == 0 && !c.single && failed < len(j.Packets): // ffmpeg may have ended before it wrote earlier pictures
-				c.single, c.broken = true, len(j.Packets)
-				for begin := j.nextBegin(c.from + 1); begin <= failed; begin = j.nextBegin(begin + 1) {
-					c.from = begin
-				}
-			case c.single:
-				c.broken = min(c.broken, failed)
-				deliver(nil, err)
-				c.done++
-			default:
-				c.skip(failed, err, deliver)
+			list = list[1:]
+		case !isDamage(err):
+			return err
+		case c.single:
+			c.broken = min(c.broken, failed)
+			c.answer(c.left[0], nil, err)
+		case len(list) == 0: // ffmpeg may have ended before it wrote earlier pictures
+			c.single, c.broken = true, len(j.Packets)
+			for begin := j.nextBegin(c.from + 1); begin <= failed; begin = j.nextBegin(begin + 1) {
+				c.from = begin
 			}
+		default:
+			c.skip(failed, err)
 		}
 	}
+	return c.ended
 }
-
-var errEnough = errors.New("the loop over the frames ended")
 
 // cursor is the position in a decoding job.
 type cursor struct {
-	job   *Job
-	ranks []int32 // the wanted frames
-	done  int     // ranks that have a frame or an error
-	from  int     // the packet where decoding begins
+	job    *Job
+	ranks  []int // the wanted frames
+	left   []int // those without a picture or an error
+	device string
+	show   Show
+	ended  error // show's error, or one that all frames would have
+	from   int   // the packet where decoding begins
 	// single means that a process of ffmpeg decodes one frame, and gets no later packets. Then all pictures before a damaged one come. It
 	// ends at the next key frame.
 	single bool
 	broken int // if single, the first packet without a picture
+}
+
+// answer shows the picture with a rank, or its error. It ignores frames that are not wanted or were already shown.
+func (c *cursor) answer(rank int, p *Planes, err error) error {
+	i, wanted := slices.BinarySearch(c.left, rank)
+	if !wanted {
+		return nil
+	}
+	c.left = slices.Delete(c.left, i, i+1)
+	if c.ended = err; err == nil || isDamage(err) {
+		c.ended = c.show(int64(rank), p, err)
+	}
+	return c.ended
 }
 
 // isDamage reports whether an error concerns some frames, so that later ones may be decoded.
@@ -93,16 +89,17 @@ func isDamage(err error) bool {
 	return broken && !dataset.IsFatal(err)
 }
 
-// skip moves to the first packet after a failed one where decoding can begin. The frames before it are errors. The first error is err.
-func (c *cursor) skip(failed int, err error, yield func(*tensor.Tensor, error) bool) {
-	j := c.job
-	c.from = j.nextBegin(failed + 1)
-	for c.done < len(c.ranks) && (c.from == len(j.Packets) || j.packetOf(c.ranks[c.done]) < c.from) {
-		if !yield(nil, err) {
-			return
+// skip moves to the first packet after a failed one where decoding can begin. The frames before it are errors. err is the first frame's.
+func (c *cursor) skip(failed int, err error) {
+	c.from = c.job.nextBegin(failed + 1)
+	for i, rank := range slices.Clone(c.left) {
+		if i > 0 {
+			err = c.undecoded(rank, "", ErrUndecodable)
 		}
-		if c.done++; c.done < len(c.ranks) {
-			err = j.undecoded(c.done, "", ErrUndecodable)
+		if c.from == len(c.job.Packets) || c.job.packetOf(rank) < c.from {
+			if c.answer(rank, nil, err) != nil {
+				return
+			}
 		}
 	}
 }
@@ -117,96 +114,56 @@ func (j *Job) nextBegin(packet int) int {
 }
 
 // packetOf returns the index of the packet with a rank, or the number of packets.
-func (j *Job) packetOf(rank int32) int {
+func (j *Job) packetOf(rank int) int {
 	for i, p := range j.Packets {
-		if p.Rank == rank {
+		if int(p.Rank) == rank {
 			return i
 		}
 	}
 	return len(j.Packets)
 }
 
-// result is a frame, or the reason why there is none.
-type result struct {
-	frame *tensor.Tensor
-	err   error
-}
+var errEnough = errors.New("all frames are there")
 
-// mostWaiting limits the frames that wait for an earlier one. It is enough, because no codec reorders more than 16 pictures.
-const mostWaiting = 32
-
-// drive decodes the remaining frames with a driver. The error is nil after the last frame, and if yield returned false. It is a *Refusal
-// if the driver does not decode the stream. For other errors, failed is the packet.
-func (c *cursor) drive(ctx context.Context, driver Driver, yield func(*tensor.Tensor, error) bool) (failed int, err error) {
-	j, left, ready := c.job, slices.Clone(c.ranks[c.done:]), map[int32]result{}
-	var fatal error // one that all frames would have
-	failed, err = j.feed(ctx, driver, "", c.from, c.ranks, &left, func(rank int64, p *Planes, err error) error {
-		r := result{err: err}
-		if err == nil {
-			r.frame, r.err = p.RGB()
-		}
-		ready[int32(rank)] = r
-		for ; c.done < len(c.ranks); c.done++ {
-			r, there := ready[c.ranks[c.done]]
-			if !there {
-				if len(ready) <= mostWaiting {
-					return nil
-				}
-				r.err = ErrNoPicture
-			}
-			delete(ready, c.ranks[c.done])
-			if r.err != nil {
-				if r.err = j.explain(driver, c.done, r.err); !isDamage(r.err) {
-					fatal = r.err
-					return errEnough
-				}
-			}
-			if !yield(r.frame, r.err) {
-				break
-			}
-		}
-		return errEnough
-	})
-	if err == errEnough {
-		err = fatal
-	}
-	return failed, err
-}
-
-// feed decodes packets with a driver, beginning with the packet from. It calls show for each rank in left, as the driver shows the
-// pictures, with the rank as the number, and removes it from left. The error is show's, or a *Refusal if the driver does not decode the
-// stream. For other errors, failed is the packet. ranks has all ranks of the job.
-func (j *Job) feed(
-	ctx context.Context, driver Driver, device string, from int, ranks []int32, left *[]int32, show Show,
-) (failed int, err error) {
-	var ended error // by show
+// drive decodes the remaining frames with a driver. The error is a *Refusal if the driver does not decode the stream. For other errors,
+// failed is the packet.
+func (c *cursor) drive(ctx context.Context, driver Driver) (failed int, err error) {
+	j := c.job
 	explained := func(err error) error {
-		if len(*left) == 0 || ended != nil || ctx.Err() != nil {
-			return cmp.Or(ended, ctx.Err())
+		if len(c.left) == 0 || c.ended != nil || ctx.Err() != nil {
+			return cmp.Or(c.ended, ctx.Err())
 		}
-		return j.explain(driver, slices.Index(ranks, (*left)[0]), err)
+		return c.explain(driver, c.left[0], err)
 	}
-	d, err := driver.Open(j.stream(device))
+	s := j.stream()
+	s.Device = c.device
+	s.Wanted = func(number int64) bool {
+		_, wanted := slices.BinarySearch(c.left, int(j.Packets[number].Rank))
+		return wanted
+	}
+	d, err := driver.Open(s)
 	if err != nil {
-		return from, explained(err)
+		return c.from, explained(err)
 	}
 	defer d.Close()
 	shown := func(number int64, p *Planes, err error) error {
-		rank := j.Packets[number].Rank
-		i, wanted := slices.BinarySearch(*left, rank)
-		if !wanted || ctx.Err() != nil {
+		if !s.Wanted(number) || ctx.Err() != nil {
 			return ctx.Err()
 		}
-		*left = slices.Delete(*left, i, i+1)
+		rank := int(j.Packets[number].Rank)
 		if err == nil {
 			j.colour(p)
+		} else {
+			err = c.explain(driver, rank, err)
 		}
-		ended = show(int64(rank), p, err)
-		return ended
+		if err = c.answer(rank, p, err); len(c.left) == 0 {
+			err = cmp.Or(err, errEnough)
+		}
+		return err
 	}
 	var packet []byte
-	for i := from; i < len(j.Packets); i++ {
-		if len(*left) == 0 || ctx.Err() != nil {
+	for i := c.from; i < len(j.Packets); i++ {
+		if ctx.Err() != nil {
 			return i, ctx.Err()
 		}
 		if packet, err = j.read(ctx, i, packet); err != nil {
@@ -216,33 +173,28 @@ func (j *Job) feed(
 			return i, explained(err)
 		}
 	}
-	if len(*left) == 0 {
-		return 0, nil
-	}
 	if err := d.Flush(shown); err != nil {
 		return len(j.Packets) - 1, explained(err)
 	}
-	for _, rank := range slices.Clone(*left) {
-		if err := show(int64(rank), nil, ErrNoPicture); err != nil {
-			return len(j.Packets), err
+	for _, rank := range slices.Clone(c.left) {
+		if err := c.answer(rank, nil, c.explain(driver, rank, ErrNoPicture)); err != nil {
+			return 0, err
 		}
 	}
 	return 0, nil
 }
 
 // stream returns the job's stream.
-func (j *Job) stream(device string) Stream {
-	return Stream{Codec: j.Codec, Config: j.box("avcC", "hvcC", "av1C"), Device: device}
-}
+func (j *Job) stream() Stream { return Stream{Codec: j.Codec, Config: j.box("avcC", "hvcC", "av1C")} }
 
-// explain returns the error for the frame at a place. If the driver refuses the stream or memory is short, it returns err.
-func (j *Job) explain(driver Driver, place int, err error) error {
+// explain returns the error for the frame with a rank. If the driver refuses the stream or memory is short, it returns err.
+func (c *cursor) explain(driver Driver, rank int, err error) error {
 	var refused *Refusal
 	var short *tensor.Error
 	if errors.As(err, &refused) || errors.As(err, &short) {
 		return err
 	}
-	e := j.undecoded(place, " from "+driver.Name, err)
+	e := c.undecoded(rank, " from "+driver.Name, err)
 	var program *ProgramError
 	if errors.Is(err, syscall.ENOMEM) {
 		e.Err = &ProgramError{Err: err}
@@ -253,9 +205,15 @@ func (j *Job) explain(driver Driver, place int, err error) error {
 	return e
 }
 
-// undecoded returns the error for the frame at a place. from is the decoder.
-func (j *Job) undecoded(place int, from string, err error) *dataset.FormatError {
-	e := j.Fail(place)
+// fail returns Fail's error for the frame with a rank.
+func (c *cursor) fail(rank int) *dataset.FormatError {
+	place, _ := slices.BinarySearch(c.ranks, rank)
+	return c.job.Fail(place)
+}
+
+// undecoded returns the error for the frame with a rank. from is the decoder.
+func (c *cursor) undecoded(rank int, from string, err error) *dataset.FormatError {
+	e := c.fail(rank)
 	e.Kind, e.Got, e.Err = dataset.ErrCorrupt, "no picture of it"+from, err
 	return e
 }

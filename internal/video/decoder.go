@@ -16,6 +16,8 @@ type Stream struct {
 	Config []byte // the body of the file's avcC, hvcC or av1C box; nil if the packets contain the parameters
 	// Device is the name of a device, such as "cuda:0", whose memory may hold the pictures. "" means that they must be in host memory.
 	Device string
+	// Wanted reports whether a packet's picture is wanted. A driver may show other pictures without their samples. nil means all.
+	Wanted func(number int64) bool
 }
 
 // Decoder decodes the packets of a stream in decoding order. Its methods must not be called concurrently.

@@ -29,7 +29,6 @@ type Job struct {
 	Codec   string   // such as "h264"
 	Entry   []byte   // sample entry box from an mp4 file, with the decoder's configuration if packets lack it
 	Packets []Packet // in decoding order, starting where decoding can begin
-	Device  string   // as in Stream
 	// Begins reports whether decoding can begin with a key frame. If it is nil, decoding can begin with each.
 	Begins func(packet int) bool
 	// Open returns a packet's bytes, exactly Size of them. ctx ends with the decoding.
@@ -50,22 +49,22 @@ var errLeftOut = errors.New("the next frame's picture comes instead")
 // colourless has the paths of programs that do not report a picture's colours. They must convert pictures to RGB.
 var colourless sync.Map
 
-// run decodes the remaining frames with ffmpeg, or only the next one if c.single is set. It calls show for each one, with its rank as the
-// number, and returns like drive. library is the absent library that decodes the stream too, or "".
-func (c *cursor) run(ctx context.Context, library string, show Show) (failed int, err error) {
+// run decodes the remaining frames with ffmpeg, or only the next one if c.single is set. It returns like drive. library is the absent library
+// that decodes the stream too, or "".
+func (c *cursor) run(ctx context.Context, library string) (failed int, err error) {
 	path, err := c.job.program(library)
 	if err != nil {
 		return 0, err
 	}
-	j, end, until := *c.job, len(c.job.Packets), len(c.ranks)
+	j, end, until := *c.job, len(c.job.Packets), 0
 	if c.single {
-		switch next, group := j.packetOf(c.ranks[c.done]), j.nextBegin(c.from+1); {
+		switch next, group := j.packetOf(c.left[0]), j.nextBegin(c.from+1); {
 		case next >= group:
 			c.from, c.single = group, false
 		case next >= c.broken:
-			return next, j.undecoded(c.done, "", ErrUndecodable)
+			return next, c.undecoded(c.left[0], "", ErrUndecodable)
 		default:
-			end, until = next+1, c.done+1
+			end, until = next+1, len(c.left)-1
 		}
 	}
 	j.Packets = j.Packets[c.from:end]
@@ -76,8 +75,8 @@ func (c *cursor) run(ctx context.Context, library string, show Show) (failed int
 	}
 	defer p.stop()
 	var picture *Planes
-	for rank := int32(-1); c.done < until; c.done++ {
-		want := c.ranks[c.done]
+	for rank := -1; len(c.left) > until; {
+		want := c.left[0]
 		for rank < want && err == nil {
 			last := rank
 			if rank, picture, err = p.next(); err == nil && j.leftOut(last, rank) {
@@ -88,15 +87,15 @@ func (c *cursor) run(ctx context.Context, library string, show Show) (failed int
 		case err == errNoColours:
 			p.stop()
 			colourless.Store(path, true)
-			return c.run(ctx, library, show)
+			return c.run(ctx, library)
 		case ctx.Err() != nil:
 			return 0, ctx.Err()
 		case err != nil:
-			return c.job.packetOf(want), p.explain(j.Fail(c.done), err)
+			return c.job.packetOf(want), p.explain(c.fail(want), err)
 		case rank != want: // it refers to pictures before the first one
-			err = show(int64(want), nil, j.undecoded(c.done, " from ffmpeg", ErrUndecodable))
+			err = c.answer(want, nil, c.undecoded(want, " from ffmpeg", ErrUndecodable))
 		default:
-			err = show(int64(want), picture, nil)
+			err = c.answer(want, picture, nil)
 		}
 		if err != nil {
 			return 0, err
@@ -106,9 +105,9 @@ func (c *cursor) run(ctx context.Context, library string, show Show) (failed int
 }
 
 // leftOut reports whether a picture is missing between two ranks, apart from those before the first packet's.
-func (j *Job) leftOut(last, rank int32) bool {
+func (j *Job) leftOut(last, rank int) bool {
 	return rank > last+1 && slices.ContainsFunc(j.Packets, func(p Packet) bool {
-		return p.Rank > last && p.Rank < rank && p.Rank >= j.Packets[0].Rank
+		return int(p.Rank) > last && int(p.Rank) < rank && p.Rank >= j.Packets[0].Rank
 	})
 }
 
@@ -215,7 +214,7 @@ func (j *Job) start(ctx context.Context, path string) (*process, error) {
 }
 
 // next returns the next picture and its rank. At the end the error is io.EOF.
-func (p *process) next() (rank int32, picture *Planes, err error) {
+func (p *process) next() (rank int, picture *Planes, err error) {
 	ms, picture, err := p.out.next()
 	if err != nil {
 		return 0, nil, err
@@ -223,7 +222,7 @@ func (p *process) next() (rank int32, picture *Planes, err error) {
 	if ms < 0 || ms%tickMillis != 0 || ms/tickMillis > 1<<31-1 {
 		return 0, nil, fmt.Errorf("a picture at %d ms", ms)
 	}
-	return int32(ms/tickMillis) - p.shift, picture, nil
+	return int(ms/tickMillis) - int(p.shift), picture, nil
 }
 
 // wait waits for the program's end.

@@ -4,17 +4,17 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
-	"slices"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/tensor"
 )
 
 // Frames are video packets without a container file, one per frame in display order: h264 and h265 with start codes (Annex B), VP9, and
-// AV1 temporal units. It implements dataset.FrameDecoder.
+// AV1 temporal units. It implements dataset.FrameDecoder and Clip.
 type Frames struct {
 	dataset.FrameSource
 	Name  string // the media stream's name
@@ -102,66 +102,100 @@ func av1Begins(b []byte) bool {
 	return false
 }
 
-// DecodeFrames decodes frames from to to-1, each as u8 [H,W,3]. It begins at the last packet before from where decoding can begin. If
-// there is none before a frame, the error is dataset.ErrTruncated; if there is none at all, dataset.ErrUnsupported.
+// DecodeFrames implements dataset.FrameDecoder with Planes.
 func (f *Frames) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error] {
-	return func(yield func(*tensor.Tensor, error) bool) {
-		if err := dataset.CheckRange("frame of "+f.Name, from, to, f.Count); err != nil {
-			yield(nil, err)
-			return
-		}
-		if from == to {
-			return
-		}
-		job, first, err := f.job(ctx, from, to)
+	return DecodeRange(ctx, from, to, f.Planes)
+}
+
+// Planes implements Clip. A frame with no packet before it where decoding can begin is dataset.ErrTruncated. If there is no such packet at
+// all, the result is dataset.ErrUnsupported.
+func (f *Frames) Planes(ctx context.Context, frames []int, device string, show Show) error {
+	if err := CheckNumbers("frame of "+f.Name, frames, f.Count); err != nil {
+		return err
+	}
+	for len(frames) > 0 {
+		from, to, err := f.Group(ctx, frames[0])
 		if err != nil {
-			yield(nil, err)
-			return
+			return err
 		}
-		ranks := make([]int32, to-from)
-		for i := range ranks {
-			ranks[i] = int32(from - first + i)
+		_, begins, err := f.Packet(ctx, from)
+		if err != nil {
+			return err
 		}
-		for frame, err := range job.Decode(ctx, ranks) {
-			if !yield(frame, err) {
-				return
-			}
+		var n int
+		if begins {
+			n, err = f.planes(ctx, from, frames, device, show)
+		} else {
+			n, err = f.keyless(to, frames, show)
+		}
+		if err != nil {
+			return err
+		}
+		frames = frames[n:]
+	}
+	return nil
+}
+
+// planes decodes the first n of some frames, beginning with the packet from.
+func (f *Frames) planes(ctx context.Context, from int, frames []int, device string, show Show) (n int, err error) {
+	n = Together(frames, func(frame int) int { return frame }, func(frame int) int {
+		begin, _, failed := f.Group(ctx, frame)
+		err = errors.Join(err, failed)
+		return begin
+	})
+	var packets []Packet
+	for i := from; i <= frames[n-1]; i++ {
+		size, begins, failed := f.Packet(ctx, i)
+		err = errors.Join(err, failed)
+		packets = append(packets, Packet{Size: size, Rank: int32(i - from), Key: begins})
+	}
+	if err != nil {
+		return n, err
+	}
+	ranks := make([]int, n)
+	for i := range ranks {
+		ranks[i] = frames[i] - from
+	}
+	return n, f.job(packets, frames, from).Planes(ctx, ranks, device, func(rank int64, p *Planes, err error) error {
+		return show(rank+int64(from), p, err)
+	})
+}
+
+// keyless shows the first n frames, which lie before the packet to, as errors: there is no packet before them where decoding can begin.
+func (f *Frames) keyless(to int, frames []int, show Show) (n int, err error) {
+	for ; err == nil && n < len(frames) && frames[n] < to; n++ {
+		e := f.fail(frames[n])
+		if to == f.Count {
+			e.Kind, e.Got, e.Want = dataset.ErrUnsupported, fmt.Sprintf("no key frame among its %d", f.Count), "one that has the decoder's parameters with it (Annex B of h264 and h265, OBUs of av1)"
+			return n, e
+		}
+		e.Kind, e.Got, e.Want = dataset.ErrTruncated, "no key frame before it", "one to begin with: the recording began between two"
+		err = show(int64(frames[n]), nil, e)
+	}
+	return n, err
+}
+
+// Group implements Clip. The packets before the first one where decoding can begin are a group, too.
+func (f *Frames) Group(ctx context.Context, frame int) (from, to int, err error) {
+	begins, from := false, frame+1
+	for from > 0 && !begins && err == nil {
+		from--
+		_, begins, err = f.Packet(ctx, from)
+	}
+	begins = false
+	for to = frame + 1; to < f.Count && err == nil; to++ {
+		if _, begins, err = f.Packet(ctx, to); begins {
+			break
 		}
 	}
+	return from, to, err
 }
 
 // CheckDecoder implements dataset.DecoderChecker.
-func (f *Frames) CheckDecoder(context.Context) error { return f.of(nil, 0, 0).Check() }
+func (f *Frames) CheckDecoder(context.Context) error { return f.job(nil, []int{0}, 0).Check() }
 
-// job returns the job for decoding frames, and the index of its first packet.
-func (f *Frames) job(ctx context.Context, from, to int) (job *Job, first int, err error) {
-	var packets []Packet
-	for i := to - 1; i >= 0; i-- {
-		size, begins, err := f.Packet(ctx, i)
-		if err != nil {
-			return nil, 0, err
-		}
-		packets = append(packets, Packet{Size: size, Key: begins})
-		if begins && i <= from {
-			slices.Reverse(packets)
-			for rank := range packets {
-				packets[rank].Rank = int32(rank)
-			}
-			return f.of(packets, from, i), i, nil
-		}
-	}
-	e := f.fail(from)
-	e.Kind, e.Got, e.Want = dataset.ErrTruncated, "no key frame before it", "one to begin with: the recording began between two"
-	for i := from; i < f.Count; i++ {
-		if _, begins, err := f.Packet(ctx, i); err != nil || begins {
-			return nil, 0, e
-		}
-	}
-	e.Kind, e.Got, e.Want = dataset.ErrUnsupported, fmt.Sprintf("no key frame among its %d", f.Count), "one that has the decoder's parameters with it (Annex B of h264 and h265, OBUs of av1)"
-	return nil, 0, e
-}
-
-func (f *Frames) of(packets []Packet, from, first int) *Job {
+// job returns the job for decoding frames. first is the index of its first packet.
+func (f *Frames) job(packets []Packet, frames []int, first int) *Job {
 	open := func(ctx context.Context, i int) (io.Reader, error) {
 		b, err := f.ReadFrame(ctx, first+i)
 		if err == nil && uint64(len(b)) != uint64(packets[i].Size) {
@@ -172,10 +206,7 @@ func (f *Frames) of(packets []Packet, from, first int) *Job {
 		return bytes.NewReader(b), err
 	}
 	return &Job{Codec: f.Codec, Entry: entry(entries[f.Codec]), Packets: packets, Open: open, Fail: func(place int) *dataset.FormatError {
-		if place < 0 {
-			return f.fail(from)
-		}
-		return f.fail(from + place)
+		return f.fail(frames[max(place, 0)])
 	}}
 }
 

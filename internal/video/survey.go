@@ -70,7 +70,7 @@ func (j *Job) Check() error {
 		return nil
 	}
 	c := Choice{Codec: j.Codec}
-	if c.open(j.stream("")); c.Decoder != "" {
+	if c.open(j.stream()); c.Decoder != "" {
 		return nil
 	}
 	c.lacksFFmpeg(missing)

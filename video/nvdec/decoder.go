@@ -31,6 +31,7 @@ type decoder struct {
 	wrong [maxSurfaces]int
 	// onDevice leaves the pictures in the device's memory.
 	onDevice bool
+	wanted   func(number int64) bool // nil if all pictures are
 	closed   bool
 }
 
@@ -108,7 +109,8 @@ func (d *decoder) next(show video.Show) error {
 	}
 	surface, wrong := q.picture.Params.Int(picture.Surface), d.inherited(&q.picture.Params)
 	based := wrong > q.picture.After
-	planes, status, err := d.session.read(surface, d.format, d.onDevice)
+	unwanted := d.wanted != nil && !d.wanted(q.number)
+	planes, status, err := d.session.read(surface, d.format, d.onDevice || unwanted) // no copy of an unwanted picture
 	if err := d.session.check(err); err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ func poolOf(device string) (*pool, error) {
 
 // open returns a decoder for a stream. The device is not opened if the stream is refused anyway.
 func open(s video.Stream, device func() (*pool, error)) (video.Decoder, error) {
-	d := &decoder{onDevice: strings.HasPrefix(s.Device, prefix)}
+	d := &decoder{onDevice: strings.HasPrefix(s.Device, prefix), wanted: s.Wanted}
 	var err error
 	switch s.Codec {
 	case "h264":

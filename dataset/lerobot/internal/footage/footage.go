@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/openfiles"
 	"github.com/robocache/robocache/dataset/mp4"
 	"github.com/robocache/robocache/internal/summary"
+	"github.com/robocache/robocache/internal/video"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -145,37 +147,54 @@ func (s *Source) CheckDecoder(context.Context) error {
 	return track.CheckDecoder()
 }
 
-// DecodeFrames decodes frames from to to-1. Adjacent frames in the file are decoded together. A depth map of more than 8 bits is
-// dataset.ErrUnsupported, because its levels are no colours.
+// DecodeFrames implements dataset.FrameDecoder with Planes.
 func (s *Source) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error] {
-	return func(yield func(*tensor.Tensor, error) bool) {
-		track, done, err := s.Open()
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		defer done()
-		if track.Bits > 8 && s.Origin.Dataset != nil && s.Origin.Dataset.Info(s.Origin.Name).Depth != "" {
-			yield(nil, &dataset.FormatError{
-				Format: "mp4", Path: s.Path, Offset: -1, Kind: dataset.ErrUnsupported, Msg: "decode " + track.Codec,
-				Got: fmt.Sprintf("a depth map of %d bits", track.Bits), Want: "a video in colours; encoded frames can be read",
-			})
-			return
-		}
-		for from < to {
-			end := from + 1
-			for end < to && s.Frames[end] == s.Frames[end-1]+1 {
-				end++
-			}
-			for t, err := range track.DecodeFrames(ctx, int(s.Frames[from]), int(s.Frames[end-1])+1) {
-				if !yield(t, err) {
-					return
-				}
-				from++
-			}
-			if from < end {
-				return
-			}
+	return video.DecodeRange(ctx, from, to, s.Planes)
+}
+
+// Planes implements video.Clip. A depth map of more than 8 bits is dataset.ErrUnsupported, because its levels are no colours.
+func (s *Source) Planes(ctx context.Context, frames []int, device string, show video.Show) error {
+	if err := video.CheckNumbers("frame", frames, len(s.Frames)); err != nil {
+		return err
+	}
+	track, done, err := s.Open()
+	if err != nil {
+		return err
+	}
+	defer done()
+	if track.Bits > 8 && s.Origin.Dataset != nil && s.Origin.Dataset.Info(s.Origin.Name).Depth != "" {
+		return &dataset.FormatError{
+			Format: "mp4", Path: s.Path, Offset: -1, Kind: dataset.ErrUnsupported, Msg: "decode " + track.Codec,
+			Got: fmt.Sprintf("a depth map of %d bits", track.Bits), Want: "a video in colours; encoded frames can be read",
 		}
 	}
+	inFile := make([]int, len(frames))
+	for i, frame := range frames {
+		inFile[i] = int(s.Frames[frame])
+	}
+	return track.Planes(ctx, slices.Compact(slices.Clone(inFile)), device, func(number int64, p *video.Planes, err error) error {
+		i, _ := slices.BinarySearch(inFile, int(number))
+		for ; i < len(inFile) && inFile[i] == int(number); i++ {
+			if err := show(int64(frames[i]), p, err); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Group implements video.Clip. A group of the file may belong to several episodes.
+func (s *Source) Group(ctx context.Context, frame int) (from, to int, err error) {
+	if err := video.CheckNumbers("frame", []int{frame}, len(s.Frames)); err != nil {
+		return 0, 0, err
+	}
+	track, done, err := s.Open()
+	if err != nil {
+		return 0, 0, err
+	}
+	defer done()
+	from, to, err = track.Group(ctx, int(s.Frames[frame]))
+	from, _ = slices.BinarySearch(s.Frames, int32(from))
+	to, _ = slices.BinarySearch(s.Frames, int32(to))
+	return from, to, err
 }
