@@ -236,6 +236,9 @@ func (l *Loader) keep(m *film, opt *Options) error {
 		r.Left, r.Bytes = m.count(), need
 		if l.closers.add(t); onDevice {
 			l.report.Bytes += int(need)
+			if err := zero(l.device, t); err != nil {
+				return err
+			}
 		}
 		break
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/internal/video"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -44,9 +45,9 @@ func (v tape) error(i int) error {
 	return fmt.Errorf("frame %d of this video: %w", i, dataset.ErrCorrupt)
 }
 
-func (v tape) Group(frame int) (from, to int) {
+func (v tape) Group(_ context.Context, frame int) (from, to int, err error) {
 	from = frame / 5 * 5
-	return from, min(from+5, v.count)
+	return from, min(from+5, v.count), nil
 }
 
 func (v tape) Planes(ctx context.Context, frames []int, device string, show video.Show) error {
@@ -181,7 +182,8 @@ func TestBatchesWithFramesAreCapturedAfterFill(t *testing.T) {
 	for _, backend := range backends(t) {
 		m, decoded, _ := videoRecordings(t, 4)
 		opt := loader.Options{Batch: 8, Seed: 3, Cameras: changed}
-		built := inMemory(t, m)
+		built, err := store.Build(ctx, m, store.BuildOptions{})
+		require.NoError(t, err)
 		d := open(t, backend)
 		l, err := loader.New(ctx, d, built, cameraPlan(), opt)
 		require.NoError(t, err)

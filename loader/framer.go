@@ -219,6 +219,9 @@ func (w *framer) stack(k pictureKind) (*stack, error) {
 	if s.pictures, err = alloc(w.device.Alloc, stackSize, k.bytes); err != nil {
 		return nil, err
 	}
+	if err := zero(w.device, s.pictures); err != nil {
+		return nil, err
+	}
 	if s.frames, err = alloc(w.device.Alloc, stackSize, k.height, k.width, 3); err != nil {
 		return nil, err
 	}
@@ -244,6 +247,31 @@ func (w *framer) stack(k pictureKind) (*stack, error) {
 	}
 	w.stacks[k] = s
 	return s, nil
+}
+
+// zero writes zeros to a tensor on a device, because Frames reads a little beyond a frame.
+func zero(device *ops.Device, t *tensor.Tensor) error {
+	if t.OnHost() { // Go's memory is zero
+		return nil
+	}
+	const first = 1 << 16
+	flat, err := t.Reshape(t.Len())
+	if err != nil {
+		return err
+	}
+	zeros, err := tensor.New(tensor.U8, min(first, t.Len()))
+	if err != nil {
+		return err
+	}
+	for done := 0; done < t.Len() && err == nil; {
+		from := zeros
+		if done > 0 {
+			from = tensor.Must(flat.Slice(0, 0, min(done, t.Len()-done)))
+		}
+		err = device.Copy(context.Background(), tensor.Must(flat.Slice(0, done, done+from.Len())), from)
+		done += from.Len()
+	}
+	return err
 }
 
 // first returns the first n elements of a tensor's first dimension.

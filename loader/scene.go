@@ -20,10 +20,9 @@ type scene struct {
 	frames          []int
 }
 
-// run is frames of a scene that are decoded together.
+// run is a group of frames that are decoded together.
 type run struct {
-	scene
-	frames []int
+	frames []int // numbers in the episode
 	users  []*waiter
 }
 
@@ -48,10 +47,9 @@ func (r *reel) addScene(ctx context.Context, w *waiter, g *stage, sc scene) {
 			}
 			if r.films[sc.camera].level == FramesStreaming {
 				r.addStreamed(ctx, w, g, sc, media)
-			} else {
-				r.addKept(ctx, w, sc, media)
+				return nil
 			}
-			return nil
+			return r.addKept(ctx, w, sc, media)
 		}))
 	})
 }
@@ -84,70 +82,79 @@ func (r *reel) addStreamed(ctx context.Context, w *waiter, g *stage, sc scene, m
 	}
 }
 
-// addKept adds the tasks that decode the groups of a scene's frames, unless they are kept or in progress.
-func (r *reel) addKept(ctx context.Context, w *waiter, sc scene, media *dataset.Media) {
+// addKept adds the tasks that decode the groups of a scene's frames.
+func (r *reel) addKept(ctx context.Context, w *waiter, sc scene, media *dataset.Media) error {
+	for frames := sc.frames; len(frames) > 0; {
+		from, to, err := groupOf(ctx, media, frames[0])
+		if err != nil {
+			return r.lost(ctx, &sc, frames, err)
+		}
+		n := 1
+		for n < len(frames) && frames[n] < to {
+			n++
+		}
+		r.addGroup(ctx, w, sc, media, from, to, frames[:n])
+		frames = frames[n:]
+	}
+	return nil
+}
+
+// addGroup adds the task that decodes a group, with frames from..to-1, unless its wanted frames are kept or the task is in progress.
+func (r *reel) addGroup(ctx context.Context, w *waiter, sc scene, media *dataset.Media, from, to int, wanted []int) {
 	m := r.films[sc.camera]
 	first := int(m.begins[sc.episode])
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for frames := sc.frames; len(frames) > 0; {
-		from, to := groupOf(media, frames[0])
-		key := runKey{sc.camera, sc.episode, from}
-		wanted := false
-		for len(frames) > 0 && frames[0] < to {
-			wanted = wanted || !m.isKept[first+frames[0]]
-			frames = frames[1:]
-		}
-		if !wanted {
-			continue
-		}
-		w.Add(1)
-		if now := r.runs[key]; now != nil {
-			now.users = append(now.users, w)
-			continue
-		}
-		now := &run{scene: sc, users: []*waiter{w}}
-		for frame := from; frame < to; frame++ {
-			if m.place[first+frame] >= 0 && !m.isKept[first+frame] {
-				now.frames = append(now.frames, frame)
-			}
-		}
-		r.runs[key] = now
-		r.tasks.add(func(f *framer) {
-			err := r.guarded(&sc, func() error {
-				return r.decode(ctx, f, &sc, media, now.frames, func(frame int) *tensor.Tensor {
-					return rowOf(m.kept, int(m.place[first+frame]))
-				})
-			})
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			if delete(r.runs, key); err == nil {
-				for _, frame := range now.frames {
-					m.isKept[first+frame] = true
-				}
-				m.report.Left -= len(now.frames)
-				r.left.Add(-int64(len(now.frames)))
-			}
-			for _, w := range now.users {
-				w.end(err)
-			}
-		})
+	if !slices.ContainsFunc(wanted, func(frame int) bool { return !m.isKept[first+frame] }) {
+		return
 	}
+	w.Add(1)
+	key := runKey{sc.camera, sc.episode, from}
+	if now := r.runs[key]; now != nil {
+		now.users = append(now.users, w)
+		return
+	}
+	now := &run{users: []*waiter{w}}
+	for frame := from; frame < to; frame++ {
+		if m.place[first+frame] >= 0 && !m.isKept[first+frame] {
+			now.frames = append(now.frames, frame)
+		}
+	}
+	r.runs[key] = now
+	r.tasks.add(func(f *framer) {
+		err := r.guarded(&sc, func() error {
+			return r.decode(ctx, f, &sc, media, now.frames, func(frame int) *tensor.Tensor {
+				return rowOf(m.kept, int(m.place[first+frame]))
+			})
+		})
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if delete(r.runs, key); err == nil {
+			for _, frame := range now.frames {
+				m.isKept[first+frame] = true
+			}
+			m.report.Left -= len(now.frames)
+			r.left.Add(-int64(len(now.frames)))
+		}
+		for _, w := range now.users {
+			w.end(err)
+		}
+	})
 }
 
 // groupOf returns the frames from..to-1 that are decoded together with a frame: groups of a video, of groupFrames frames at least.
-func groupOf(media *dataset.Media, frame int) (from, to int) {
-	begin := func(frame int) int {
-		if frame >= media.Len() {
-			return media.Len()
-		}
-		if clip, ok := media.Source.(video.Clip); ok {
-			frame, _ = clip.Group(frame)
-		}
-		return frame
-	}
+func groupOf(ctx context.Context, media *dataset.Media, frame int) (from, to int, err error) {
 	if _, isVideo := media.Source.(dataset.FrameDecoder); !isVideo {
-		return frame, frame + 1
+		return frame, frame + 1, nil
+	}
+	clip, grouped := media.Source.(video.Clip)
+	begin := func(frame int) int {
+		if err != nil || frame >= media.Len() || !grouped {
+			return min(frame, media.Len())
+		}
+		var at int
+		at, _, err = clip.Group(ctx, frame)
+		return at
 	}
 	b := frame / groupFrames * groupFrames
 	from, to = begin(b), begin(b+groupFrames)
@@ -155,7 +162,7 @@ func groupOf(media *dataset.Media, frame int) (from, to int) {
 		b += groupFrames
 		from, to = to, begin(b+groupFrames)
 	}
-	return from, to
+	return from, to, err
 }
 
 // decode decodes ascending frames of an episode, and writes them to their places. A frame that cannot be decoded is counted as bad; with

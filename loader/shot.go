@@ -69,7 +69,10 @@ func (l *Loader) newShot(number int) (*shot, error) {
 					l.closers.add(t)
 				}
 			}
-			var err error
+			err := zero(l.device, g.stack)
+			if err != nil {
+				return nil, err
+			}
 			if g.places, err = tensor.Data[int64](g.chosen); err != nil {
 				return nil, err
 			}
