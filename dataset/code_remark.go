@@ -217,8 +217,6 @@ const (
 	// CodePackedDisorder: the timestamps of a packed stream do not ascend; Cause is the place. Example: two publishers on one
 	// topic.
 	CodePackedDisorder = remark + "packed-disorder"
-	// CodeFramesMemory: the camera frames will take Got of memory, in Unit. Example: two cameras with 720p for an hour.
-	CodeFramesMemory = remark + "frames-memory"
 	// CodeWindowsNone: the plan has no windows, so each stream has only the anchor tick. Want is an example for windows.
 	// Example: a plan for resampling.
 	CodeWindowsNone = remark + "windows-none"

@@ -198,21 +198,23 @@ func TestFramesAreOfTheSameWindows(t *testing.T) {
 	}
 	same(t, want, got, "4 ranks")
 
-	// A store on the device with packed frames has the same order.
+	// A store on the device has the same order, with packed frames and with those of its recordings.
 	path := filepath.Join(t.TempDir(), "store.safetensors")
 	err := store.Pack(context.Background(), m, path, store.BuildOptions{Media: []string{"front", "wrist"}})
 	require.NoError(t, err)
-	store, err := store.Open(path)
+	packed, err := store.Open(path)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, store.Close()) })
-	for _, backend := range backends(t) {
-		opt.Batch, opt.Rank, opt.Ranks = 8, 0, 1
-		l, err := loader.New(context.Background(), open(t, backend), store, cameraPlan(), opt)
-		require.NoError(t, err)
-		got := map[int64]uint64{}
-		digests(t, l, got, 0, 1, 8)
-		require.NoError(t, l.Close())
-		same(t, want, got, "%s", backend)
+	t.Cleanup(func() { require.NoError(t, packed.Close()) })
+	for from, s := range map[string]*store.Store{"packed": packed, "of the recordings": inMemory(t, m)} {
+		for _, backend := range backends(t) {
+			opt.Batch, opt.Rank, opt.Ranks = 8, 0, 1
+			l, err := loader.New(context.Background(), open(t, backend), s, cameraPlan(), opt)
+			require.NoError(t, err)
+			got := map[int64]uint64{}
+			digests(t, l, got, 0, 1, 8)
+			require.NoError(t, l.Close())
+			same(t, want, got, "%s frames on %s", from, backend)
+		}
 	}
 
 	opt.Batch, opt.Rank, opt.Ranks = 3, 0, 1

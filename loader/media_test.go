@@ -312,26 +312,3 @@ func TestAPackedStoreIsTheStore(t *testing.T) {
 	require.NoError(t, os.Truncate(path, 4096))
 	assert.ErrorIs(t, store.Pack(ctx, opened, again, store.BuildOptions{Strict: true}), dataset.ErrTruncated)
 }
-
-// largeFilm has a first frame of a mebibyte, and others that are broken.
-type largeFilm struct{}
-
-func (largeFilm) ReadFrame(_ context.Context, i int) ([]byte, error) {
-	if i == 0 {
-		return make([]byte, 1<<20), nil
-	}
-	return nil, errFilm
-}
-
-func TestFramesThatTakeMuchMemoryAreToldBefore(t *testing.T) {
-	for frames, want := range map[int][]int64{500: nil, 600: {2 * 600 << 20}} {
-		m := recordings(t)[:1]
-		for _, name := range []string{"left", "right"} {
-			m[0].Media = append(m[0].Media, dataset.Media{Name: name, Encoding: "jpeg", Times: make([]int64, frames), Source: largeFilm{}})
-		}
-		var told []int64
-		_, err := store.Build(context.Background(), m, store.BuildOptions{Media: []string{store.AllMedia}, Large: func(n int64) { told = append(told, n) }})
-		require.NoError(t, err)
-		assert.Equal(t, want, told, "%d frames of a MiB each, two cameras", frames)
-	}
-}

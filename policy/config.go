@@ -162,7 +162,7 @@ func newConfig(store *store.Store, o *Options) (*Config, error) {
 func planOf(rate float64, store *store.Store) (string, error) {
 	if rate == 0 {
 		want := "the clock's rate, or a plan that has it"
-		if e, err := store.Episode(context.Background(), 0); err == nil && len(e.Streams) > 0 {
+		if e, _, err := store.Read(context.Background(), 0); err == nil && len(e.Streams) > 0 {
 			if hz := e.Streams[0].Stats().Rate; hz > 0 {
 				want += fmt.Sprintf(": %s has %.3g Hz", e.Streams[0].Name, hz)
 			}

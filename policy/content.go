@@ -38,7 +38,7 @@ func (c *Config) contents(ctx context.Context, store *store.Store, numbers []int
 			return nil, err
 		}
 		err := store.Guard(func() error {
-			e, err := store.Episode(ctx, i)
+			e, _, err := store.Read(ctx, i)
 			if err != nil {
 				return err
 			}

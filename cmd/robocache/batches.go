@@ -195,7 +195,7 @@ one dataset none again before all of its windows have been drawn, over epochs.`
 const camerasHelp = `--camera NAME=WIDTHxHEIGHT adds frames of a camera, or of a video, decoded and resized: NAME.frames
 [B,T,HEIGHT,WIDTH,3] uint8, red, green and blue. A target has the frame at or before it, unless a
 plan asks for method: nearest, and --window NAME=-100ms:0s gives a camera a window as a stream. Frames
-are decoded in advance. A video in an mp4 file needs --streaming; robocache info lists the decoders.`
+are decoded in advance, with the decoders that robocache info lists.`
 
 const streamingHelp = `--streaming reads the dataset while batches are drawn, and keeps but a small part of it on the device:
 for datasets that are larger than the device's memory, or the machine's. It takes windows from

@@ -47,7 +47,7 @@ func TestBatchesHaveFrames(t *testing.T) {
 	for text, args := range map[string][]string{
 		"want NAME=WIDTHxHEIGHT":           {store, "--camera=x=8"},
 		"want its own name":                {store, "--camera", camera + "=8x6", "--camera", camera + "=8x6"},
-		"which no episode has":             {recording, "--rate=10", "--camera=x=8x6"},
+		"which no episode has":             {recording, "--rate=10", "--batch=2", "--camera=x=8x6"},
 		"the store lacks its frames":       {store, "--camera=observations/images/cam_left_wrist=8x6"},
 		"--window: got stream \"nothing\"": {store, "--camera", camera + "=8x6", "--window=nothing=0s:1s"},
 	} {

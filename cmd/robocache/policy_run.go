@@ -114,7 +114,7 @@ func (w *actor) run(ctx context.Context) error {
 	case len(numbers) > 1 && (w.live || w.plot != ""):
 		return usagef("%s holds %d episodes, want --episode for --live or --plot", w.path, n)
 	}
-	e, err := w.store.Episode(ctx, at)
+	e, _, err := w.store.Read(ctx, at)
 	if err != nil {
 		return readError(w.path, err)
 	}

@@ -65,7 +65,11 @@ func TestAV1NeedsNoFFmpeg(t *testing.T) {
 	for _, to := range []string{"webdataset", "mcap"} {
 		good(t, "convert", recording, "-o", filepath.Join(t.TempDir(), "out"), "--to", to, "--media=observation.images.wrist", "--episodes=0")
 	}
-	good(t, "batches", "--streaming", "--backend=cpu", "--steps=1", "--stream=action", "--camera=observation.images.wrist=8x6", recording)
+	args := []string{"batches", "--digest", "--backend=cpu", "--steps=1", "--stream=action", "--shuffle=none", "--camera=observation.images.wrist=8x6", recording}
+	kept, _ := good(t, args...)
+	ahead, _ := good(t, append(args, "--streaming")...)
+	assert.NotEmpty(t, kept)
+	assert.Equal(t, ahead, kept)
 }
 
 func TestDoctorNamesTheDecoderThatIsMissing(t *testing.T) {

@@ -83,7 +83,6 @@ var remarkTexts = map[dataset.Code]string{
 	dataset.CodeWindowsInGaps:    "stream {subject}: {count} of {total} windows are anchored in sample gaps, and its values there are valid: a max_gap, such as auto, or a tolerance makes them not valid",
 	dataset.CodeNotFiniteDrawn:   "stream {subject}: {count} of {total} samples have a NaN or infinite value, and are drawn as they are: valid, and left out of statistics",
 	dataset.CodePackedDisorder:   "{cause}; it is packed as it is, and batches --unordered sort takes it",
-	dataset.CodeFramesMemory:     "the camera frames need about {got} {unit} of memory, and more while they are read; {names} reads them when they are needed",
 	dataset.CodeWindowsNone:      "the plan has no windows, so all streams have the anchor alone: windows: {want} would give action a second",
 	dataset.CodeRateDeclared:     "the clock has {got} Hz, as the dataset has; {names} takes another",
 	dataset.CodePlanCamera:       "the plan's stream {subject} is a camera, which batches have by {names} {got}=WIDTHxHEIGHT",

@@ -27,8 +27,6 @@ type Packing struct {
 	PreferRate float64            `json:"-"`
 	Build      store.BuildOptions `json:"-"`
 	Spell      Spelling           `json:"-"`
-
-	cameras bool // Build.Media are a Request's cameras
 }
 
 // Read opens the dataset, with Prefer and PreferRate if they are needed. The error is an *OptionError if an option is invalid, else an
@@ -81,33 +79,30 @@ func (p *Packing) BuildOptions(progress func(done, of int)) store.BuildOptions {
 	return opt
 }
 
-// Store reads the dataset, and packs it into memory. If no stream can be packed, it returns an error, as Explain describes.
-func (p *Packing) Store(ctx context.Context, watch *Watch) (*store.Store, error) {
+// Store reads the dataset, and packs it into memory. If no stream can be packed, it returns an error, as Explain describes. The caller
+// closes the dataset after the store, because it has the frames.
+func (p *Packing) Store(ctx context.Context, watch *Watch) (*store.Store, dataset.Dataset, error) {
 	d, err := p.Read(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	defer d.Close()
 	one, done := func() {}, func() {}
 	if watch.Counting != nil {
 		one, done = watch.Counting("reading episodes", d.Len())
 	}
 	defer done()
-	opt := p.BuildOptions(func(int, int) { one() })
-	opt.Large = func(bytes int64) { watch.large(bytes, p.Spell.of("streaming")) }
-	store, err := store.Build(ctx, d, opt)
+	store, err := store.Build(ctx, d, p.BuildOptions(func(int, int) { one() }))
 	if err == nil {
 		err = store.Any()
 	}
 	if err != nil {
-		return nil, p.Explain(err)
+		return nil, nil, errors.Join(p.Explain(err), d.Close())
 	}
-	return store, nil
+	return store, d, nil
 }
 
 // Explain converts an error from packing: it returns an *InputError with the path, or an *OptionError with the argument's name.
 func (p *Packing) Explain(err error) error {
-	var option *OptionError
 	var nothing *store.NothingError
 	var media *store.MediaError
 	var stream *align.StreamError
@@ -116,17 +111,10 @@ func (p *Packing) Explain(err error) error {
 		return &InputError{Path: p.Path, Stream: stream.Stream, Got: stream.Got, Want: stream.Want}
 	case errors.As(err, &media):
 		return &InputError{Path: p.Path, Stream: media.Media, Msg: "no episode has its frames: episode " + media.Episode, Err: &dataset.NoteError{Note: media.Note}}
-	case errors.As(err, &option) && option.Arg == "Media" && p.cameras:
-		return &OptionError{Arg: "cameras", Got: option.Got, Want: option.Want}
 	case errors.As(err, &nothing) && nothing.Steps():
 		return &InputError{Path: p.Path, Err: p.wantRate(err)}
 	case errors.As(err, &nothing):
 		return &InputError{Path: p.Path, Err: err}
 	}
 	return ReadError(p.Path, err)
-}
-
-// large adds a note about the memory of frames, and the argument that saves it.
-func (w *Watch) large(bytes int64, streaming string) {
-	w.note(dataset.CodeFramesMemory, "", dataset.Detail{Got: fmt.Sprintf("%.1f", float64(bytes)/1e9), Unit: "GB", Names: []string{streaming}})
 }

@@ -79,7 +79,7 @@ func StoreNotes(ctx context.Context, s *store.Store) ([]dataset.EpisodeNote, err
 	for i := range s.Episodes {
 		all.Add(i, s.Episodes[i].Name, s.Episodes[i].Notes.Of(dataset.ClassRemark))
 		err := s.Guard(func() error {
-			e, err := s.Episode(ctx, i)
+			e, _, err := s.Read(ctx, i)
 			if err != nil {
 				return err
 			}

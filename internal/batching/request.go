@@ -194,6 +194,8 @@ type Source struct {
 	// Store is Data if Data is a store. Stores are all stores, Store first; none if a dataset is streamed.
 	Store  *store.Store
 	Stores []*store.Store
+	// recordings are the datasets that were packed into memory.
+	recordings []dataset.Dataset
 	// Absent has a note, with the input as Subject, for each input without some declared episodes.
 	Absent        dataset.Notes
 	Problems      dataset.Notes // of the datasets as a whole: dataset.Info.Problems
@@ -230,9 +232,6 @@ func Open(ctx context.Context, r *Request, watch Watch) (_ *Source, err error) {
 		}
 		s.Stores = append(s.Stores, store)
 		s.opened(path, store)
-		if err := r.checkCameras(path, store); err != nil {
-			return nil, err
-		}
 	}
 	s.Store = s.Stores[0]
 	s.Data = s.Store
@@ -279,12 +278,9 @@ func (s *Source) drawn() align.Plan {
 // packing returns a dataset's packing, by its index among the paths.
 func (s *Source) packing(i int) *Packing {
 	p := s.Packing
-	p.Path, p.Strict, p.cameras = s.Paths[i], s.Strict, true
+	p.Path, p.Strict = s.Paths[i], s.Strict
 	drawn := s.drawn()
 	p.Build = store.BuildOptions{Columns: store.Columns(drawn.Streams), Double: loader.Doubles(&drawn, &s.Options)}
-	for _, c := range s.Cameras {
-		p.Build.Media = append(p.Build.Media, c.Name)
-	}
 	for _, t := range s.Streams {
 		p.Build.Streams = append(p.Build.Streams, t.Name)
 	}
@@ -307,7 +303,11 @@ func (s *Source) selection(i int) dataset.Selection {
 // open opens a store, or packs a dataset.
 func (s *Source) open(ctx context.Context, i int, path string) (*store.Store, error) {
 	if !store.IsStore(path) {
-		return s.packing(i).Store(ctx, &s.watch)
+		store, d, err := s.packing(i).Store(ctx, &s.watch)
+		if err == nil {
+			s.recordings = append(s.recordings, d)
+		}
+		return store, err
 	}
 	store, err := store.Open(path)
 	if err != nil {
@@ -321,10 +321,13 @@ func (s *Source) open(ctx context.Context, i int, path string) (*store.Store, er
 	if err := store.CheckTimes(path, &s.Packing.Options); err != nil {
 		return nil, errors.Join(ReadError(path, err), store.Close())
 	}
+	if err := s.checkCameras(path, store); err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
 	return store, nil
 }
 
-// checkCameras returns an error if a store lacks a camera's frames.
+// checkCameras returns an error if a store's file lacks a camera's frames.
 func (r *Request) checkCameras(path string, s *store.Store) error {
 	for _, c := range r.Cameras {
 		if slices.ContainsFunc(s.Media, func(m store.Media) bool { return m.Name == c.Name }) {
@@ -333,9 +336,7 @@ func (r *Request) checkCameras(path string, s *store.Store) error {
 		err := errors.New("the store lacks its frames, want a store by robocache pack --media, or the recordings")
 		for _, e := range s.Episodes {
 			if n := e.Notes.LeftOut(c.Name); n != nil {
-				if err = (&dataset.NoteError{Note: *n}); n.Code == dataset.CodeVideoNotPacked {
-					err = fmt.Errorf("%w; %s, with the recordings, decodes videos", err, r.Spell.of("streaming"))
-				}
+				err = &dataset.NoteError{Note: *n}
 				break
 			}
 		}
@@ -353,7 +354,10 @@ func (s *Source) Close() error {
 	for _, store := range s.Stores {
 		errs = append(errs, store.Close())
 	}
-	s.Data, s.Store, s.Stores = nil, nil, nil
+	for _, d := range s.recordings {
+		errs = append(errs, d.Close())
+	}
+	s.Data, s.Store, s.Stores, s.recordings = nil, nil, nil, nil
 	return errors.Join(errs...)
 }
 

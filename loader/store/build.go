@@ -22,6 +22,9 @@ const mostAhead = 48 << 20
 // Build packs a dataset's episodes into memory. A stream takes its columns, and their order, from the first episode that has it.
 // Columns in other episodes are found by their names. If an episode lacks a column, the stream is left out there, with a note.
 // Other differences, for example additional columns, are remarks. An episode without streams keeps its place.
+//
+// The store's episodes also have the media streams that are not packed: see [Store.Episode]. Their frames are read from d, so d must stay
+// open as long as frames are read.
 func Build(ctx context.Context, d dataset.Dataset, opt BuildOptions) (*Store, error) {
 	p, err := newPacker("", &opt)
 	if err != nil {
@@ -93,6 +96,10 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 			p.ahead = float64(d.Len()) / float64(done)
 			if err := guard(func() error { return p.add(ctx, i, e, in) }); err != nil {
 				return nil, err
+			}
+			if p.path == "" {
+				s.recordings = d
+				s.recorded = append(s.recorded, p.unpacked(done-1, e))
 			}
 		}
 		if opt.Progress != nil {

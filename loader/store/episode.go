@@ -33,9 +33,34 @@ func (s *Store) empty(e *dataset.Episode, i int) {
 	e.Notes = append(list, e.Notes...)
 }
 
-// Episode returns an episode. Its streams are views of the packed tensors. If there is no episode i, the error is a *dataset.RangeError;
-// after Close it is dataset.ErrClosed.
-func (s *Store) Episode(_ context.Context, i int) (*dataset.Episode, error) {
+// recorded has the media streams of an episode that Build does not pack. index is the episode's index in the dataset.
+type recorded struct {
+	index int
+	media []dataset.Media // without their sources, because a source may hold a part of its file in memory
+}
+
+// Episode returns an episode. Its streams are views of the packed tensors. In a store that Build has made, media streams that are not
+// packed are those of the recording, which is read again for them. If there is no episode i, the error is a *dataset.RangeError; after
+// Close it is dataset.ErrClosed.
+func (s *Store) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
+	e, err := s.packed(i)
+	if err != nil || s.recordings == nil || len(s.recorded[i].media) == 0 {
+		return e, err
+	}
+	again, err := s.recordings.Episode(ctx, s.recorded[i].index)
+	if err != nil {
+		return nil, &dataset.EpisodeError{Episode: s.Episodes[i].Number, Err: err}
+	}
+	for _, m := range s.recorded[i].media {
+		if now := again.MediaStream(m.Name); now != nil { // else the recording has changed
+			e.Media = append(e.Media, *now)
+		}
+	}
+	return e, nil
+}
+
+// packed returns an episode's packed streams and media streams.
+func (s *Store) packed(i int) (*dataset.Episode, error) {
 	if i < 0 || i >= len(s.Episodes) {
 		return nil, &dataset.RangeError{What: "episode", Got: i, Len: len(s.Episodes)}
 	}
@@ -105,9 +130,13 @@ func (s *Store) Names() []string {
 	return list
 }
 
-// Read returns an episode, as Episode does, and its entry in Episodes.
-func (s *Store) Read(ctx context.Context, i int) (*dataset.Episode, *Episode, error) {
-	e, err := s.Episode(ctx, i)
+// Read returns an episode, as Episode does, and its entry in Episodes. It reads no recording again: media streams that are not packed have
+// their timestamps, but no Source.
+func (s *Store) Read(_ context.Context, i int) (*dataset.Episode, *Episode, error) {
+	e, err := s.packed(i)
+	if err == nil && s.recordings != nil {
+		e.Media = append(e.Media, s.recorded[i].media...)
+	}
 	return e, &s.Episodes[i], err
 }
 

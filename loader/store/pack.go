@@ -26,8 +26,6 @@ type packer struct {
 	cameras    []string // as BuildOptions.Media
 	media      []mediaPacker
 	mediaNames []string
-	foreseen   map[string]int64  // estimates by media stream: bytes of all its frames
-	large      func(bytes int64) // as BuildOptions.Large; nil after the call
 }
 
 // streamPacker is a packed stream that grows with each episode.
@@ -140,9 +138,6 @@ type BuildOptions struct {
 	Strict bool
 	// Progress is called after each episode, with the count so far.
 	Progress func(done, of int)
-	// Large is called once by Build if the frames will take over 1 GiB, with the estimated bytes, before most frames
-	// are read.
-	Large func(bytes int64)
 	// Replace lets PackShard replace shards with another packing.
 	Replace bool
 	// Sources are the dataset's files, for Store.Sources. Hash them before the dataset is read: then a file that changes meanwhile
@@ -163,7 +158,7 @@ type mediaPacker struct {
 // newPacker returns a packer. Without a path it keeps all numbers in memory. With a path it writes numbers beyond the limit to a file
 // next to path, until it is closed.
 func newPacker(path string, opt *BuildOptions) (*packer, error) {
-	p := &packer{pool: pool{path: path}, as: opt.DType, strict: opt.Strict, only: opt.Streams, columns: opt.Columns, refused: map[string]error{}, at: map[string]int{}, cameras: opt.Media, large: opt.Large, double: opt.Double}
+	p := &packer{pool: pool{path: path}, as: opt.DType, strict: opt.Strict, only: opt.Streams, columns: opt.Columns, refused: map[string]error{}, at: map[string]int{}, cameras: opt.Media, double: opt.Double}
 	switch opt.DType {
 	case 0:
 		p.as = tensor.F32

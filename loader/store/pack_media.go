@@ -19,7 +19,7 @@ func (p *packer) addMedia(ctx context.Context, e *dataset.Episode, leave func(n 
 		if !slices.Contains(p.mediaNames, m.Name) {
 			p.mediaNames = append(p.mediaNames, m.Name)
 		}
-		if !slices.Contains(p.cameras, m.Name) && !slices.Contains(p.cameras, AllMedia) {
+		if !p.packs(m.Name) {
 			continue
 		}
 		if e.Steps {
@@ -35,6 +35,22 @@ func (p *packer) addMedia(ctx context.Context, e *dataset.Episode, leave func(n 
 		}
 	}
 	return nil
+}
+
+// packs reports whether a media stream is selected.
+func (p *packer) packs(name string) bool {
+	return slices.Contains(p.cameras, name) || slices.Contains(p.cameras, AllMedia)
+}
+
+// unpacked returns an episode's media streams that are not selected.
+func (p *packer) unpacked(index int, e *dataset.Episode) recorded {
+	r := recorded{index: index}
+	for _, m := range e.Media {
+		if m.Source = nil; !p.packs(m.Name) {
+			r.media = append(r.media, m)
+		}
+	}
+	return r
 }
 
 // frames appends a media stream's frames. It returns a note if the stream is left out, or if frames are lost.
@@ -83,9 +99,6 @@ func (p *packer) frames(ctx context.Context, m *dataset.Media) (why dataset.Note
 			}
 			continue
 		}
-		if i == 0 {
-			p.foresee(m.Name, g.frames.len()+len(frame)*m.Len())
-		}
 		if err := g.frames.add(&p.pool, frame); err != nil {
 			return why, err
 		}
@@ -101,25 +114,3 @@ func (p *packer) frames(ctx context.Context, m *dataset.Media) (why dataset.Note
 	}
 	return why, nil
 }
-
-// foresee estimates the memory for all frames, and calls Large if it is much. bytes are those of a media stream up to this episode.
-func (p *packer) foresee(name string, bytes int) {
-	if p.large == nil || p.path != "" {
-		return
-	}
-	if p.foreseen == nil {
-		p.foreseen = map[string]int64{}
-	}
-	p.foreseen[name] = int64(float64(bytes) * p.ahead)
-	all := int64(0)
-	for _, n := range p.foreseen {
-		all += n
-	}
-	if all > manyFrames {
-		p.large(all)
-		p.large = nil
-	}
-}
-
-// manyFrames is the frame memory, in bytes, for which Large is called.
-const manyFrames = 1 << 30

@@ -40,6 +40,9 @@ type Store struct {
 	shards []*Store          // a folder's files, in order
 	begins []int             // numbers of the shards' first episodes
 	closed atomic.Bool
+
+	recordings dataset.Dataset // of a store that Build has made; else nil
+	recorded   []recorded      // one an episode, if recordings is set
 }
 
 // Stream is a packed stream: the samples of all episodes, one after another.
