@@ -228,10 +228,27 @@ func (d *drawing) drew() error {
 		out.Windows, episodes(out.Episodes), out.Batches, out.Dropped, out.Missing, float64(out.Bytes)/(1<<20), out.on())
 	fmt.Fprintf(&b, "drew %d windows in %d steps, %.0f a second; %d targets padded, %d not valid; read in %.2f s\n", out.Drawn, out.Steps, out.Rate, out.Padded, out.Invalid, out.Read)
 	out.writeMixture(&b)
+	for _, c := range out.Cameras {
+		writeCamera(&b, &c)
+	}
 	if out.Bound != "" {
 		fmt.Fprintf(&b, "%s\n", out.Bound)
 	}
 	out.Reading.write(&b)
 	_, err := a.Out.Write(b.Bytes())
 	return err
+}
+
+// writeCamera writes where a camera's frames are kept, and what a better level needs.
+func writeCamera(b *bytes.Buffer, c *loader.CameraReport) {
+	const mib = 1 << 20
+	if c.Level == loader.FramesStreaming {
+		fmt.Fprintf(b, "camera %s: frames are decoded for each batch, %d so far", printed.Text(c.Name), c.Decoded)
+	} else {
+		fmt.Fprintf(b, "camera %s: frames are kept, level %s, %.1f MiB; %d decoded, %d of %d left", printed.Text(c.Name), c.Level, float64(c.Bytes)/mib, c.Decoded, c.Left, c.Wanted)
+	}
+	if c.Need > 0 {
+		fmt.Fprintf(b, "; the next better level needs %.1f MiB, and may take %.1f", float64(c.Need)/mib, float64(c.Room)/mib)
+	}
+	b.WriteByte('\n')
 }

@@ -157,8 +157,8 @@ func (d *drawing) runOf(plan *align.Plan, episodes string) string {
 	for _, s := range r.Streams {
 		add(s.Name, s.Columns, s.Targets, s.DType)
 	}
-	for _, c := range r.Cameras {
-		add(c.Name, c.Height, c.Width, c.Targets)
+	for i, c := range r.Cameras {
+		add(d.Cameras[i], c.Targets)
 	}
 	for _, m := range r.Mixture {
 		add(m.Windows, m.Share)
@@ -192,7 +192,7 @@ func (d *drawing) publish(s loader.State) {
 	}
 	if len(d.Cameras) > 0 {
 		for _, c := range d.group.Report().Cameras {
-			list = append(list, metric{"robocache_bad_frames_total", "Batch targets with frames that could not be decoded, by camera.", "counter", []string{"camera", c.Name}, float64(c.Bad)})
+			list = append(list, metric{"robocache_bad_frames_total", "Frames that could not be decoded, by camera.", "counter", []string{"camera", c.Name}, float64(c.Bad)})
 		}
 	}
 	for _, p := range o.shares() {

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -44,21 +46,56 @@ func (c *cameras) String() string {
 	return strings.Join(list, ",")
 }
 
-// Set adds a camera.
+// Set adds a camera. After the size it has settings with the JSON names of loader.Camera, and stored=WIDTHxHEIGHT.
 func (c *cameras) Set(text string) error {
+	text, settings, _ := strings.Cut(text, ",")
 	name, size, found := cutLast(text, "=")
 	o := loader.Camera{Name: name}
-	var rest string
-	n, _ := fmt.Sscanf(size+" ", "%dx%d%s", &o.Width, &o.Height, &rest)
-	if !found || name == "" || n != 2 || o.Width < 1 || o.Height < 1 {
+	if !found || name == "" || !sized(size, &o.Width, &o.Height) {
 		return fmt.Errorf("got %q, want NAME=WIDTHxHEIGHT such as front=224x224", text)
+	}
+	for setting := range strings.SplitSeq(settings, ",") {
+		key, value, given := strings.Cut(setting, "=")
+		switch {
+		case setting == "":
+			continue
+		case key == "stored" && sized(value, &o.StoredWidth, &o.StoredHeight):
+			continue
+		case !given:
+			value = "true"
+		}
+		for _, form := range []string{value, strconv.Quote(value)} { // a number, or a name
+			d := json.NewDecoder(strings.NewReader(fmt.Sprintf("{%q: %s}", strings.ReplaceAll(key, "-", "_"), form)))
+			d.DisallowUnknownFields()
+			if found = d.Decode(&o) == nil; found {
+				break
+			}
+		}
+		if !found {
+			return fmt.Errorf("got %q, want such as stored=320x240, crop=random, flip=0.5, brightness=0.2, dtype=bf16, layout=CHW, normalise=imagenet or per-frame", setting)
+		}
 	}
 	*c = append(*c, o)
 	return nil
 }
 
+// sized reads a size such as 320x240.
+func sized(text string, width, height *int) bool {
+	var rest string
+	n, _ := fmt.Sscanf(text+" ", "%dx%d%s", width, height, &rest)
+	return n == 2 && *width > 0 && *height > 0
+}
+
 // Type returns the value's name in help.
-func (c *cameras) Type() string { return "NAME=WIDTHxHEIGHT" }
+func (c *cameras) Type() string { return "NAME=WIDTHxHEIGHT[,SETTING...]" }
+
+// levels returns the names of the levels for frames.
+func levels() (names []string) {
+	for _, l := range loader.FrameLevels {
+		names = append(names, string(l))
+	}
+	return names
+}
 
 // seconds parses a duration such as 500ms, or a number of seconds.
 func seconds(text string) (time.Duration, bool) {

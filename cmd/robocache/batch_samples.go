@@ -65,7 +65,10 @@ func newShards(b *asking, r *loader.Report) (*shards, error) {
 			return nil, err
 		}
 	}
-	for _, c := range r.Cameras {
+	for i, c := range r.Cameras {
+		if o := &b.Cameras[i]; o.DType != 0 && o.DType != tensor.U8 || o.Layout == "CHW" {
+			return nil, usagef("--format webdataset: got frames of %s %s in %s, want u8 and HWC: samples have them as JPEG", o.DType, o.Layout, c.Name)
+		}
 		if err := take("camera "+c.Name, webdataset.Ext(c.Name)+".jpg", c.Targets*c.Height*c.Width*3); err != nil {
 			return nil, err
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/robocache/robocache/dataset/safetensors"
 	"github.com/robocache/robocache/internal/test/thorough"
+	"github.com/robocache/robocache/loader"
 )
 
 // Windows have the same frames from recordings, from a store with frames, and from a dataset that is streamed.
@@ -36,7 +37,8 @@ func TestBatchesHaveFrames(t *testing.T) {
 	out := filepath.Join(dir, "out")
 	stdout, _ := good(t, append([]string{"batches", store, "--json", "--out", out}, flags...)...)
 	report := unmarshal(t, stdout)["cameras"].([]any)[0].(map[string]any)
-	assert.Equal(t, map[string]any{"name": camera, "height": 6.0, "width": 8.0, "targets": 2.0, "frames": 4.0, "empty": 0.0, "bad": 0.0, "first_bad": "", "windows_in_gaps": 0.0}, report)
+	assert.Equal(t, map[string]any{"name": camera, "height": 6.0, "width": 8.0, "targets": 2.0, "frames": 4.0, "empty": 0.0, "bad": 0.0, "first_bad": "", "windows_in_gaps": 0.0,
+		"level": "device", "bytes": 576.0, "need_bytes": 0.0, "room_bytes": 0.0, "wanted": 4.0, "left": 0.0, "decoded": 4.0}, report)
 	f, err := safetensors.Open(filepath.Join(out, "batch-0000000.safetensors"))
 	require.NoError(t, err)
 	defer f.Close()
@@ -57,13 +59,14 @@ func TestBatchesHaveFrames(t *testing.T) {
 	}
 }
 
-// The cache of decoded frames changes no batch, and no batch after a resume.
-func TestTheFrameCacheChangesNoBatch(t *testing.T) {
+// The level of frames changes no batch, and no batch after a resume.
+func TestTheFrameLevelChangesNoBatch(t *testing.T) {
 	const camera = "observations/images/cam_high"
-	args := []string{"batches", "../../dataset/aloha/testdata/jpeg.hdf5", "--rate=10", "--hz=10", "--batch=1", "--epochs=2", "--backend=cpu", "--camera", camera + "=8x6"}
+	args := []string{"batches", "../../dataset/aloha/testdata/jpeg.hdf5", "--rate=10", "--hz=10", "--batch=1", "--epochs=2", "--backend=cpu",
+		"--camera", camera + "=8x6,stored=16x12,crop=random,flip=0.5,dtype=f32,layout=CHW,normalise=imagenet,per-frame"}
 	want, _ := good(t, append(args, "--digest")...)
-	for cache, limit := range map[string]float64{"-1": 0, "5000": 5000} {
-		flag := "--frame-cache=" + cache
+	for _, level := range loader.FrameLevels {
+		flag := "--frame-level=" + string(level)
 		got, _ := good(t, append(args, "--digest", flag)...)
 		assert.Equal(t, want, got)
 		state := filepath.Join(t.TempDir(), "run.json")
@@ -71,11 +74,18 @@ func TestTheFrameCacheChangesNoBatch(t *testing.T) {
 		rest, _ := good(t, append(args, "--digest", "--state", state, flag)...)
 		assert.Equal(t, want, first+rest)
 		stdout, _ := good(t, append(args, "--json", flag)...)
-		assert.Equal(t, limit, unmarshal(t, stdout)["frame_cache"].(map[string]any)["limit_bytes"])
+		assert.Equal(t, string(level), unmarshal(t, stdout)["cameras"].([]any)[0].(map[string]any)["level"])
 	}
-	code, _, stderr := execute(append(args, "--frame-cache=-2")...)
-	assert.Equal(t, exitUsage, code)
-	assert.Contains(t, stderr, "--frame-cache: got -2, want 1 byte or more")
+	stdout, _ := good(t, append(args, "--frame-memory=1000")...)
+	assert.Regexp(t, `frames are decoded for each batch, \d+ so far; the next better level needs 0.0 MiB, and may take 0.0`, stdout)
+	for _, c := range [][2]string{
+		{"--frame-memory=-2", "--frame-memory: got -2, want 1 byte or more"}, {"--frame-level=ram", "want one of [device pinned streaming]"},
+		{"--camera=x=8x6,crop=corner", "--camera: got corner, want centre, random, or empty"}, {"--camera=x=8x6,turn=1", `got "turn=1", want such as stored=320x240`},
+	} {
+		code, _, stderr := execute(append(args, c[0])...)
+		assert.Equal(t, exitUsage, code)
+		assert.Contains(t, stderr, c[1])
+	}
 }
 
 // A camera without any usable frame is an error with the reason, with --streaming and without.
@@ -95,7 +105,7 @@ func TestCamerasThatCannotBeDecodedAreRefused(t *testing.T) {
 		{exitInput, "got 16 bits a channel, want 8", append(kinds, kindsRLDS, "--camera=observation/depth16=8x6")},
 		{exitUsage, `--camera: got "x", which no episode has, want ` + names, []string{recording, "--rate=10", "--hz=10", "--batch=2", "--camera=x=8x6"}},
 		{exitUsage, `--camera: got "x", which no episode has, want ` + names, []string{recording, "--rate=10", "--hz=10", "--batch=2", "--camera=x=8x6", "--streaming"}},
-		{exitInput, "1 targets x 99998 x 99999 pixels x 3 bytes", []string{recording, "--rate=10", "--hz=10", "--batch=2", "--streaming", "--camera=observations/images/cam_high=99998x99999"}},
+		{exitInput, "got frames [2,1,99999,99998,3], 4 times", []string{recording, "--rate=10", "--hz=10", "--batch=2", "--streaming", "--camera=observations/images/cam_high=99998x99999"}},
 	} {
 		code, _, stderr := execute(append([]string{"batches", "--backend=cpu"}, c.args...)...)
 		assert.Equal(t, c.code, code, stderr)

@@ -39,7 +39,7 @@ var topics = []struct {
 		"live", "policy hz"}},
 	{"Output", []string{"output", "out", "to", "plot", "html", "columns", "encoding", "dtype", "format", "tar-bytes", "tar-samples", "list", "digest", "replace",
 		"no-quantiles", "benchstat", "markdown"}},
-	{"Machine", []string{"backend", "shard", "shards", "rank", "world", "workers", "nccl", "frame-cache", "metrics", "port", "listen", "no-open", "fd"}},
+	{"Machine", []string{"backend", "shard", "shards", "rank", "world", "workers", "nccl", "frame-level", "frame-memory", "metrics", "port", "listen", "no-open", "fd"}},
 	{"General", []string{"help", "json", "max-memory", "version", "wide"}},
 }
 
