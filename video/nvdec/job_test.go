@@ -64,12 +64,12 @@ func TestFramesComeInDisplayOrder(t *testing.T) {
 		require.NoError(t, d.Close())
 		j, order := job(t, name)
 		for _, step := range []int{1, 5} {
-			var ranks []int32
+			var ranks []int
 			for rank := 0; rank < len(order); rank += step {
-				ranks = append(ranks, int32(rank))
+				ranks = append(ranks, rank)
 			}
 			n := 0
-			for frame, err := range j.Decode(t.Context(), ranks) {
+			for frame, err := range video.Decode(t.Context(), ranks, j.Planes) {
 				require.NoError(t, err)
 				got, err := tensor.Data[uint8](frame)
 				require.NoError(t, err)
@@ -89,9 +89,9 @@ func TestAWantedPictureIsAnError(t *testing.T) {
 	})
 	current = b.pool
 	j, _ := job(t, "h264_g1")
-	for _, ranks := range [][]int32{{5, 6, 7, 8}, {5, 6, 8}} {
+	for _, ranks := range [][]int{{5, 6, 7, 8}, {5, 6, 8}} {
 		n := 0
-		for _, err := range j.Decode(t.Context(), ranks) {
+		for _, err := range video.Decode(t.Context(), ranks, j.Planes) {
 			n++
 			if err == nil {
 				continue
@@ -116,7 +116,7 @@ func TestADeviceFailureIsNoDamage(t *testing.T) {
 	current = b.pool
 	j, _ := job(t, "h264_g1")
 	n := 0
-	for _, err := range j.Decode(t.Context(), []int32{0, 1, 2, 3}) {
+	for _, err := range video.Decode(t.Context(), []int{0, 1, 2, 3}, j.Planes) {
 		if err == nil {
 			n++
 			continue
