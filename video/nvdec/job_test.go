@@ -105,6 +105,32 @@ func TestAWantedPictureIsAnError(t *testing.T) {
 	}
 }
 
+// Pictures before a wanted one are decoded, but only the wanted one's two planes are copied to the host.
+func TestUnwantedPicturesAreNotCopied(t *testing.T) {
+	copies := 0
+	table := nvdectest.New(t, cudasim.New(cudasim.Config{})).FunctionTable().Wrap(func(name string, next cudadrv.Proc) cudadrv.Proc {
+		return func(args []uintptr) uintptr {
+			if name == "cuMemcpy2DAsync_v2" {
+				copies++
+			}
+			return next(args)
+		}
+	})
+	drv, err := cudadrv.NewDriver(table)
+	require.NoError(t, err)
+	current, err = newPool(drv, 0)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, current.close()) }()
+	j, order := job(t, "h264_pyr_normal")
+	for _, ranks := range [][]int{{len(order) - 1}, {0, 5}} {
+		copies = 0
+		for _, err := range video.Decode(t.Context(), ranks, j.Planes) {
+			require.NoError(t, err)
+		}
+		assert.Equal(t, 2*len(ranks), copies)
+	}
+}
+
 // A failure of the device is not counted as damage of the frames.
 func TestADeviceFailureIsNoDamage(t *testing.T) {
 	b := newBench(t, func(l *nvdectest.Library) {
