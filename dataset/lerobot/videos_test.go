@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -15,8 +16,11 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot"
+	"github.com/robocache/robocache/dataset/lerobot/internal/footage"
 	"github.com/robocache/robocache/dataset/mp4"
 	"github.com/robocache/robocache/internal/test/filetest"
+	"github.com/robocache/robocache/internal/video"
+	"github.com/robocache/robocache/tensor"
 )
 
 const camera = "observation.images.front"
@@ -336,4 +340,49 @@ func TestFramesThatACutVideoLacksAreCountedOnce(t *testing.T) {
 	}
 	assert.Greater(t, lost, 24)
 	assert.Equal(t, lacks, lost)
+}
+
+// An episode's video is a part of its file. Rows may have the same frame.
+func TestAnEpisodesVideoIsAClip(t *testing.T) {
+	if _, err := exec.LookPath("ffmpeg"); err != nil {
+		t.Skip("ffmpeg is not here: ", err)
+	}
+	s := open(t, joined(filmed(t, 24, 24, 24), []float64{0, 0.8, 1.6}), lerobot.Options{})
+	m := &episode(t, s, 1).Media[0]
+	source := m.Source.(*footage.Source)
+	clip, is := video.AsClip(source)
+	require.True(t, is)
+	from, to, err := clip.Group(t.Context(), 9)
+	require.NoError(t, err)
+	assert.Equal(t, []int{8, 16}, []int{from, to}, "each 8 frames of the file")
+	var want []*tensor.Tensor
+	for frame, err := range m.DecodeRange(t.Context(), 0, 24) {
+		require.NoError(t, err)
+		want = append(want, frame)
+	}
+	frames := []int{0, 3, 22}
+	for frame, err := range video.Decode(t.Context(), frames, clip.Planes) {
+		require.NoError(t, err)
+		assert.Equal(t, want[frames[0]], frame)
+		frames = frames[1:]
+	}
+	assert.Empty(t, frames)
+
+	repeated := &footage.Source{Videos: source.Videos, Path: source.Path, Frames: []int32{20, 20, 21, 24, 24, 24, 31, 32}}
+	from, to, err = repeated.Group(t.Context(), 4)
+	require.NoError(t, err)
+	assert.Equal(t, []int{3, 7}, []int{from, to}, "file frames 24 to 31")
+	i := 2
+	for frame, err := range repeated.DecodeFrames(t.Context(), 2, 7) {
+		require.NoError(t, err)
+		if at := int(repeated.Frames[i]) - 24; at >= 0 {
+			assert.Equal(t, want[at], frame)
+		}
+		i++
+	}
+	assert.Equal(t, 7, i)
+	var out *dataset.RangeError
+	assert.ErrorAs(t, repeated.Planes(t.Context(), []int{8}, "", nil), &out)
+	_, _, err = repeated.Group(t.Context(), 8)
+	assert.ErrorAs(t, err, &out)
 }

@@ -3,6 +3,7 @@ package mcap
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/settest"
 	"github.com/robocache/robocache/internal/test/thorough"
+	"github.com/robocache/robocache/internal/video"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -99,4 +101,45 @@ func TestAVideoWithoutKeyFramesOrTheProgramSaysSo(t *testing.T) {
 	_, err = filmed(t, greys(t), Protobuf).Media[0].Decode(ctx, 3)
 	assert.ErrorIs(t, err, dataset.ErrUnsupported)
 	assert.ErrorContains(t, err, "decode frame 3 of /video (h264): not supported: got no program ffmpeg, want it in PATH")
+}
+
+// The planes of a folder's videos can be decoded after their files were closed, and until the folder is closed.
+func TestTheVideosOfAFolderAreClips(t *testing.T) {
+	thorough.SkipRace(t, thorough.OneRoutine)
+	if _, err := exec.LookPath("ffmpeg"); err != nil {
+		t.Skip("ffmpeg is not here: ", err)
+	}
+	ctx, dir, packets := context.Background(), t.TempDir(), greys(t)
+	m := dataset.Media{Name: "/video", Encoding: "h264", Source: packets}
+	for i := range packets {
+		m.Times = append(m.Times, int64(i)*1e8)
+	}
+	const files = 10 // some are closed
+	for i := range files {
+		path := filepath.Join(dir, fmt.Sprint(i, ".mcap"))
+		require.NoError(t, WriteFile(path, WriterOptions{}, func(w *Writer) error { return w.Episode(ctx, &dataset.Episode{Media: []dataset.Media{m}}, Protobuf) }))
+	}
+	d, err := dataset.Open(ctx, dir, dataset.Options{})
+	require.NoError(t, err)
+	var clips []video.Clip
+	for e, err := range dataset.Episodes(ctx, d) {
+		require.NoError(t, err)
+		clip, is := video.AsClip(e.Media[0].Source)
+		require.True(t, is)
+		clips = append(clips, clip)
+	}
+	require.Len(t, clips, files)
+	for _, clip := range []video.Clip{clips[0], clips[files-1]} {
+		from, to, err := clip.Group(ctx, 9)
+		require.NoError(t, err)
+		assert.Equal(t, []int{8, 16}, []int{from, to})
+		for picture, err := range video.Decode(ctx, []int{9}, clip.Planes) {
+			require.NoError(t, err)
+			want, err := filmed(t, packets, Protobuf).Media[0].Decode(ctx, 9)
+			require.NoError(t, err)
+			assert.Equal(t, grey(t, want), grey(t, picture))
+		}
+	}
+	require.NoError(t, d.Close())
+	assert.ErrorIs(t, clips[0].Planes(ctx, []int{9}, "", nil), dataset.ErrClosed)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/mutate"
+	"github.com/robocache/robocache/internal/video"
 )
 
 func open(data []byte) (*Track, error) {
@@ -56,7 +57,7 @@ func exercise(data []byte) (v *Track, wrong error) {
 	}
 	for n := range min(v.Len(), 8) {
 		from := v.Len() * n / 8
-		r := v.plan(from, min(from+3, v.Len()))
+		r := v.plan(video.Numbers(from, min(from+3, v.Len())))
 		if len(r.samples) > len(data)/2 {
 			return nil, fmt.Errorf("%d samples", len(r.samples))
 		}

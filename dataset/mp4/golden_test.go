@@ -264,7 +264,7 @@ func TestSamplesAfterARecoveryPointAreNotLeftOut(t *testing.T) {
 		cut := late(v, first)
 		key := slices.Index(cut.order, 0)
 		require.Positive(t, key, "%s: the first sample is not shown first", name)
-		r := cut.plan(key+1, key+2)
+		r := cut.plan([]int{key + 1})
 		assert.Equal(t, cut.samples[0], r.samples[0], name)
 		assert.Equal(t, v.Codec == "h264", slices.Contains(r.samples, cut.samples[1]), name)
 	}

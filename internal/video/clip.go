@@ -2,6 +2,7 @@ package video
 
 import (
 	"context"
+	"fmt"
 	"iter"
 
 	"github.com/robocache/robocache/dataset"
@@ -45,7 +46,9 @@ func Decode(
 					if len(ready) <= mostWaiting {
 						return nil
 					}
-					r.err = ErrNoPicture
+					r.err = &dataset.FormatError{
+						Format: "video", Offset: -1, Kind: dataset.ErrCorrupt, Msg: fmt.Sprint("decode frame ", frames[done]), Got: "no picture of it", Err: ErrNoPicture,
+					}
 				}
 				delete(ready, frames[done])
 				if !yield(r.frame, r.err) {

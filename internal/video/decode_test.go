@@ -97,11 +97,11 @@ func (f *fake) show(show Show) error {
 }
 
 // install makes the drivers the only ones during a test. The job's packets have the given ranks.
-func install(t *testing.T, ranks []int32, list ...*fake) *Job {
+func install(t *testing.T, ranks []int, list ...*fake) *Job {
 	t.Helper()
 	job := &Job{Codec: "h264", Entry: entry("avc1")}
 	for _, r := range ranks {
-		job.Packets = append(job.Packets, Packet{Size: 1, Rank: r})
+		job.Packets = append(job.Packets, Packet{Size: 1, Rank: int32(r)})
 	}
 	job.Open = func(_ context.Context, i int) (io.Reader, error) {
 		return bytes.NewReader([]byte{byte(job.Packets[i].Rank)}), nil
@@ -120,9 +120,9 @@ func install(t *testing.T, ranks []int32, list ...*fake) *Job {
 }
 
 // levels decodes frames and returns their levels up to the error.
-func levels(ctx context.Context, job *Job, ranks []int32) (got []int32, err error) {
-	got = []int32{}
-	for frame, err := range job.Decode(ctx, ranks) {
+func levels(ctx context.Context, job *Job, ranks []int) (got []int, err error) {
+	got = []int{}
+	for frame, err := range Decode(ctx, ranks, job.Planes) {
 		if err != nil {
 			return got, err
 		}
@@ -130,15 +130,15 @@ func levels(ctx context.Context, job *Job, ranks []int32) (got []int32, err erro
 		if err != nil {
 			return got, err
 		}
-		got = append(got, int32(b[0]))
+		got = append(got, int(b[0]))
 	}
 	return got, nil
 }
 
 // pyramid is a group of pictures with B-frames in decoding order.
-var pyramid = []int32{0, 4, 2, 1, 3, 8, 6, 5, 7}
+var pyramid = []int{0, 4, 2, 1, 3, 8, 6, 5, 7}
 
-var all = []int32{0, 1, 2, 3, 4, 5, 6, 7, 8}
+var all = []int{0, 1, 2, 3, 4, 5, 6, 7, 8}
 
 // without makes a program that stands for ffmpeg.
 func without(t *testing.T, script string) {
@@ -151,7 +151,7 @@ func without(t *testing.T, script string) {
 
 func TestADriverGivesFramesInTheOrderOfDisplay(t *testing.T) {
 	without(t, "")
-	for _, ranks := range [][]int32{all, {0}, {8}, {3, 4, 7}, {}} {
+	for _, ranks := range [][]int{all, {0}, {8}, {3, 4, 7}, {}} {
 		f := &fake{name: "one", at: -1, twice: true}
 		got, err := levels(context.Background(), install(t, pyramid, f), ranks)
 		require.NoError(t, err)
@@ -211,14 +211,14 @@ func TestAMissingPictureIsAnErrorAndNeverAnother(t *testing.T) {
 			}
 			assert.ErrorIs(t, err, reason)
 			assert.Equal(t, all[:rank], got)
-			rest := slices.Delete(slices.Clone(all), int(rank), int(rank)+1)
+			rest := slices.Delete(slices.Clone(all), rank, rank+1)
 			got, err = levels(context.Background(), install(t, pyramid, f), rest)
 			require.NoError(t, err, "it is not wanted")
 			assert.Equal(t, rest, got)
 		}
 	}
-	var long []int32 // the first picture never comes, and the others do not fill the memory
-	for i := range int32(200) {
+	var long []int // the first picture never comes, and the others do not fill the memory
+	for i := range 200 {
 		long = append(long, i)
 	}
 	read := 0
@@ -232,10 +232,10 @@ func TestAMissingPictureIsAnErrorAndNeverAnother(t *testing.T) {
 
 // outcomes decodes frames. It returns the frames' places with an error, after it has checked that each frame comes once, in order, and is
 // its own picture.
-func outcomes(t *testing.T, job *Job, ranks []int32) map[int]error {
+func outcomes(t *testing.T, job *Job, ranks []int) map[int]error {
 	t.Helper()
 	failed, place := map[int]error{}, 0
-	for frame, err := range job.Decode(context.Background(), ranks) {
+	for frame, err := range Decode(context.Background(), ranks, job.Planes) {
 		if err != nil {
 			require.ErrorIs(t, err, dataset.ErrCorrupt)
 			require.ErrorContains(t, err, fmt.Sprintf("place %d:", place))
@@ -252,8 +252,8 @@ func outcomes(t *testing.T, job *Job, ranks []int32) map[int]error {
 }
 
 // groups are three groups of pictures, each a pyramid with a key frame first.
-func groups(t *testing.T, f *fake) (job *Job, ranks []int32) {
-	for g := range int32(3) {
+func groups(t *testing.T, f *fake) (job *Job, ranks []int) {
+	for g := range 3 {
 		for _, r := range pyramid {
 			ranks = append(ranks, 9*g+r)
 		}
@@ -294,7 +294,7 @@ func TestDecodingGoesOnAtTheKeyFrameAfterAFailure(t *testing.T) {
 		first := slices.Min(slices.Collect(maps.Keys(failed)))
 		require.ErrorIs(t, failed[first], broken)
 		for place, err := range failed {
-			require.LessOrEqual(t, job.packetOf(int32(place)), max(at/9*9+8, 0), "packet %d is broken", at)
+			require.LessOrEqual(t, job.packetOf(place), max(at/9*9+8, 0), "packet %d is broken", at)
 			require.GreaterOrEqual(t, place, at-3, "the fake shows a picture when two more packets are decoded")
 			require.True(t, place == first || errors.Is(err, ErrUndecodable))
 		}
@@ -316,7 +316,7 @@ func TestDecodingGoesOnAtTheKeyFrameAfterAFailure(t *testing.T) {
 			return open(ctx, i)
 		}
 		lost := 0
-		for _, err := range job.Decode(context.Background(), ranks) {
+		for _, err := range Decode(context.Background(), ranks, job.Planes) {
 			if err != nil {
 				lost++
 			}
@@ -383,7 +383,7 @@ func TestDecodingEndsWithItsContext(t *testing.T) {
 		assert.Equal(t, 1, f.closed)
 	}
 	job := install(t, pyramid, &fake{name: "one", at: -1})
-	for range job.Decode(context.Background(), all) {
+	for range Decode(context.Background(), all, job.Planes) {
 		break // the decoder is closed
 	}
 	failed := errors.New("failed")

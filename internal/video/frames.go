@@ -177,6 +177,9 @@ func (f *Frames) keyless(to int, frames []int, show Show) (n int, err error) {
 
 // Group implements Clip. The packets before the first one where decoding can begin are a group, too.
 func (f *Frames) Group(ctx context.Context, frame int) (from, to int, err error) {
+	if err := CheckNumbers("frame of "+f.Name, []int{frame}, f.Count); err != nil {
+		return 0, 0, err
+	}
 	begins, from := false, frame+1
 	for from > 0 && !begins && err == nil {
 		from--

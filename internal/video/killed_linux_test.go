@@ -51,7 +51,7 @@ func stall(t *testing.T, where string) {
 			return bytes.NewReader(s.Packets[packet]), nil
 		}
 	}
-	for range job.Decode(t.Context(), []int32{0, 1, 2, 3}) {
+	for range Decode(t.Context(), []int{0, 1, 2, 3}, job.Planes) {
 		wait()
 	}
 }

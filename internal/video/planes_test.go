@@ -56,7 +56,7 @@ func planesOf(t *testing.T, path string, s *videotest.Stream) (list []videotest.
 	p, err := job.start(t.Context(), path)
 	require.NoError(t, err)
 	defer p.stop()
-	for rank := int32(0); ; rank++ {
+	for rank := 0; ; rank++ {
 		got, picture, err := p.next()
 		if err == io.EOF {
 			return list
@@ -121,8 +121,8 @@ func TestAMissingSliceIsDamage(t *testing.T) {
 	last := bytes.LastIndex(s.Packets[damaged], []byte{0, 0, 1})
 	require.Positive(t, last)
 	s.Packets[damaged] = s.Packets[damaged][:last]
-	rank := int32(slices.Index(s.Order, damaged))
-	for _, err := range jobOf(&s).Decode(t.Context(), []int32{rank}) {
+	rank := slices.Index(s.Order, damaged)
+	for _, err := range Decode(t.Context(), []int{rank}, jobOf(&s).Planes) {
 		assert.ErrorIs(t, err, dataset.ErrCorrupt)
 	}
 }
@@ -143,7 +143,7 @@ func TestBrokenSlicesOfHEVCAreDamage(t *testing.T) {
 		}
 		damaged.Packets = slices.Clone(s.Packets)
 		damaged.Packets[at] = packet
-		for _, err := range jobOf(&damaged).Decode(t.Context(), []int32{int32(slices.Index(s.Order, at))}) {
+		for _, err := range Decode(t.Context(), []int{slices.Index(s.Order, at)}, jobOf(&damaged).Planes) {
 			if err != nil {
 				assert.ErrorIs(t, err, dataset.ErrCorrupt)
 				reported++

@@ -64,12 +64,12 @@ func TestFramesComeInDisplayOrder(t *testing.T) {
 		require.NoError(t, d.Close())
 		j, order := job(t, name)
 		for _, step := range []int{1, 5} {
-			var ranks []int32
+			var ranks []int
 			for rank := 0; rank < len(order); rank += step {
-				ranks = append(ranks, int32(rank))
+				ranks = append(ranks, rank)
 			}
 			n := 0
-			for frame, err := range j.Decode(t.Context(), ranks) {
+			for frame, err := range video.Decode(t.Context(), ranks, j.Planes) {
 				require.NoError(t, err)
 				got, err := tensor.Data[uint8](frame)
 				require.NoError(t, err)
@@ -89,9 +89,9 @@ func TestAWantedPictureIsAnError(t *testing.T) {
 	})
 	current = b.pool
 	j, _ := job(t, "h264_g1")
-	for _, ranks := range [][]int32{{5, 6, 7, 8}, {5, 6, 8}} {
+	for _, ranks := range [][]int{{5, 6, 7, 8}, {5, 6, 8}} {
 		n := 0
-		for _, err := range j.Decode(t.Context(), ranks) {
+		for _, err := range video.Decode(t.Context(), ranks, j.Planes) {
 			n++
 			if err == nil {
 				continue
@@ -102,6 +102,32 @@ func TestAWantedPictureIsAnError(t *testing.T) {
 			assert.ErrorIs(t, err, video.ErrDamaged)
 		}
 		assert.Len(t, ranks, n)
+	}
+}
+
+// Pictures before a wanted one are decoded, but only the wanted one's two planes are copied to the host.
+func TestUnwantedPicturesAreNotCopied(t *testing.T) {
+	copies := 0
+	table := nvdectest.New(t, cudasim.New(cudasim.Config{})).FunctionTable().Wrap(func(name string, next cudadrv.Proc) cudadrv.Proc {
+		return func(args []uintptr) uintptr {
+			if name == "cuMemcpy2DAsync_v2" {
+				copies++
+			}
+			return next(args)
+		}
+	})
+	drv, err := cudadrv.NewDriver(table)
+	require.NoError(t, err)
+	current, err = newPool(drv, 0)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, current.close()) }()
+	j, order := job(t, "h264_pyr_normal")
+	for _, ranks := range [][]int{{len(order) - 1}, {0, 5}} {
+		copies = 0
+		for _, err := range video.Decode(t.Context(), ranks, j.Planes) {
+			require.NoError(t, err)
+		}
+		assert.Equal(t, 2*len(ranks), copies)
 	}
 }
 
@@ -116,7 +142,7 @@ func TestADeviceFailureIsNoDamage(t *testing.T) {
 	current = b.pool
 	j, _ := job(t, "h264_g1")
 	n := 0
-	for _, err := range j.Decode(t.Context(), []int32{0, 1, 2, 3}) {
+	for _, err := range video.Decode(t.Context(), []int{0, 1, 2, 3}, j.Planes) {
 		if err == nil {
 			n++
 			continue
