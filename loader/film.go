@@ -198,9 +198,12 @@ func (l *Loader) keep(m *film, opt *Options) error {
 	r := m.report
 	need := m.bytes(m.count())
 	m.level = FramesStreaming
+	if opt.Keeper != nil {
+		m.level, r.Left, r.Bytes = FramesOnDevice, m.count(), need
+	}
 	for _, level := range FrameLevels[:2] {
 		onDevice := level == FramesOnDevice
-		if opt.FrameLevel != "" && opt.FrameLevel != level || opt.FrameLevel == "" && !onDevice && l.device.Info().Backend == "cpu" {
+		if opt.Keeper != nil || opt.FrameLevel != "" && opt.FrameLevel != level || opt.FrameLevel == "" && !onDevice && l.device.Info().Backend == "cpu" {
 			continue
 		}
 		free, alloc := tensor.Available(), l.device.AllocHost
@@ -236,8 +239,10 @@ func (l *Loader) keep(m *film, opt *Options) error {
 		r.Left, r.Bytes = m.count(), need
 		if l.closers.add(t); onDevice {
 			l.report.Bytes += int(need)
-			if err := zero(l.device, t); err != nil {
-				return err
+			if !opt.Unfilled {
+				if err := zero(l.device, t); err != nil {
+					return err
+				}
 			}
 		}
 		break

@@ -33,7 +33,8 @@ type pictureKind struct {
 	full          bool
 	bits          int
 	bytes         int
-	onHost        bool
+	onHost        bool // the pictures
+	toHost        bool // the places, with pictures on a device
 }
 
 // stack is the room for pictures of one kind.
@@ -41,8 +42,9 @@ type stack struct {
 	pictures *tensor.Tensor // u8 [stackSize,bytes]
 	host     *tensor.Tensor // pinned memory for pictures from the host; nil if they are on the device
 	frames   *tensor.Tensor // u8 [stackSize,h,w,3]
+	out      *tensor.Tensor // pinned memory for the frames if their places are in other host memory
 	plans    [stackSize]*ops.Plan
-	to       []*tensor.Tensor // the frames' places: u8 [h,w,3]
+	to       []target
 }
 
 func newFramer(device *ops.Device) (*framer, error) {
@@ -57,8 +59,8 @@ func newFramer(device *ops.Device) (*framer, error) {
 func (w *framer) Close() error { return w.closers.close() }
 
 // planes adds a decoded picture whose frame belongs to a place.
-func (w *framer) planes(p *video.Planes, to *tensor.Tensor) error {
-	k := pictureKind{height: to.Dim(0), width: to.Dim(1), rows: p.Height, columns: p.Width, full: p.FullRange, bits: p.Bits}
+func (w *framer) planes(p *video.Planes, to target) error {
+	k := pictureKind{height: to.frame.Dim(0), width: to.frame.Dim(1), rows: p.Height, columns: p.Width, full: p.FullRange, bits: p.Bits}
 	switch p.Matrix {
 	case yuv.BT709:
 		k.matrix = ops.MatrixBT709
@@ -87,7 +89,7 @@ func (w *framer) planes(p *video.Planes, to *tensor.Tensor) error {
 	}
 	if p.Memory != nil {
 		k.starts, k.pitches, k.bytes = p.Start, p.Stride, int(p.Memory.Size())
-		s, err := w.stack(k)
+		s, err := w.stack(k, to)
 		if err != nil {
 			return err
 		}
@@ -120,7 +122,7 @@ func (w *framer) planes(p *video.Planes, to *tensor.Tensor) error {
 }
 
 // picture adds a decoded picture u8 [H,W,C].
-func (w *framer) picture(p, to *tensor.Tensor) error {
+func (w *framer) picture(p *tensor.Tensor, to target) error {
 	p, err := toRGB(p)
 	if err != nil {
 		return err
@@ -129,14 +131,14 @@ func (w *framer) picture(p, to *tensor.Tensor) error {
 	if err != nil {
 		return err
 	}
-	k := pictureKind{height: to.Dim(0), width: to.Dim(1), rows: p.Dim(0), columns: p.Dim(1), bytes: len(from), onHost: true}
+	k := pictureKind{height: to.frame.Dim(0), width: to.frame.Dim(1), rows: p.Dim(0), columns: p.Dim(1), bytes: len(from), onHost: true}
 	k.pitches[0] = 3 * k.columns
 	return w.fill(k, to, func(out []byte) { copy(out, from) })
 }
 
 // fill adds a picture from the host.
-func (w *framer) fill(k pictureKind, to *tensor.Tensor, write func(out []byte)) error {
-	s, err := w.stack(k)
+func (w *framer) fill(k pictureKind, to target, write func(out []byte)) error {
+	s, err := w.stack(k, to)
 	if err != nil {
 		return err
 	}
@@ -153,7 +155,7 @@ func (w *framer) fill(k pictureKind, to *tensor.Tensor, write func(out []byte)) 
 }
 
 // added counts a picture in a stack, and converts a full stack.
-func (w *framer) added(s *stack, to *tensor.Tensor) error {
+func (w *framer) added(s *stack, to target) error {
 	if s.to = append(s.to, to); len(s.to) < stackSize {
 		return nil
 	}
@@ -190,20 +192,41 @@ func (w *framer) convert(s *stack) error {
 	if err := s.plans[n-1].Run(w.queue); err != nil {
 		return err
 	}
+	hands := false
 	for i, to := range s.to {
-		if err := w.queue.Copy(to, rowOf(s.frames, i)); err != nil {
+		from := rowOf(s.frames, i)
+		if s.out != nil {
+			from = rowOf(s.out, i)
+			if err := w.queue.Copy(from, rowOf(s.frames, i)); err != nil {
+				return err
+			}
+		} else if err := w.queue.Copy(to.frame, from); err != nil {
+			return err
+		}
+		hands = hands || to.done != nil
+	}
+	if s.host != nil || s.out != nil || hands { // because the next pictures are written to the same memory
+		if err := w.queue.Synchronize(context.Background()); err != nil {
 			return err
 		}
 	}
-	s.to = s.to[:0]
-	if s.host == nil {
-		return nil
+	for i, to := range s.to {
+		if s.out != nil {
+			if err := w.device.Copy(context.Background(), to.frame, rowOf(s.out, i)); err != nil {
+				return err
+			}
+		}
+		if to.done != nil {
+			to.done()
+		}
 	}
-	return w.queue.Synchronize(context.Background()) // because the next pictures are written to the same memory
+	s.to = s.to[:0]
+	return nil
 }
 
 // stack returns the stack for a kind of pictures.
-func (w *framer) stack(k pictureKind) (*stack, error) {
+func (w *framer) stack(k pictureKind, to target) (*stack, error) {
+	k.toHost = to.frame.OnHost() && w.device.Info().Backend != "cpu"
 	if s := w.stacks[k]; s != nil {
 		return s, nil
 	}
@@ -227,6 +250,11 @@ func (w *framer) stack(k pictureKind) (*stack, error) {
 	}
 	if k.onHost && !s.pictures.OnHost() {
 		if s.host, err = alloc(w.device.AllocHost, stackSize, k.bytes); err != nil {
+			return nil, err
+		}
+	}
+	if k.toHost {
+		if s.out, err = alloc(w.device.AllocHost, stackSize, k.height, k.width, 3); err != nil {
 			return nil, err
 		}
 	}

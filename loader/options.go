@@ -48,6 +48,12 @@ type Options struct {
 	// can have. FrameMemory is the room in bytes; 0 means half of what is free.
 	FrameLevel  FrameLevel `json:"frame_level"`
 	FrameMemory int64      `json:"frame_memory"`
+	// FramesOn is the device that decodes and resizes frames; nil is the loader's own.
+	FramesOn *ops.Device `json:"-"`
+	// Keeper gets all cameras' frames; see [Loader.FillNext]. The loader itself has none, and makes no batches.
+	Keeper Keeper `json:"-"`
+	// Unfilled is for a loader whose program fills [Loader.FrameStore] itself, before it draws the batches that need the frames.
+	Unfilled bool `json:"-"`
 }
 
 const (

@@ -24,6 +24,8 @@ type reel struct {
 	numbers  *Loader // of frame indexes
 	episodes []int   // the drawn episodes' numbers in the source
 	strict   bool
+	unfilled bool   // the program fills the store
+	keeper   Keeper // may be nil
 	workers  []*framer
 	copies   *ops.Queue // from pinned memory to the shots
 	shots    []*shot
@@ -56,7 +58,7 @@ const openBatches = 4
 
 // newReel allocates the shots, and checks that each camera's first frame can be decoded.
 func newReel(ctx context.Context, l *Loader, c *selection) (err error) {
-	r := &reel{loader: l, films: l.films, source: c.from, episodes: c.numbers, strict: c.opt.Strict, open: map[int]*openEpisode{}, runs: map[runKey]*run{}}
+	r := &reel{loader: l, films: l.films, source: c.from, episodes: c.numbers, strict: c.opt.Strict, unfilled: c.opt.Unfilled, keeper: c.opt.Keeper, open: map[int]*openEpisode{}, runs: map[runKey]*run{}}
 	order := l.order
 	order.Launch = ops.LaunchDefault
 	if r.numbers, err = l.numbersLoader(ctx, c, order); err != nil {
@@ -64,6 +66,9 @@ func newReel(ctx context.Context, l *Loader, c *selection) (err error) {
 	}
 	l.closers.add(r.numbers)
 	shots := 1 + framesAhead
+	if r.unfilled {
+		shots = 1
+	}
 	for _, m := range r.films {
 		r.bad = append(r.bad, map[int]bool{})
 		if r.left.Add(int64(m.count())); m.level != FramesOnDevice {
@@ -81,15 +86,17 @@ func newReel(ctx context.Context, l *Loader, c *selection) (err error) {
 		return err
 	}
 	l.closers.add(r.copies)
-	for range max(c.opt.Workers, 1) {
-		w, err := newFramer(l.device)
+	if l.reel = r; r.unfilled {
+		return nil
+	}
+	for range c.opt.Workers {
+		w, err := newFramer(l.framesDevice(c.opt))
 		if err != nil {
 			return err
 		}
 		l.closers.add(w)
 		r.workers = append(r.workers, w)
 	}
-	l.reel = r
 	l.closers.add(r)
 	return r.decodeFirst(ctx, c)
 }
@@ -139,7 +146,7 @@ func (r *reel) report(out *Report) {
 }
 
 // isComplete reports whether all frames are on the device.
-func (r *reel) isComplete() bool { return r.left.Load() == 0 }
+func (r *reel) isComplete() bool { return r.unfilled || r.left.Load() == 0 }
 
 // next returns the number of the next batch's shot when its frames are ready. If nothing is read yet, reading starts at the feed's cursor.
 // An error stops it.

@@ -73,10 +73,10 @@ func (r *reel) addStreamed(ctx context.Context, w *waiter, g *stage, sc scene, m
 		w.Add(1)
 		r.tasks.add(func(f *framer) {
 			w.end(r.guarded(&sc, func() error {
-				return r.decode(ctx, f, &sc, media, list, func(frame int) *tensor.Tensor {
+				return r.decode(ctx, f, &sc, media, list, inStore(func(frame int) *tensor.Tensor {
 					place, _ := slices.BinarySearch(g.wants, first+frame)
 					return rowOf(g.stack, place)
-				})
+				}))
 			}))
 		})
 	}
@@ -123,12 +123,17 @@ func (r *reel) addGroup(ctx context.Context, w *waiter, sc scene, media *dataset
 	r.runs[key] = now
 	r.tasks.add(func(f *framer) {
 		err := r.guarded(&sc, func() error {
-			return r.decode(ctx, f, &sc, media, now.frames, func(frame int) *tensor.Tensor {
-				return rowOf(m.kept, int(m.place[first+frame]))
-			})
+			var to places = inStore(func(frame int) *tensor.Tensor { return rowOf(m.kept, int(m.place[first+frame])) })
+			if r.keeper != nil {
+				to = newRooms(r.keeper, sc.camera, now.frames, int(m.place[first+now.frames[0]]))
+			}
+			return r.decode(ctx, f, &sc, media, now.frames, to)
 		})
 		r.mu.Lock()
 		defer r.mu.Unlock()
+		if err == nil && r.keeper != nil {
+			err = r.keepBad(&sc, now.frames)
+		}
 		if delete(r.runs, key); err == nil {
 			for _, frame := range now.frames {
 				m.isKept[first+frame] = true
@@ -140,6 +145,25 @@ func (r *reel) addGroup(ctx context.Context, w *waiter, sc scene, media *dataset
 			w.end(err)
 		}
 	})
+}
+
+// keepBad tells the keeper which of a group's frames cannot be decoded.
+func (r *reel) keepBad(sc *scene, frames []int) error {
+	m := r.films[sc.camera]
+	k := Kept{Camera: sc.camera}
+	for _, frame := range frames {
+		if index := int(m.begins[sc.episode]) + frame; r.bad[sc.camera][index] {
+			samples, err := m.samplesOf(index)
+			if err != nil {
+				return err
+			}
+			k.Bad = append(k.Bad, samples...)
+		}
+	}
+	if k.Bad != nil {
+		r.keeper.Keep(k)
+	}
+	return nil
 }
 
 // groupOf returns the frames from..to-1 that are decoded together with a frame: groups of a video, of groupFrames frames at least.
@@ -168,24 +192,29 @@ func groupOf(ctx context.Context, media *dataset.Media, frame int) (from, to int
 // decode decodes ascending frames of an episode, and writes them to their places. A frame that cannot be decoded is counted as bad; with
 // Strict it is an error.
 func (r *reel) decode(
-	ctx context.Context, f *framer, sc *scene, media *dataset.Media, frames []int, place func(frame int) *tensor.Tensor,
+	ctx context.Context, f *framer, sc *scene, media *dataset.Media, frames []int, to places,
 ) error {
 	defer f.drop()
 	left := slices.Clone(frames)
 	var ended error // an error that must not be counted
-	show := func(frame int, add func() error, err error) error {
+	show := func(frame int, add func(to target) error, err error) error {
 		if k, there := slices.BinarySearch(left, frame); there {
 			left = slices.Delete(left, k, k+1)
 		}
+		var place target
 		if err == nil {
-			err = add()
+			if place, ended = to.of(ctx, frame); ended != nil {
+				return ended
+			}
+			err = add(place)
 		}
 		if err != nil {
 			ended = r.lost(ctx, sc, []int{frame}, err)
+			to.skip(frame)
 		}
 		return ended
 	}
-	err := r.pictures(ctx, f, media, frames, place, show)
+	err := r.pictures(ctx, f, media, frames, show)
 	if ended != nil {
 		return ended
 	}
@@ -199,6 +228,9 @@ func (r *reel) decode(
 		if err := r.lost(ctx, sc, left, err); err != nil {
 			return err
 		}
+		for _, frame := range left {
+			to.skip(frame)
+		}
 	}
 	r.mu.Lock()
 	r.films[sc.camera].report.Decoded += len(frames) - len(left)
@@ -208,16 +240,15 @@ func (r *reel) decode(
 
 // pictures decodes ascending frames, and calls show for each, with a function that adds its picture to the framer.
 func (r *reel) pictures(
-	ctx context.Context, f *framer, media *dataset.Media, frames []int, place func(frame int) *tensor.Tensor,
-	show func(frame int, add func() error, err error) error,
+	ctx context.Context, f *framer, media *dataset.Media, frames []int, show func(frame int, add func(to target) error, err error) error,
 ) error {
 	if clip, ok := media.Source.(video.Clip); ok {
 		device := ""
-		if r.loader.device.Info().Backend == "cuda" {
-			device = r.loader.device.Name()
+		if f.device.Info().Backend == "cuda" {
+			device = f.device.Name()
 		}
 		return clip.Planes(ctx, frames, device, func(frame int64, p *video.Planes, err error) error {
-			return show(int(frame), func() error { return f.planes(p, place(int(frame))) }, err)
+			return show(int(frame), func(to target) error { return f.planes(p, to) }, err)
 		})
 	}
 	for len(frames) > 0 {
@@ -229,7 +260,7 @@ func (r *reel) pictures(
 		var last error
 		for picture, err := range media.DecodeRange(ctx, frames[0], frames[n-1]+1) {
 			if last = err; at == frames[k] {
-				if err := show(at, func() error { return f.picture(picture, place(at)) }, err); err != nil {
+				if err := show(at, func(to target) error { return f.picture(picture, to) }, err); err != nil {
 					return err
 				}
 				k++

@@ -77,6 +77,10 @@ func (l *Loader) newShot(number int) (*shot, error) {
 				return nil, err
 			}
 		}
+		if m.kept == nil && m.level == FramesOnDevice { // a Keeper has them
+			s.stages = append(s.stages, g)
+			continue
+		}
 		stack, selected := m.kept, m.selected
 		if g.stack != nil {
 			stack, selected = g.stack, g.selected
@@ -99,8 +103,10 @@ func (s *shot) run(q *ops.Queue) error {
 				return err
 			}
 		}
-		if err := s.plans[i].Run(q); err != nil {
-			return err
+		if i < len(s.plans) {
+			if err := s.plans[i].Run(q); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
