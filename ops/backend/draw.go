@@ -43,11 +43,15 @@ const DrawOptional = 3
 
 // Outputs lists the outputs.
 func (j *DrawJob) Outputs() []Output {
-	out := []Output{{Name: "Episodes", T: &j.Episodes, DType: tensor.I64, Shape: []int{j.Batch}}, {Name: "Ticks", T: &j.Ticks, DType: tensor.I64, Shape: []int{j.Batch}},
-		{Name: "Keys", T: &j.Keys, DType: tensor.I64, Shape: []int{j.Batch, 2}}, {Name: "Anchors", T: &j.Anchors, DType: tensor.I64, Shape: []int{j.Batch}}}
+	rows := []int{j.Batch}
+	out := []Output{
+		{Name: "Episodes", T: &j.Episodes, DType: tensor.I64, Shape: rows}, {Name: "Ticks", T: &j.Ticks, DType: tensor.I64, Shape: rows},
+		{Name: "Keys", T: &j.Keys, DType: tensor.I64, Shape: []int{j.Batch, 2}}, {Name: "Anchors", T: &j.Anchors, DType: tensor.I64, Shape: rows},
+	}
 	for m := range j.Streams {
 		s, name := &j.Streams[m], fmt.Sprintf("Streams[%d].", m)
-		out = append(out, Output{Name: name + "Starts", T: &s.Starts, DType: tensor.I64, Shape: []int{j.Batch}}, Output{Name: name + "Lengths", T: &s.Lengths, DType: tensor.I64, Shape: []int{j.Batch}})
+		out = append(out, Output{Name: name + "Starts", T: &s.Starts, DType: tensor.I64, Shape: rows},
+			Output{Name: name + "Lengths", T: &s.Lengths, DType: tensor.I64, Shape: rows})
 	}
 	return out
 }

@@ -56,7 +56,8 @@ func (p *plan) drawParams(job *backend.DrawJob, blocks int) *ptx.DrawParams {
 		order = ptx.DrawOrderMixture
 	}
 	return &ptx.DrawParams{
-		Cursor: address(job.Cursor), Ticket: uint64(p.table.Ptr()), Episodes: address(job.Episodes), Ticks: address(job.Ticks), Keys: address(job.Keys), Anchors: address(job.Anchors),
+		Cursor: address(job.Cursor), Ticket: uint64(p.table.Ptr()),
+		Episodes: address(job.Episodes), Ticks: address(job.Ticks), Keys: address(job.Keys), Anchors: address(job.Anchors),
 		Windows: address(job.Windows), Begins: address(job.Begins), Fault: p.Cell.At, FaultFlag: p.Cell.Flag, Rate: job.Rate,
 		Count: uint64(job.Count), Length: uint64(job.Length()), Step: uint64(job.Step()), Rank: uint32(job.Rank), Ranks: uint32(job.Ranks), B: uint32(job.Batch), E: uint32(job.E),
 		Blocks: uint32(blocks), Streams: uint32(len(job.Streams)), Key: key, Lookups: uint64(p.table.Ptr()) + drawTicket,

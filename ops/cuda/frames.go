@@ -94,7 +94,8 @@ func (p *plan) framesParams(job *backend.FramesJob, blocks, share int) (*ptx.Fra
 	amounts := [3]backend.Amount{backend.AmountOf(job.Brightness), backend.AmountOf(job.Contrast), backend.AmountOf(job.Saturation)}
 	zeros := at + uint64(sums+len(table)+len(levelWords)+len(axisWords))
 	params := &ptx.FramesParams{
-		Dst: address(job.Dst), Frame: frame, Select: address(job.Select), Valid: address(job.Valid), Black: zeros, BlackEnd: zeros + uint64(len(black)), Keys: address(job.Keys), Sums: at, Sources: at + uint64(sums),
+		Dst: address(job.Dst), Frame: frame, Select: address(job.Select), Valid: address(job.Valid), Keys: address(job.Keys),
+		Black: zeros, BlackEnd: zeros + uint64(len(black)), Sums: at, Sources: at + uint64(sums),
 		Levels: at + uint64(sums+len(table)), Axes: at + uint64(sums+len(table)+len(levelWords)), Fault: p.Cell.At, FaultFlag: p.Cell.Flag,
 		FlipX: backend.FlipLimit(job.FlipX), FlipY: backend.FlipLimit(job.FlipY), N: uint32(job.N), H: uint32(job.H), W: uint32(job.W),
 		PerKey: uint32(job.PerKey()), Blocks: uint32(blocks), Share: uint32(share), Key: job.Key(),

@@ -193,6 +193,9 @@ func FuzzFrames(f *testing.F, devs ...*ops.Device) {
 		s.Matrix, s.Full = ops.FrameMatrix(out/4%5), on(0)
 		c.Surfaces, c.Select, c.Keys = []*surface{s}, arr([]int64{pick, 1}, 2), keysOf(rng(seed+1), 1+int(format/7%3))
 		c.Opts = ops.FramesOptions{Layout: ops.FrameLayout(bits & 1), Resize: ops.FrameResize(bits >> 1 & 3), Crop: ops.FrameCrop(bits >> 3 & 3), Float: on(5), FlipX: number, Seed: seed, PerFrame: on(6)}
+		if on(1) {
+			c.Valid = validOf(2)
+		}
 		if on(2) {
 			c.Opts.Brightness, c.Opts.Contrast, c.Opts.Saturation = number, number/2, number*2
 		}

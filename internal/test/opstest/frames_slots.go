@@ -18,7 +18,8 @@ func (s *suite) framesBlack(t *testing.T) {
 	r := rng(82)
 	list := []int64{-1, 2, 3, 0, math.MinInt64, math.MaxInt64, 1}
 	check := func(name string, format ops.FrameFormat, out tensor.DType, h, w int, o ops.FramesOptions) {
-		c := &framing{Name: fmt.Sprint(format, " ", out, " ", name), Out: out, N: len(list), C: 3, H: 9, W: 24, Select: arr(list, len(list)), Valid: validOf(len(list)), Keys: keysOf(r, len(list)), Opts: o}
+		c := &framing{Name: fmt.Sprint(format, " ", out, " ", name), Out: out, N: len(list), C: 3, H: 9, W: 24, Opts: o}
+		c.Select, c.Valid, c.Keys = arr(list, len(list)), validOf(len(list)), keysOf(r, len(list))
 		if format == ops.FrameGray || format == ops.FrameGray16 {
 			c.C = 1
 		}
@@ -47,11 +48,14 @@ func (s *suite) framesBlack(t *testing.T) {
 			}
 		}
 	}
-	large := &framing{Name: "black frames of several blocks", Out: tensor.BF16, N: 3, C: 3, H: 130, W: 128, Select: arr([]int64{5, 0, -5}, 3), Valid: validOf(3)}
+	large := &framing{Name: "black frames of several blocks", Out: tensor.BF16, N: 3, C: 3, H: 130, W: 128, Select: arr([]int64{5, 0, -5}, 3)}
+	large.Valid = validOf(3)
 	large.Surfaces = []*surface{picture(r, ops.FrameRGB, 2, 130, 128, 0)}
 	s.run(t, large, layouts[0])
-	got := s.once(t, s.dev, &framing{Name: "a known answer", Out: tensor.F32, N: 1, C: 3, H: 1, W: 1, Select: arr([]int64{1}, 1), Valid: arr([]uint8{1}, 1),
-		Surfaces: []*surface{picture(r, ops.FrameNV12, 1, 1, 1, 0)}, Opts: ops.FramesOptions{Mean: []float64{0.5}, Std: []float64{0.25}}}, layouts[0])
+	known := &framing{Name: "a known answer", Out: tensor.F32, N: 1, C: 3, H: 1, W: 1, Select: arr([]int64{1}, 1), Valid: arr([]uint8{1}, 1)}
+	known.Surfaces = []*surface{picture(r, ops.FrameNV12, 1, 1, 1, 0)}
+	known.Opts = ops.FramesOptions{Mean: []float64{0.5}, Std: []float64{0.25}}
+	got := s.once(t, s.dev, known, layouts[0])
 	assert.Equal(t, vals(tensor.F32, []float64{-2, -2, -2}, 3).raw, got.dst)
 	assert.Equal(t, []uint64{0}, got.valid)
 }
@@ -111,7 +115,8 @@ func (s *suite) slotNumbers(t *testing.T) {
 			}}}, ops.FuseOptions{})
 			require.NoError(t, p.err)
 			require.NoError(t, err, what)
-			c := &framing{Out: tensor.U8, N: 9, C: 3, H: 2, W: 8, Surfaces: []*surface{stack}, Select: arr(want, 9), Valid: arr(make([]uint8, 9), 9), Opts: ops.FramesOptions{Layout: ops.LayoutHWC}}
+			c := &framing{Out: tensor.U8, N: 9, C: 3, H: 2, W: 8, Surfaces: []*surface{stack}, Opts: ops.FramesOptions{Layout: ops.LayoutHWC}}
+			c.Select, c.Valid = arr(want, 9), arr(make([]uint8, 9), 9)
 			args := c.args(p.put)
 			args.Select, args.Valid = numbersOf(t, dst), tensor.Must(valid.Reshape(9))
 			args.Dst = p.out("Frames", packed(tensor.U8, nil, c.shape()...), 3)

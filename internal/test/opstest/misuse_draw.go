@@ -91,7 +91,9 @@ func drawMisuses() *misuses[drawCall] {
 	add("17 streams", "Streams", ops.ErrShape, func(c *drawCall) { c.args.Streams = make([]ops.DrawStream, 17) })
 	add("no episodes", "Windows", ops.ErrShape, func(c *drawCall) { c.args.Windows = c.ints(0) })
 	add("one tensor for two outputs", "Ticks", ops.ErrOverlap, func(c *drawCall) { c.args.Ticks = c.args.Episodes })
-	add("keys among the outputs", "Anchors", ops.ErrOverlap, func(c *drawCall) { c.args.Anchors = tensor.Must(tensor.Must(c.args.Keys.Reshape(4)).Slice(0, 1, 3)) })
+	add("keys among the outputs", "Anchors", ops.ErrOverlap, func(c *drawCall) {
+		c.args.Anchors = tensor.Must(tensor.Must(c.args.Keys.Reshape(4)).Slice(0, 1, 3))
+	})
 	add("a cursor among the outputs", "Anchors", ops.ErrOverlap, func(c *drawCall) { c.args.Anchors = c.args.Cursor })
 	add("an output that is an input", "Streams[1].Lengths", ops.ErrOverlap, func(c *drawCall) {
 		c.args.Streams[1].Lengths = tensor.Must(c.args.Begins.Slice(0, 0, 2))
