@@ -171,7 +171,7 @@ func groupOf(ctx context.Context, media *dataset.Media, frame int) (from, to int
 	if _, isVideo := media.Source.(dataset.FrameDecoder); !isVideo {
 		return frame, frame + 1, nil
 	}
-	clip, grouped := media.Source.(video.Clip)
+	clip, grouped := clipOf(media)
 	begin := func(frame int) int {
 		if err != nil || frame >= media.Len() || !grouped {
 			return min(frame, media.Len())
@@ -187,6 +187,14 @@ func groupOf(ctx context.Context, media *dataset.Media, frame int) (from, to int
 		from, to = to, begin(b+groupFrames)
 	}
 	return from, to, err
+}
+
+// clipOf returns the video of a media stream, and false if it is none.
+func clipOf(media *dataset.Media) (video.Clip, bool) {
+	if _, isVideo := media.Source.(dataset.FrameDecoder); !isVideo {
+		return nil, false
+	}
+	return video.AsClip(media.Source)
 }
 
 // decode decodes ascending frames of an episode, and writes them to their places. A frame that cannot be decoded is counted as bad; with
@@ -242,7 +250,7 @@ func (r *reel) decode(
 func (r *reel) pictures(
 	ctx context.Context, f *framer, media *dataset.Media, frames []int, show func(frame int, add func(to target) error, err error) error,
 ) error {
-	if clip, ok := media.Source.(video.Clip); ok {
+	if clip, ok := clipOf(media); ok {
 		device := ""
 		if f.device.Info().Backend == "cuda" {
 			device = f.device.Name()
