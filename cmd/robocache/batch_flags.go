@@ -8,6 +8,7 @@ import (
 
 	"github.com/robocache/robocache/internal/decimal"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 )
 
 // weightsFlag is a list of numbers, separated by commas or in repeated flags.
@@ -46,16 +47,42 @@ func (c *cameras) String() string {
 
 // Set adds a camera.
 func (c *cameras) Set(text string) error {
-	name, size, found := cutLast(text, "=")
-	o := loader.Camera{Name: name}
-	var rest string
-	n, _ := fmt.Sscanf(size+" ", "%dx%d%s", &o.Width, &o.Height, &rest)
-	if !found || name == "" || n != 2 || o.Width < 1 || o.Height < 1 {
-		return fmt.Errorf("got %q, want NAME=WIDTHxHEIGHT such as front=224x224", text)
-	}
-	*c = append(*c, o)
-	return nil
+	name, size, err := nameAndSize(text)
+	*c = append(*c, loader.Camera{Name: name, Width: size.Width, Height: size.Height})
+	return err
 }
+
+// nameAndSize parses NAME=WIDTHxHEIGHT.
+func nameAndSize(text string) (name string, size store.Size, err error) {
+	name, pixels, found := cutLast(text, "=")
+	var rest string
+	n, _ := fmt.Sscanf(pixels+" ", "%dx%d%s", &size.Width, &size.Height, &rest)
+	if !found || name == "" || n != 2 || size.Width < 1 || size.Height < 1 {
+		err = fmt.Errorf("got %q, want NAME=WIDTHxHEIGHT such as front=224x224", text)
+	}
+	return name, size, err
+}
+
+// frameSizes are the --frames values of pack.
+type frameSizes struct{ to *map[string]store.Size }
+
+func (f frameSizes) String() string { return "" }
+
+// Set adds a size.
+func (f frameSizes) Set(text string) error {
+	name, size, err := nameAndSize(text)
+	if _, twice := (*f.to)[name]; twice && err == nil {
+		err = fmt.Errorf("got two sizes for %s, want one", name)
+	}
+	if *f.to == nil {
+		*f.to = map[string]store.Size{}
+	}
+	(*f.to)[name] = size
+	return err
+}
+
+// Type returns the value's name in help.
+func (f frameSizes) Type() string { return "NAME=WIDTHxHEIGHT" }
 
 // Type returns the value's name in help.
 func (c *cameras) Type() string { return "NAME=WIDTHxHEIGHT" }
