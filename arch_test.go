@@ -402,7 +402,7 @@ func TestRulesNameWhatExists(t *testing.T) {
 var layers = map[string][]string{
 	"align": {
 		"doc errors", "plan report", "aligned columns place window unused", "check episode save", "job preparer",
-		"account stray job_clock", "choose", "prepare live", "resample fuse",
+		"account stray job_clock", "choose", "prepare live live_camera", "resample fuse",
 	},
 	"align/planfile":      {"doc decoder write", "plan", "read"},
 	"align/suggest":       {"doc draft numbers", "column_names plan_text", "apart choice columns look rate", "write", "suggest"},
