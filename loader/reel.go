@@ -53,8 +53,10 @@ type openEpisode struct {
 	used  int // the last batch that read it
 }
 
-// openBatches is for how many batches an unused episode stays open.
-const openBatches = 4
+const (
+	openBatches   = 4  // batches for which an unused episode stays open
+	decodeStreams = 28 // streams that a GPU's video engines need to be busy
+)
 
 // newReel allocates the shots, and checks that each camera's first frame can be decoded.
 func newReel(ctx context.Context, l *Loader, c *selection) (err error) {
@@ -89,8 +91,12 @@ func newReel(ctx context.Context, l *Loader, c *selection) (err error) {
 	if l.reel = r; r.unfilled {
 		return nil
 	}
-	for range c.opt.Workers {
-		w, err := newFramer(l.framesDevice(c.opt))
+	workers, on := c.opt.Workers, l.framesDevice(c.opt)
+	if on.Info().Backend == "cuda" {
+		workers = max(workers, decodeStreams)
+	}
+	for range workers {
+		w, err := newFramer(on)
 		if err != nil {
 			return err
 		}

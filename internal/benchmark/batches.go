@@ -154,7 +154,9 @@ func (j *FramesJob) randomFrames(track *mp4.Track, device string, n int) *work {
 		}
 		var err error
 		for range j.Video.Streams {
-			err = errors.Join(err, <-errs)
+			if failed := <-errs; err == nil { // all streams fail alike
+				err = failed
+			}
 		}
 		next.Store(end)
 		return err
