@@ -80,7 +80,7 @@ func (a *app) batchesCommand() *cobra.Command {
 	f.StringVar(&b.PlanFile, "plan", "", "the plan `FILE`; instead of --hz, --stream and --window")
 	f.Var(cli.Hertz(&b.Hz), "hz", "rate of the windows' clock (default the dataset's)")
 	f.StringArrayVar(&b.asked, "stream", nil, "a stream to take, or columns of it, all unless given: `NAME[COLUMN,...]`; repeatable")
-	f.StringArrayVar(&b.spans, "window", nil, "`NAME=FROM:TO`, a stream's window around the anchor: action=0s:1s; repeatable")
+	f.StringArrayVar(&b.spans, "window", nil, "`NAME=FROM:TO`, a stream's window around the anchor: action=0s:1s; or single times, state=at:-400ms,0s; repeatable")
 	gapsFlag(f, &b.maxGap)
 	f.Int64Var(&b.FrameCache, "frame-cache", 0, "`BYTES` of decoded frames that are kept; 0 for a gigabyte or an eighth of the memory, -1 for none")
 	f.Var((*cameras)(&b.Cameras), "camera", "a camera, and the size that its frames are resized to; repeatable")

@@ -127,6 +127,11 @@ func TestStreamsOfBatchesHaveColumnsAndWindows(t *testing.T) {
 		got, _ := good(t, append(args, "--hz=10", "--stream=action[2,0]", "--stream=reward", "--window", window)...)
 		assert.Equal(t, want, got)
 	}
+	write("windows: {action: {at: [-400ms, -0.1, 0s]}}")
+	single, _ := good(t, append(args, "--plan", plan)...)
+	assert.NotEqual(t, want, single)
+	got, _ := good(t, append(args, "--hz=10", "--stream=action[2,0]", "--stream=reward", "--window=action=at:-0.4,-100ms,0")...)
+	assert.Equal(t, single, got)
 	write("")
 	_, stderr = good(t, append(args, "--plan", plan)...)
 	assert.Contains(t, stderr, notetext.Line(dataset.Note{Code: dataset.CodeWindowsNone, Detail: dataset.Detail{Want: "{action: [0s, 1s]}"}}))
@@ -135,6 +140,7 @@ func TestStreamsOfBatchesHaveColumnsAndWindows(t *testing.T) {
 		`column "9"`:                     "--stream=action[9]",
 		"want columns in brackets":       "--stream=action[]",
 		"or in seconds":                  "--window=action=soon:1",
+		"or single times":                "--window=action=at:",
 	} {
 		code, _, stderr := execute(append(args, "--hz=10", flag)...)
 		assert.NotZero(t, code)
