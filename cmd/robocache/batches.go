@@ -84,6 +84,8 @@ func (a *app) batchesCommand() *cobra.Command {
 	gapsFlag(f, &b.maxGap)
 	f.Int64Var(&b.FrameCache, "frame-cache", 0, "`BYTES` of decoded frames that are kept; 0 for a gigabyte or an eighth of the memory, -1 for none")
 	f.Var((*cameras)(&b.Cameras), "camera", "a camera, and the size that its frames are resized to; repeatable")
+	nameFlag(cmd, &b.VideoBackend, "video-backend", "", "take the video frames that LeRobot's `BACKEND` takes: pyav or torchcodec", dataset.VideoBackends...)
+	f.Var(&cli.PositiveFlag{To: &b.Tolerance, Max: 1e9, Unit: "SECONDS"}, "tolerance-s", "how far a frame may be from its row, with --video-backend; 1e-4 unless given")
 	f.IntVar(&b.Batch, "batch", 32, "windows per batch on each device")
 	f.Uint64Var(&b.Seed, "seed", 0, "seed for the window order")
 	f.IntVar(&b.epochs, "epochs", 1, "how many epochs there are in all, those before --state too")
@@ -195,7 +197,8 @@ one dataset none again before all of its windows have been drawn, over epochs.`
 const camerasHelp = `--camera NAME=WIDTHxHEIGHT adds frames of a camera, or of a video, decoded and resized: NAME.frames
 [B,T,HEIGHT,WIDTH,3] uint8, red, green and blue. A target has the frame at or before it, unless a
 plan asks for method: nearest, and --window NAME=-100ms:0s gives a camera a window as a stream. Frames
-are decoded in advance. A video in an mp4 file needs --streaming; robocache info lists the decoders.`
+are decoded in advance. --video-backend pyav or torchcodec takes the frames that LeRobotDataset takes
+with it: a target whose row has no frame within --tolerance-s is not valid, and counted. A video in an mp4 file needs --streaming; robocache info lists the decoders.`
 
 const streamingHelp = `--streaming reads the dataset while batches are drawn, and keeps but a small part of it on the device:
 for datasets that are larger than the device's memory, or the machine's. It takes windows from

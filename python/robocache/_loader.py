@@ -88,6 +88,8 @@ class Loader:
         clock: source of the times, for formats with several clocks. Default: the format's.
         stretch: for a log with a clock that was set back while recording: the part to read, from 1; -1 reads all, mixed.
         task_from: a topic with text, or a text column, with the task. A window's task is the last text at or before its anchor.
+        video_backend, tolerance_s: the rule for a LeRobot dataset's video frames: those that LeRobotDataset takes with "pyav" or
+            "torchcodec". A target without a frame within tolerance_s, by default 1e-4, is not valid. Default: the nearest frame.
         definitions: folders or files with message definitions (.msg, .idl), for logs without definitions of their types.
         framework: "torch", "numpy" or "jax". Default: torch if it is imported, else numpy.
         device: device of torch tensors: "cpu", "cuda" or "cuda:N". Default: the GPU that LOCAL_RANK names, or torch's current GPU; the
@@ -164,6 +166,8 @@ class Loader:
         clock: str = "",
         stretch: int = 0,
         task_from: str = "",
+        video_backend: str = "",
+        tolerance_s: float = 0,
         definitions: Union[Path, Sequence[Path]] = (),
         max_gap: Union[None, str, _asked.Seconds, Mapping[str, Union[str, _asked.Seconds]]] = None,
         episodes: Optional[_asked.Episodes] = None,
