@@ -43,6 +43,8 @@ func (b *asking) check() error {
 		return usagef("--batch: got %d, want 1 or more", b.Batch)
 	case b.epochs < 1:
 		return usagef("--epochs: got %d, want 1 or more", b.epochs)
+	case len(b.EpisodeWeights) > 0 && len(b.Paths) > 1:
+		return usagef("--episode-weights: got %d datasets, want one, because each has its own numbers", len(b.Paths))
 	case b.steps < 0:
 		return usagef("--steps: got %d, want 0 or more", b.steps)
 	case b.format.Value == samplesFormat && b.tarSamples < 1:

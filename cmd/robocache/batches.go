@@ -107,7 +107,10 @@ func (a *app) batchesCommand() *cobra.Command {
 	nameFlag(cmd, &b.Shuffle, "shuffle", "", "the `ORDER` of an epoch: windows, all of them shuffled; shards, some at a time; or none; windows unless given", align.Shuffles...)
 	unorderedFlag(cmd, &b.Unordered, "a stream if its timestamps step back or are no times: drop (default; the episode lacks it), sort, or error")
 	f.Var((*weightsFlag)(&b.Weights), "weight", "how often windows of a dataset are drawn relative to the others; one for each, in their order")
-	f.IntVar(&b.EpochWindows, "epoch-windows", 0, "windows per epoch, with --weight; 0 for as many as there are")
+	f.IntVar(&b.EpochWindows, "epoch-windows", 0, "windows per epoch, with --weight or --episode-weights; 0 for as many as there are")
+	f.IntVar(&b.DropFirst, "drop-first", 0, "ticks at the begin of each episode that are no anchors, LeRobot's drop_n_first_frames")
+	f.IntVar(&b.DropLast, "drop-last", 0, "ticks at the end of each episode that are no anchors, LeRobot's drop_n_last_frames")
+	f.Var((*episodeWeights)(&b.EpisodeWeights), "episode-weights", "how often windows of episodes are drawn relative to those of others, which have 1: 3=2,7-9=0.5; repeatable")
 	f.BoolVar(&b.Streaming, "streaming", false, "read the dataset while batches are drawn: for one that does not fit the device")
 	f.IntVar(&b.Workers, "workers", 0, "goroutines that read; 0 for as many as there are processors")
 	f.IntVar(&b.ShardWindows, "shard-windows", 0, "windows in a shard, for --order shards; 0 for 4096")
@@ -192,7 +195,8 @@ func (a *app) batchesOn(b *asking, devices []*ops.Device) (err error) {
 
 const mixingHelp = `Several datasets are drawn from as one; all must have the streams that are taken, with the same
 columns. With a --weight for each an epoch draws windows from each in proportion to its weight, and of
-one dataset none again before all of its windows have been drawn, over epochs.`
+one dataset none again before all of its windows have been drawn, over epochs. --episode-weights 3=2
+draws the windows of episode 3 twice as often as the others.`
 
 const camerasHelp = `--camera NAME=WIDTHxHEIGHT adds frames of a camera, or of a video, decoded and resized: NAME.frames
 [B,T,HEIGHT,WIDTH,3] uint8, red, green and blue. A target has the frame at or before it, unless a

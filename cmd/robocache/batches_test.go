@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -110,6 +111,44 @@ func TestBatchesRefusesWhatCannotBe(t *testing.T) {
 	for _, args := range [][]string{{"pack", kindsRLDS}, {"pack", kindsRLDS, "-o", "x.npz"}, {"pack"}, {"batches"}} {
 		code, _, _ := execute(args...)
 		assert.Equal(t, exitUsage, code)
+	}
+}
+
+// Ticks at the ends of episodes are left out and counted. An epoch draws episodes by their weights.
+func TestSamplersOfBatches(t *testing.T) {
+	args := []string{"batches", kindsRLDS, "--rate=10", "--hz=10", "--batch=1", "--backend=cpu", "--stream=action", "--json"}
+	drawn := func(more ...string) (r struct {
+		Windows, Episodes int
+		Dropped           int                                    `json:"ticks_dropped"`
+		Weights           []struct{ Share, Windows int }         `json:"episode_weights"`
+		ByEpisode         []struct{ Number, Windows, Drawn int } `json:"by_episode"`
+	}) {
+		stdout, _ := good(t, append(args, more...)...)
+		require.NoError(t, json.Unmarshal([]byte(stdout), &r))
+		return r
+	}
+	all := drawn()
+	some := drawn("--drop-first=1", "--drop-last=2")
+	assert.Equal(t, all.Windows, some.Windows+some.Dropped)
+	assert.Equal(t, 3*all.Episodes, some.Dropped)
+	weighted := drawn("--episode-weights=0=3", "--epoch-windows=200")
+	require.Len(t, weighted.Weights, 2)
+	for _, e := range weighted.ByEpisode {
+		weight := 1
+		if e.Number == 0 {
+			weight = 3
+		}
+		most := weighted.Weights[0].Windows + 3*weighted.Weights[1].Windows
+		assert.InDelta(t, 200*weight*e.Windows/most, e.Drawn, float64(e.Windows))
+	}
+	for says, more := range map[string][]string{
+		"--drop-first: got -1": {"--drop-first=-1"}, "such as 3=2 or 7-9=0.5": {"--episode-weights=3"}, "--episode-weights: got 1 numbers": {"--episode-weights=99=1"},
+		"--episode-weights: got 2 datasets": {kindsRLDS, "--episode-weights=0=1"}, "it with --episode-weights": {"--streaming", "--episode-weights=0=1"},
+		"0 to 1e+12": {"--episode-weights=0=-1"}, "ticks at the ends of episodes are left out": {"--drop-last=1000"},
+	} {
+		code, _, stderr := execute(append(args[:len(args)-1:len(args)-1], more...)...) // without --json
+		assert.NotZero(t, code, says)
+		assert.Contains(t, stderr, says)
 	}
 }
 

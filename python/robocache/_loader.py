@@ -67,6 +67,10 @@ class Loader:
             torchrun, srun or Open MPI, else 0 and 1.
         weights: a number for each dataset: how often its windows are drawn relative to the others.
         epoch_windows: windows in an epoch with weights. Default: as many as the datasets have.
+        drop_first, drop_last: ticks at the begin and at the end of each episode that are no anchors, LeRobot's drop_n_first_frames and
+            drop_n_last_frames. ``frame_index`` counts from the first anchor.
+        episode_weights: ``{episode: weight}``: how often windows of an episode are drawn relative to those of others, which have weight
+            1. With several datasets, a mapping for each.
         cameras: ``{name: (height, width)}``, pixels. Frames are decoded and resized to this size. Default: no cameras.
         frame_cache: memory for decoded frames, bytes; -1 for none. Default: 1 GB, or an eighth of the free memory if that is less.
         age: also return ``name_age`` for each stream.
@@ -154,6 +158,9 @@ class Loader:
         world: Optional[int] = None,
         weights: Optional[Sequence[float]] = None,
         epoch_windows: int = 0,
+        drop_first: int = 0,
+        drop_last: int = 0,
+        episode_weights: Optional[_asked.EpisodeWeights] = None,
         cameras: Optional[Mapping[str, Tuple[int, int]]] = None,
         frame_cache: int = 0,
         age: bool = False,
