@@ -170,6 +170,15 @@ type Range struct {
 // Between returns a range with the mode RangeBetween.
 func Between(from, to time.Duration) Range { return Range{Mode: RangeBetween, From: from, To: to} }
 
+// Window lists the targets around an anchor, LeRobot's delta_timestamps: a time range, or single times. If To is at most 0, the range
+// has the ticks after From up to and including To; otherwise the ticks from From up to, not including, To.
+type Window struct {
+	From, To time.Duration
+	// At are single times relative to the anchor, in place of From and To, in any order, also repeated. A time within 0.1 ms of a tick
+	// is the tick. Example: -400ms, -100ms and 0s.
+	At []time.Duration
+}
+
 // Names that a plan may use.
 var (
 	Normalisations = []string{"none", "mean-std", "min-max", "q01-q99", "q10-q90", "lerobot", "openpi", "octo", "gr00t", "robomimic"}

@@ -11,15 +11,6 @@ import (
 	"github.com/robocache/robocache/internal/text"
 )
 
-// Window lists the targets around an anchor, LeRobot's delta_timestamps: a time range, or single times. If To is at most 0, the range
-// has the ticks after From up to and including To; otherwise the ticks from From up to, not including, To.
-type Window struct {
-	From, To time.Duration
-	// At are single times relative to the anchor, in place of From and To, in any order, also repeated. A time within 0.1 ms of a tick
-	// is the tick. Example: -400ms, -100ms and 0s.
-	At []time.Duration
-}
-
 // UnmarshalJSON reads a list with From and To in seconds, or an object with At, as in a plan file. Examples: [-0.5, 0] and
 // {"at": [-0.4, -0.1, 0]}.
 func (w *Window) UnmarshalJSON(text []byte) error {

@@ -58,7 +58,7 @@ func (e *EmptyError) Error() string {
 		s = fmt.Sprintf("loader: no windows: of %d episodes the filter leaves out %d: %s", e.Episodes, e.Filtered, strings.Join(e.filterText(), "; "))
 	}
 	if e.Trimmed > 0 {
-		s += fmt.Sprintf("; %d ticks at the ends of episodes are left out", e.Trimmed)
+		s += fmt.Sprintf("; %d ticks at episode ends are left out", e.Trimmed)
 	}
 	if len(e.Notes) > 0 {
 		s += "; " + text.Join(e.Notes.Groups(), 5, "; ", func(g *dataset.Notes) string { return g.Who() + ": " + (*g)[0].Reason() })

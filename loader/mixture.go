@@ -123,7 +123,7 @@ func (l *Loader) mix(c *selection, list []Weighted, weighted bool) error {
 			l.order.Sources, of = append(l.order.Sources, source), append(of, i)
 		}
 		if weighted && s.Weight > 0 && all == 0 {
-			return refuse("EpisodeWeights", fmt.Sprintf("0 for all windows of dataset %d", i), "a weight above 0")
+			return refuse("EpisodeWeights", fmt.Sprintf("0 for every window in dataset %d", i), "a weight above 0")
 		}
 	}
 	switch n := len(l.order.Sources); {

@@ -36,8 +36,8 @@ type Options struct {
 	// drop_n_last_frames of LeRobot's EpisodeAwareSampler. Batch.Ticks counts from the first anchor.
 	DropFirst int `json:"drop_first"`
 	DropLast  int `json:"drop_last"`
-	// EpisodeWeights, one map a dataset, are weights by episode number: how often a window of the episode is drawn relative to windows
-	// of other episodes in the dataset. Others have weight 1. The episodes with one weight are a source of ops.DrawOptions, so there are
+	// EpisodeWeights, one map a dataset, are weights by episode number: how often a window of the episode is drawn relative to the
+	// dataset's other windows. Other episodes have weight 1. The episodes with one weight are a source of ops.DrawOptions, so there are
 	// at most ops.MaxSources different weights in all datasets. Example: {3: 2} draws episode 3 twice as often. The plan's shuffle is
 	// "windows" or "none", where the episodes are in the order of their weights. A streaming loader has no weights.
 	EpisodeWeights []map[int]float64 `json:"episode_weights"`
@@ -73,7 +73,7 @@ const maxWeight = 1e12
 // not ascend, or weights out of range.
 func (o *Options) checkEpisodes(n int) error {
 	if len(o.EpisodeWeights) > n {
-		return refuse("EpisodeWeights", fmt.Sprintf("those of %d datasets", len(o.EpisodeWeights)), fmt.Sprintf("of %d", n))
+		return refuse("EpisodeWeights", fmt.Sprintf("%d maps", len(o.EpisodeWeights)), fmt.Sprintf("one for each dataset, at most %d", n))
 	}
 	for _, weights := range o.EpisodeWeights {
 		for number, w := range weights {

@@ -232,9 +232,3 @@ func shardsOf(windows, mix int) string {
 	}
 	return fmt.Sprintf("of %d windows, %d mixed at a time", windows, mix)
 }
-
-// MixtureState is a source in a weighted mixture: its number of windows, and its share of an epoch in windows.
-type MixtureState struct {
-	Windows int `json:"windows"`
-	Share   int `json:"share"`
-}

@@ -71,6 +71,12 @@ type Waits struct {
 	Read    int64         // how many shards were read
 }
 
+// MixtureState is a source in a weighted mixture: its number of windows, and its share of an epoch in windows.
+type MixtureState struct {
+	Windows int `json:"windows"`
+	Share   int `json:"share"`
+}
+
 // WeightReport describes the drawn episodes with one weight.
 type WeightReport struct {
 	Dataset  int     `json:"dataset"`

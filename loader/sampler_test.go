@@ -185,7 +185,7 @@ func TestWeightsThatCannotBeAreRefused(t *testing.T) {
 		m       made
 		weights []map[int]float64
 	}{
-		"those of 2 datasets": {m, []map[int]float64{nil, nil}}, "got -1 for episode 3": {m, []map[int]float64{{3: -1}}}, "got NaN": {m, []map[int]float64{{3: math.NaN()}}},
+		"got 2 maps": {m, []map[int]float64{nil, nil}}, "got -1 for episode 3": {m, []map[int]float64{{3: -1}}}, "got NaN": {m, []map[int]float64{{3: math.NaN()}}},
 		"got +Inf": {m, []map[int]float64{{3: math.Inf(1)}}}, "got 1 numbers that dataset 0 does not have": {m, []map[int]float64{{3: 1, 7: 2}}},
 		"at most 64": {many, []map[int]float64{distinct}}, "0 for all windows": {m[:1], []map[int]float64{{0: 0}}},
 	} {

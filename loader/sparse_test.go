@@ -16,9 +16,9 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// A window of single times has what Fuse gives for the whole recording at these times, in their order. Streams whose times differ by a
-// constant share a launch.
-func TestAWindowOfSingleTimesIsWhatFuseGivesForTheWholeRecording(t *testing.T) {
+// A window with single times equals Fuse over the whole recording at these times, in their order. Streams share a launch if their times
+// differ by a constant.
+func TestAWindowWithSingleTimesEqualsFuse(t *testing.T) {
 	ctx := context.Background()
 	at := []time.Duration{0, -300 * time.Millisecond, -107 * time.Millisecond, 100 * time.Millisecond, -300 * time.Millisecond}
 	later := slices.Clone(at)

@@ -51,7 +51,7 @@ func (d *decoder) window(n ast.Node, key string) (w align.Window) {
 	}
 	d.fields(n, key, map[string]func(ast.Node, string){"at": func(n ast.Node, key string) {
 		d.list(n, key, func(n ast.Node, key string) {
-			w.At = append(w.At, d.seconds(n, key, "a length of time, such as -100ms, or a number of seconds, such as -0.1"))
+			w.At = append(w.At, d.seconds(n, key, "a duration such as -100ms, or seconds such as -0.1"))
 		})
 	}})
 	return w

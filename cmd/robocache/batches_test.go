@@ -144,7 +144,7 @@ func TestSamplersOfBatches(t *testing.T) {
 	for says, more := range map[string][]string{
 		"--drop-first: got -1": {"--drop-first=-1"}, "such as 3=2 or 7-9=0.5": {"--episode-weights=3"}, "--episode-weights: got 1 numbers": {"--episode-weights=99=1"},
 		"--episode-weights: got 2 datasets": {kindsRLDS, "--episode-weights=0=1"}, "it with --episode-weights": {"--streaming", "--episode-weights=0=1"},
-		"0 to 1e+12": {"--episode-weights=0=-1"}, "ticks at the ends of episodes are left out": {"--drop-last=1000"},
+		"0 to 1e+12": {"--episode-weights=0=-1"}, "ticks at episode ends are left out": {"--drop-last=1000"},
 	} {
 		code, _, stderr := execute(append(args[:len(args)-1:len(args)-1], more...)...) // without --json
 		assert.NotZero(t, code, says)

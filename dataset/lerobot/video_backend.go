@@ -28,7 +28,7 @@ func checkBackend(opt *Options) error {
 func (r *reader) pairAsLeRobot(name string, track *mp4.Track, begin float64, own []int64) (frames []int32, times []int64, err error) {
 	find, rate := nearestFrame, 0.0
 	if r.set.opt.VideoBackend == "torchcodec" {
-		find, rate = numberedFrame, cmp.Or(track.BaseRate(), r.set.header.fps, rateOf(track))
+		find, rate = numberedFrame, cmp.Or(track.BaseRate(), r.set.header.fps)
 	}
 	far, worst := float32(0), 0
 	for i := range r.rows {
@@ -56,6 +56,20 @@ func (r *reader) pairAsLeRobot(name string, track *mp4.Track, begin float64, own
 	}
 	return frames, times, r.damage(dataset.Note{Code: dataset.CodeRowWithoutFrame, Subject: name, Count: missing, Row: dataset.At(worst)},
 		fmt.Sprintf("%s without a frame, or %g s away, at row %d", name, far, worst), fmt.Sprintf("within %g s, by %s's rule", r.set.opt.FrameTolerance(), r.set.opt.VideoBackend))
+}
+
+// trackDamage adds the notes about damage in a video from which an episode lacks frames.
+func (r *reader) trackDamage(name string, track *mp4.Track, lacks int) error {
+	for _, d := range track.Notes.Damage() {
+		d.Subject, d.Count, d.Bytes = name, max(d.Count, 1), 0
+		if r.set.header.major > 2 { // the rest belongs to other episodes in the file, which count it
+			d.Count = min(d.Count, max(lacks, 1))
+		}
+		if err := r.lose(d); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func seconds(track *mp4.Track, frame int) float64 {

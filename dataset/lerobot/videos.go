@@ -129,20 +129,6 @@ func (r *reader) pair(name string, track *mp4.Track, at video, own []int64) (fra
 	return frames, times, nil
 }
 
-// trackDamage adds the notes about damage in a video from which an episode lacks frames.
-func (r *reader) trackDamage(name string, track *mp4.Track, lacks int) error {
-	for _, d := range track.Notes.Damage() {
-		d.Subject, d.Count, d.Bytes = name, max(d.Count, 1), 0
-		if r.set.header.major > 2 { // the rest belongs to other episodes in the file, which count it
-			d.Count = min(d.Count, max(lacks, 1))
-		}
-		if err := r.lose(d); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // beyond counts the frames in a file that belong to no episode: those between this episode and the next one (or the file's end), and
 // those before the first. Frames from a key frame on that the next episode needs for decoding do not count. The count is limited to the
 // difference between the file's frames and its episodes' rows, because drifting times make frames only seem to be outside.

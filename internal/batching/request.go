@@ -137,9 +137,9 @@ func (r *Request) Check() error {
 	case r.Streaming && n > 1:
 		return refusef("streaming", "one: several are kept on the device together", "it with %d datasets", n)
 	case r.Streaming && len(r.EpisodeWeights) > 0:
-		return refusef("streaming", "one of the two: a weighted dataset is kept on the device", "it with %s", spell("episode_weights"))
+		return refusef("streaming", "one: a weighted dataset is kept on the device", "it with %s", spell("episode_weights"))
 	case len(r.EpisodeWeights) > n:
-		return refusef("episode_weights", fmt.Sprintf("of %d", n), "those of %d datasets", len(r.EpisodeWeights))
+		return refusef("episode_weights", fmt.Sprintf("one for each dataset, at most %d", n), "%d mappings", len(r.EpisodeWeights))
 	case r.Streaming && len(r.Weights) > 0:
 		return refusef("streaming", "one of the two: a weighted dataset is kept on the device", "it with %s", spell("weights"))
 	case r.Fresh != "" && n > 1:

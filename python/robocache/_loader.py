@@ -67,10 +67,7 @@ class Loader:
             torchrun, srun or Open MPI, else 0 and 1.
         weights: a number for each dataset: how often its windows are drawn relative to the others.
         epoch_windows: windows in an epoch with weights. Default: as many as the datasets have.
-        drop_first, drop_last: ticks at the begin and at the end of each episode that are no anchors, LeRobot's drop_n_first_frames and
-            drop_n_last_frames. ``frame_index`` counts from the first anchor.
-        episode_weights: ``{episode: weight}``: how often windows of an episode are drawn relative to those of others, which have weight
-            1. With several datasets, a mapping for each.
+        drop_first, drop_last, episode_weights: ticks at an episode's ends that are no anchors; ``{episode: weight}``, 1 for others.
         cameras: ``{name: (height, width)}``, pixels. Frames are decoded and resized to this size. Default: no cameras.
         frame_cache: memory for decoded frames, bytes; -1 for none. Default: 1 GB, or an eighth of the free memory if that is less.
         age: also return ``name_age`` for each stream.
@@ -92,8 +89,7 @@ class Loader:
         clock: source of the times, for formats with several clocks. Default: the format's.
         stretch: for a log with a clock that was set back while recording: the part to read, from 1; -1 reads all, mixed.
         task_from: a topic with text, or a text column, with the task. A window's task is the last text at or before its anchor.
-        video_backend, tolerance_s: the rule for a LeRobot dataset's video frames: those that LeRobotDataset takes with "pyav" or
-            "torchcodec". A target without a frame within tolerance_s, by default 1e-4, is not valid. Default: the nearest frame.
+        video_backend, tolerance_s: "pyav" or "torchcodec": take the video frames that LeRobotDataset takes. Default: own rule, 1e-4.
         definitions: folders or files with message definitions (.msg, .idl), for logs without definitions of their types.
         framework: "torch", "numpy" or "jax". Default: torch if it is imported, else numpy.
         device: device of torch tensors: "cpu", "cuda" or "cuda:N". Default: the GPU that LOCAL_RANK names, or torch's current GPU; the
@@ -109,7 +105,7 @@ class Loader:
         ``name_valid``: bool [B,T], False if padded, in a gap, or without a sample. Multiply a loss by it.
         ``name_age``: int64 [B,T], ns: the tick's time minus the time of the sample at or before it.
         ``episode_index``: int64 [B], the dataset's own number; -1 in an empty row. ``dataset_index`` [B] if there are several datasets.
-        ``frame_index``: int64 [B], the anchor's tick in the episode; frame_index / hz is its time in seconds.
+        ``frame_index``: int64 [B], the anchor's tick in the episode, after drop_first; frame_index / hz is its time, s.
         ``anchor``: int64 [B], the anchor's recorded time, ns.
 
     Epochs: ``for batch in loader`` is one epoch, and the next loop is the next epoch, even after a break. Only the first loop after
