@@ -25,8 +25,8 @@ type Report struct {
 	FrameCache   FrameCache            `json:"frame_cache"`
 	Bytes        int                   `json:"bytes"` // bytes on the device: the store's drawn part and the batch
 
-	Mixture []MixtureReport `json:"mixture"`                   // one for each store, if there are several or one has a weight
-	Weights []WeightReport  `json:"episode_weights,omitempty"` // one for each weight in each dataset, with Options.EpisodeWeights
+	Mixture []MixtureReport `json:"mixture"`         // one for each store, if there are several or one has a weight
+	Weights []WeightReport  `json:"episode_weights"` // one for each weight in each dataset, with Options.EpisodeWeights
 
 	ShardWindows int        `json:"shard_windows,omitempty"` // set if the order has shards
 	MixShards    int        `json:"mix_shards,omitempty"`

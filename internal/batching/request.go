@@ -477,5 +477,6 @@ func Listed(r loader.Report) loader.Report {
 	r.Lacking = append([]loader.Lacking{}, r.Lacking...)
 	r.Cameras = append([]loader.CameraReport{}, r.Cameras...)
 	r.Mixture = append([]loader.MixtureReport{}, r.Mixture...)
+	r.Weights = append([]loader.WeightReport{}, r.Weights...)
 	return r
 }
