@@ -46,6 +46,10 @@ func open(ctx context.Context, device *ops.Device, plan align.Plan, opt *Options
 		return l, refuse("MixShards", fmt.Sprint(opt.MixShards), "1 or more")
 	case opt.Workers < 1:
 		return l, refuse("Workers", fmt.Sprint(opt.Workers), "1 or more")
+	case opt.DropFirst < 0:
+		return l, refuse("DropFirst", fmt.Sprint(opt.DropFirst), "0 ticks or more")
+	case opt.DropLast < 0:
+		return l, refuse("DropLast", fmt.Sprint(opt.DropLast), "0 ticks or more")
 	case opt.FrameMemory < 0:
 		return l, refuse("FrameMemory", fmt.Sprint(opt.FrameMemory), "1 byte or more, or 0 for half of the free memory")
 	case opt.FrameLevel != "" && !slices.Contains(FrameLevels, opt.FrameLevel):
