@@ -345,7 +345,11 @@ func (l *Loader) planFrames(m *film, stack, selected *tensor.Tensor) (*ops.Plan,
 	if m.isRandom() {
 		args.Keys = l.keys
 	}
-	plan, err := l.device.PlanFrames(args, m.options)
+	opt := m.options
+	if opt.Launch = ops.LaunchDependent; stack != m.kept { // a copy comes before it
+		opt.Launch = ops.LaunchDefault
+	}
+	plan, err := l.device.PlanFrames(args, opt)
 	if err == nil {
 		l.closers.add(plan)
 	}

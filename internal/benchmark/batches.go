@@ -125,13 +125,19 @@ func (j *FramesJob) prepareBatches(r *rig) (*work, error) {
 		return nil, errors.Join(err, w.close())
 	}
 	w.later(l.Close)
-	w.run = func(int) error { return l.Next(context.Background()) }
 	if j.Batches == batchesResident {
 		if err := l.Fill(context.Background()); err != nil {
 			return nil, errors.Join(err, w.close())
 		}
+		g, err := l.Capture(r.stream)
+		if err != nil {
+			return nil, errors.Join(err, w.close())
+		}
+		w.later(g.Close)
+		w.own, w.direct, w.run = false, true, func(int) error { return g.Launch(r.stream) }
 		return w, nil
 	}
+	w.run = func(int) error { return l.Next(context.Background()) }
 	w.floor, w.how = j.randomFrames(track, r.dev.Name(), w.per), "the decoding alone"
 	return w, nil
 }
