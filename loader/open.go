@@ -101,14 +101,6 @@ func (c *selection) splitCameras(l *Loader) (err error) {
 	return c.cameras.checkRoom(l)
 }
 
-// frameCopies returns how many batches have frames in memory.
-func (l *Loader) frameCopies() int {
-	if l.device.Info().Backend == "cpu" {
-		return framesAhead + 2 // the batch itself, too
-	}
-	return framesAhead + 1
-}
-
 // checkRoom returns a *FramesError if the host's memory cannot hold the batches' frames. A device reports its own lack of memory when they
 // are allocated.
 func (f *cameraPlan) checkRoom(l *Loader) error {

@@ -283,8 +283,8 @@ func (r *reel) lost(ctx context.Context, sc *scene, frames []int, err error) err
 	return nil
 }
 
-// badPlace is noPlace as a sample.
-var badPlace = tensor.Must(bitsOf(tensor.Must(tensor.Of([]int64{noPlace}, 1, 1))))
+// badPlace is NoPlace as a sample.
+var badPlace = tensor.Must(bitsOf(tensor.Must(tensor.Of([]int64{NoPlace}, 1, 1))))
 
 // tasks is a queue of tasks for the workers. It has no limit, because a task may add others.
 type tasks struct {
