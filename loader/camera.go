@@ -15,9 +15,11 @@ import (
 // A frame is decoded, converted to RGB, and resized to the stored size once; see [FrameLevel]. Each batch then cuts, flips, jitters and
 // normalises its frames by [ops.FramesOptions]. Random choices are functions of the seed, the epoch and the window's position in it.
 type Camera struct {
-	Name   string `json:"name"`   // the name in the batch and the plan; also in the recordings, unless the plan sets From
-	Height int    `json:"height"` // H and W, the size of a batch's frames in pixels
-	Width  int    `json:"width"`
+	Name string `json:"name"` // the name in the batch and the plan; also in the recordings, unless the plan sets From
+	// Names are the camera's names in the datasets of a mixture, in their order. A missing or empty one is Name.
+	Names  []string `json:"names"`
+	Height int      `json:"height"` // H and W, the size of a batch's frames in pixels
+	Width  int      `json:"width"`
 	// StoredHeight and StoredWidth are the size of the kept frames; 0 is Height and Width. If they are larger, Crop cuts the batch's frames
 	// from them.
 	StoredHeight int    `json:"stored_height"`
@@ -81,6 +83,14 @@ func (c *Camera) check(arg string, seed uint64) (o ops.FramesOptions, err error)
 		o.Layout = ops.LayoutHWC
 	}
 	return o, nil
+}
+
+// NameIn returns the camera's name in a dataset of a mixture, if Names has one.
+func (c *Camera) NameIn(dataset int) string {
+	if dataset < len(c.Names) && c.Names[dataset] != "" {
+		return c.Names[dataset]
+	}
+	return c.Name
 }
 
 // isRandom reports whether frames depend on random choices.

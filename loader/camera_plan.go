@@ -1,7 +1,6 @@
 package loader
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -93,10 +92,10 @@ type frameStreams struct {
 
 // findFrames returns an episode's camera frames as streams of frame numbers. If the plan cannot use a camera's frames, the camera is left
 // out with a note; with strict that is an error.
-func (f *cameraPlan) findFrames(e *dataset.Episode, strict bool) (*frameStreams, error) {
+func (f *cameraPlan) findFrames(e *dataset.Episode, place int, strict bool) (*frameStreams, error) {
 	out := &frameStreams{media: e.MediaNames(), streams: make([]prepared.Stream, len(f.streams)), counts: make([]int, len(f.streams)), why: make([]dataset.Note, len(f.streams))}
 	for i, s := range f.streams {
-		name := f.from(i)
+		name := f.from(i, place)
 		if n := e.Notes.LeftOut(name); n != nil {
 			out.why[i] = *n
 		}
@@ -113,7 +112,7 @@ func (f *cameraPlan) findFrames(e *dataset.Episode, strict bool) (*frameStreams,
 		if err != nil {
 			return nil, err
 		}
-		stream, err := dataset.NewStream(name, media.Times, frames, nil)
+		stream, err := dataset.NewStream(s.Source(), media.Times, frames, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -134,14 +133,17 @@ func (f *cameraPlan) findFrames(e *dataset.Episode, strict bool) (*frameStreams,
 // none returns the error for a camera without frames in any episode.
 func (f *cameraPlan) none(camera int) error {
 	if why := f.why[camera]; why.note.Code != "" {
-		return &store.MediaError{Media: f.from(camera), Episode: why.episode, Note: why.note}
+		return &store.MediaError{Media: f.from(camera, 0), Episode: why.episode, Note: why.note}
 	}
-	return store.UnknownMedia(fmt.Sprintf("Cameras[%d]", camera), f.from(camera), f.names)
+	return store.UnknownMedia(fmt.Sprintf("Cameras[%d]", camera), f.from(camera, 0), f.names)
 }
 
-// from returns a camera's name in the recordings.
-func (f *cameraPlan) from(camera int) string {
-	return cmp.Or(f.streams[camera].From, f.cameras[camera].Name)
+// from returns a camera's name in the recordings of a dataset.
+func (f *cameraPlan) from(camera, place int) string {
+	if name := f.cameras[camera].NameIn(place); name != f.cameras[camera].Name {
+		return name
+	}
+	return f.streams[camera].Source()
 }
 
 // record adds an episode's media streams, and the reasons for missing frames.

@@ -118,10 +118,11 @@ func (c *selection) inspectEpisode(ctx context.Context, i int, l *firstPass) (er
 		return err
 	}
 	if c.cameras != nil {
-		if err = c.cameras.checkResized(e); err != nil {
+		which, _ := c.from.Place(i)
+		if err = c.cameras.checkResized(e, which); err != nil {
 			return err
 		}
-		if l.frames, err = c.cameras.findFrames(e, c.opt.Strict); err != nil {
+		if l.frames, err = c.cameras.findFrames(e, which, c.opt.Strict); err != nil {
 			return err
 		}
 	}
@@ -235,9 +236,9 @@ func (c *selection) add(i int, l *firstPass) error {
 }
 
 // checkResized returns an *OptionError if a camera wants another size than the one to which a store's frames were resized.
-func (f *cameraPlan) checkResized(e *dataset.Episode) error {
+func (f *cameraPlan) checkResized(e *dataset.Episode, place int) error {
 	for i, c := range f.cameras {
-		if m := e.MediaStream(f.from(i)); m != nil && m.Resized && (m.Height != c.StoredHeight || m.Width != c.StoredWidth) {
+		if m := e.MediaStream(f.from(i, place)); m != nil && m.Resized && (m.Height != c.StoredHeight || m.Width != c.StoredWidth) {
 			return refuse(fmt.Sprintf("Cameras[%d]", i), fmt.Sprintf("%s stored as %dx%d", c.Name, c.StoredWidth, c.StoredHeight), fmt.Sprintf("%dx%d, to which the store's frames were resized", m.Width, m.Height))
 		}
 	}

@@ -17,7 +17,8 @@ import (
 type film struct {
 	Camera
 	options ops.FramesOptions
-	from    string  // the camera's name in the recordings
+	plan    *cameraPlan
+	camera  int     // its index
 	begins  []int64 // [E+1]: the index of each drawn episode's first frame
 	numbers part    // on the CPU: the samples are the frames' indexes
 	// places is on the device: the samples are the frames' places in kept, as the bits of i64. A frame has the place NoPlace if it cannot
@@ -66,7 +67,7 @@ func (l *Loader) newFilms(ctx context.Context, c *selection) error {
 		if p.deltas, err = deltasOf(&f.whole, s.Name); err != nil {
 			return err
 		}
-		m := &film{Camera: f.cameras[i], options: f.options[i], from: f.from(i), begins: []int64{0}}
+		m := &film{Camera: f.cameras[i], options: f.options[i], plan: f, camera: i, begins: []int64{0}}
 		r := CameraReport{Name: s.Name, Height: m.Height, Width: m.Width, Targets: len(p.deltas)}
 		var rows []store.Samples
 		var indexes []float64

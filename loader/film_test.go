@@ -255,3 +255,32 @@ func TestCameraOptionsAreChecked(t *testing.T) {
 		assert.Equal(t, arg, option.Arg)
 	}
 }
+
+// In a mixture a camera may have another name in each dataset.
+func TestACameraHasANameInEachDataset(t *testing.T) {
+	ctx := context.Background()
+	draw := func(rename bool) [][]uint64 {
+		camera := twoCameras[0]
+		var list []loader.Weighted
+		for k := range 2 {
+			m, _, _ := videoRecordings(t, -1)
+			if rename && k == 1 {
+				camera.Names = []string{"", "head"}
+				for _, e := range m {
+					e.MediaStream("front").Name = "head"
+				}
+			}
+			s, err := store.Build(ctx, m, store.BuildOptions{})
+			require.NoError(t, err)
+			list = append(list, loader.Weighted{Store: s})
+		}
+		p := plan()
+		l, err := loader.NewMixture(ctx, open(t, "cpu"), list, p, loader.Options{Batch: 8, Seed: 2, Cameras: []loader.Camera{camera}})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, l.Close()) }()
+		assert.Equal(t, 0, l.Report().Cameras[0].Empty)
+		sums, _ := kept(t, l, 8, 5)
+		return sums
+	}
+	assert.Equal(t, draw(false), draw(true))
+}

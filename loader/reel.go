@@ -153,7 +153,7 @@ func (r *reel) decodeFirst(ctx context.Context, c *selection) error {
 			if err != nil {
 				return err
 			}
-			media := e.MediaStream(m.from)
+			media := e.MediaStream(r.nameOf(m, number))
 			if media == nil {
 				return nil // reading the frame will report it
 			}
@@ -430,6 +430,12 @@ func (r *reel) finish(s *shot) error {
 	return r.copies.Synchronize(context.Background())
 }
 
+// nameOf returns a camera's name in an episode of the source.
+func (r *reel) nameOf(m *film, number int) string {
+	place, _ := r.source.Place(number)
+	return m.plan.from(m.camera, place)
+}
+
 // media returns the media stream of a scene's camera and episode. The episode stays open for later batches.
 func (r *reel) media(ctx context.Context, sc *scene) (*dataset.Media, error) {
 	number := r.episodes[sc.episode]
@@ -450,7 +456,7 @@ func (r *reel) media(ctx context.Context, sc *scene) (*dataset.Media, error) {
 	if o.err != nil {
 		return nil, o.err
 	}
-	from := r.films[sc.camera].from
+	from := r.nameOf(r.films[sc.camera], number)
 	k := slices.IndexFunc(o.media, func(c dataset.Media) bool { return c.Name == from })
 	if k < 0 {
 		_, number := r.source.Place(number)

@@ -126,7 +126,8 @@ func (c *selection) notes(e *dataset.Episode) dataset.Notes {
 	}
 	if c.cameras != nil {
 		for i := range c.cameras.cameras {
-			names = append(names, c.cameras.from(i))
+			names = append(names, c.cameras.from(i, 0))
+			names = append(names, c.cameras.cameras[i].Names...)
 		}
 	}
 	if c.opt.AllNotes {

@@ -87,7 +87,11 @@ func (c *cameras) Set(text string) error {
 			o.StoredWidth, o.StoredHeight = size.Width, size.Height
 			continue
 		}
-		if setting == "" {
+		switch {
+		case setting == "":
+			continue
+		case key == "names" && given:
+			o.Names = append(o.Names, value)
 			continue
 		}
 		if !given {

@@ -325,21 +325,21 @@ func (s *Source) open(ctx context.Context, i int, path string) (*store.Store, er
 	if err := store.CheckTimes(path, &s.Packing.Options); err != nil {
 		return nil, errors.Join(ReadError(path, err), store.Close())
 	}
-	if err := s.checkCameras(path, store); err != nil {
+	if err := s.checkCameras(i, path, store); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
 	return store, nil
 }
 
 // checkCameras returns an error if a store's file lacks a camera's frames.
-func (r *Request) checkCameras(path string, s *store.Store) error {
+func (r *Request) checkCameras(i int, path string, s *store.Store) error {
 	for _, c := range r.Cameras {
-		if slices.ContainsFunc(s.Media, func(m store.Media) bool { return m.Name == c.Name }) {
+		if slices.ContainsFunc(s.Media, func(m store.Media) bool { return m.Name == c.NameIn(i) }) {
 			continue
 		}
 		err := errors.New("the store lacks its frames, want a store by robocache pack --media, or the recordings")
 		for _, e := range s.Episodes {
-			if n := e.Notes.LeftOut(c.Name); n != nil {
+			if n := e.Notes.LeftOut(c.NameIn(i)); n != nil {
 				err = &dataset.NoteError{Note: *n}
 				break
 			}
