@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot"
 	"github.com/robocache/robocache/internal/video"
 	"github.com/robocache/robocache/tensor"
@@ -62,4 +63,20 @@ func TestRowsThatStepBackHaveTheirPictures(t *testing.T) {
 		assert.LessOrEqual(t, groups[row][0], row)
 		assert.Greater(t, groups[row][1], row)
 	}
+}
+
+// An episode that begins after the end of its video has no frame, not one of another episode.
+func TestAnEpisodeAfterTheEndOfItsVideoHasNoFrames(t *testing.T) {
+	m := filmed(t, 3)
+	m.info["fps"], m.info["splits"] = 10, map[string]any{"train": "0:1"}
+	m.column("timestamp", "float32", f32, nil, func(row int) any { return float32(row) / 10 })
+	dir := joined(m, []float64{2.6})
+	path := "videos/" + camera + "/chunk-000/file-000.mp4"
+	m.film("av1.mp4", path)
+	retime(t, m.path(path), 1000, 24, 100)
+	e := episode(t, open(t, dir, lerobot.Options{}), 0)
+	assert.Empty(t, e.Media)
+	note := e.Notes.Find(dataset.CodeRowWithoutFrame)
+	require.NotNil(t, note)
+	assert.Equal(t, 3, note.Count)
 }
