@@ -23,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/internal/test/thorough"
+	"github.com/robocache/robocache/loader"
 )
 
 // kills is how many programs a test kills, or times it kills all ranks: ROBOCACHE_KILLS, or a few.
@@ -85,6 +86,32 @@ func killedAfter(t *testing.T, r *rand.Rand, lines int, args ...string) (whole [
 	return whole, false
 }
 
+// killedUntilDone runs a program that numbers its lines and resumes, and kills it after fewer than most lines of a run, until a run ends by
+// itself. It returns the lines, how often it was killed, and how many lines came twice.
+func killedUntilDone(t *testing.T, r *rand.Rand, most int, args ...string) (lines []string, killed, repeated int) {
+	t.Helper()
+	for {
+		more, ended := killedAfter(t, r, r.IntN(most), args...)
+		for _, line := range more {
+			number, _, _ := strings.Cut(line, " ")
+			step, err := strconv.Atoi(number)
+			require.NoError(t, err)
+			require.LessOrEqual(t, step, len(lines), "a batch was left out")
+			require.GreaterOrEqual(t, step, len(lines)-1, "at most the last one is made again")
+			if step < len(lines) {
+				repeated++
+				lines[step] = line
+				continue
+			}
+			lines = append(lines, line)
+		}
+		if ended {
+			return lines, killed, repeated
+		}
+		killed++
+	}
+}
+
 // A program killed at any moment and started again writes the same lines and files as an undisturbed one, if the later of two lines with one
 // number counts.
 func TestWhoIsKilledLeavesNoBatchOut(t *testing.T) {
@@ -99,26 +126,8 @@ func TestWhoIsKilledLeavesNoBatchOut(t *testing.T) {
 	for killed, round := 0, 0; killed < kills(t); round++ {
 		out := filepath.Join(dir, "out", strconv.Itoa(round))
 		args := append(base, "--state", filepath.Join(dir, fmt.Sprintf("state%d.json", round)), "--out", out)
-		var lines []string
-		for ended := false; !ended; {
-			var more []string
-			if more, ended = killedAfter(t, r, r.IntN(30), args...); !ended {
-				killed++
-			}
-			for _, line := range more {
-				number, _, _ := strings.Cut(line, " ")
-				step, err := strconv.Atoi(number)
-				require.NoError(t, err)
-				require.LessOrEqual(t, step, len(lines), "a batch was left out")
-				require.GreaterOrEqual(t, step, len(lines)-1, "at most the last one is made again")
-				if step < len(lines) {
-					repeated++
-					lines[step] = line
-					continue
-				}
-				lines = append(lines, line)
-			}
-		}
+		lines, deaths, again := killedUntilDone(t, r, 30, args...)
+		killed, repeated = killed+deaths, repeated+again
 		require.Equal(t, whole, strings.Join(lines, "\n")+"\n")
 		require.Equal(t, files, listed(t, out), "what was half-written is gone")
 		for _, name := range files {
@@ -131,6 +140,21 @@ func TestWhoIsKilledLeavesNoBatchOut(t *testing.T) {
 		require.NoError(t, os.RemoveAll(out))
 	}
 	t.Logf("%d lines came twice", repeated)
+}
+
+// A program killed while frames are decoded, and started again with another level of frames, draws the frames of an undisturbed one.
+func TestWhoIsKilledLeavesNoFrameOut(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
+	base := []string{"batches", "../../dataset/aloha/testdata/jpeg.hdf5", "--rate=10", "--hz=200", "--batch=2", "--epochs=2", "--backend=cpu", "--digest", "--last=short", "--shard-windows=4",
+		"--camera=observations/images/cam_high=8x6,stored=16x12,crop=random,flip=0.5,brightness=0.2,per-frame", "--window=observations/images/cam_high=-100ms:0s"}
+	whole, _ := good(t, base...)
+	r := rand.New(rand.NewPCG(1, 10))
+	for killed, round := 0, 0; killed < kills(t); round++ {
+		level := loader.FrameLevels[round%len(loader.FrameLevels)]
+		lines, deaths, _ := killedUntilDone(t, r, 20, append(base, "--state", filepath.Join(t.TempDir(), "state.json"), "--frame-level", string(level), "--streaming="+strconv.FormatBool(round%2 == 0))...)
+		killed += deaths
+		require.Equal(t, whole, strings.Join(lines, "\n")+"\n", level)
+	}
 }
 
 // Ranks killed at different moments resume with any other number of ranks and rows. No window is left out, and each window is unchanged.

@@ -43,7 +43,7 @@ func (f *File) Close() error { return f.file.Close() }
 type Source struct {
 	Videos *openfiles.Cache[*File]
 	Path   string  // the file's path
-	Frames []int32 // indices in the file; with Options.VideoBackend two rows may have one frame
+	Frames []int32 // indices in the file; with Options.VideoBackend rows may share a frame or step back
 	Origin Origin
 	Whole  bool // Frames are all frames in the episode, so that the origin's statistics apply to them
 }
@@ -168,6 +168,19 @@ func (s *Source) Planes(ctx context.Context, frames []int, device string, show v
 			Got: fmt.Sprintf("a depth map of %d bits", track.Bits), Want: "a video in colours; encoded frames can be read",
 		}
 	}
+	for len(frames) > 0 && err == nil {
+		n := 1
+		for n < len(frames) && s.Frames[frames[n]] >= s.Frames[frames[n-1]] {
+			n++
+		}
+		err = s.ascending(ctx, track, frames[:n], device, show)
+		frames = frames[n:]
+	}
+	return err
+}
+
+// ascending is Planes for frames that ascend in the file.
+func (s *Source) ascending(ctx context.Context, track *mp4.Track, frames []int, device string, show video.Show) error {
 	inFile := make([]int, len(frames))
 	for i, frame := range frames {
 		inFile[i] = int(s.Frames[frame])
@@ -183,7 +196,8 @@ func (s *Source) Planes(ctx context.Context, frames []int, device string, show v
 	})
 }
 
-// Group implements video.Clip. A group of the file may belong to several episodes.
+// Group implements video.Clip. A group of the file may belong to several episodes. A frame that is before the last one in the file begins
+// another group.
 func (s *Source) Group(ctx context.Context, frame int) (from, to int, err error) {
 	if err := video.CheckNumbers("frame", []int{frame}, len(s.Frames)); err != nil {
 		return 0, 0, err
@@ -193,8 +207,13 @@ func (s *Source) Group(ctx context.Context, frame int) (from, to int, err error)
 		return 0, 0, err
 	}
 	defer done()
-	from, to, err = track.Group(ctx, int(s.Frames[frame]))
-	from, _ = slices.BinarySearch(s.Frames, int32(from))
-	to, _ = slices.BinarySearch(s.Frames, int32(to))
+	first, end, err := track.Group(ctx, int(s.Frames[frame]))
+	from, to = frame, frame+1
+	for from > 0 && s.Frames[from-1] >= int32(first) && s.Frames[from-1] <= s.Frames[from] {
+		from--
+	}
+	for to < len(s.Frames) && s.Frames[to] < int32(end) && s.Frames[to] >= s.Frames[to-1] {
+		to++
+	}
 	return from, to, err
 }
