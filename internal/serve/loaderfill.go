@@ -61,24 +61,21 @@ type filled struct {
 }
 
 // openFilling handles "filling": it opens datasets to decode the frames of the cameras. The reply's file is the memory of the rooms. If the
-// frames need more device memory than "room", in bytes, the error is a *loader.FramesError.
+// frames need more device memory than FrameMemory, the error is a *loader.FramesError.
 func openFilling(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
-	var ask struct {
-		loaderRequest
-		Room int64 `json:"room"`
-	}
+	var ask loaderRequest
 	if err := r.decodeLoader(&ask); err != nil {
 		return nil, err
 	}
 	if ask.Streaming || len(ask.Cameras) == 0 {
 		return nil, &loaderError{&dataset.OptionError{Arg: "cameras", Got: "none, or streaming", Want: "cameras of datasets that are kept on a GPU"}}
 	}
-	l, err := openLoading(ctx, c, &ask.loaderRequest)
+	l, err := openLoading(ctx, c, &ask)
 	if err != nil {
 		return nil, err
 	}
 	f := &filling{loading: l, rooms: map[*tensor.Tensor]int{}, changed: make(chan struct{})}
-	if err := f.open(ctx, c.cpu, ask.Room); err != nil {
+	if err := f.open(ctx, c.cpu); err != nil {
 		return nil, &loaderError{errors.Join(err, f.Close())}
 	}
 	c.filling = f
@@ -87,8 +84,9 @@ func openFilling(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 }
 
 // open opens the loader, and allocates the rooms.
-func (f *filling) open(ctx context.Context, cpu *ops.Device, room int64) (err error) {
+func (f *filling) open(ctx context.Context, cpu *ops.Device) (err error) {
 	o := &f.source.Options
+	room := cmp.Or(o.FrameMemory, math.MaxInt64)
 	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	o.Keeper = f
 	f.loader, err = f.source.MakeOn(ctx, cpu, f.plan)
