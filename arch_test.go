@@ -59,7 +59,7 @@ var rules = map[string][]string{
 	"align/suggest":          {"align", "align/planfile", "dataset", "internal/clocks", "internal/columns", "internal/cover", "internal/plausible", "internal/printed", "internal/recognise", "internal/text", "ops"},
 	"align":                  {"dataset/...", "internal/arrayfile", "internal/atomicfile", "internal/clocks", "internal/columns", "internal/cover", "internal/errs", "internal/plausible", "internal/planorigin", "internal/precision", "internal/prepared", "internal/printed", "internal/recognise", "internal/text", "ops", "tensor"},
 	"loader":                 {"dataset", "dataset/npy", "loader/store", "align", "ops", "stats", "tensor", "internal/caught", "internal/clocks", "internal/columns", "internal/inorder", "internal/plausible", "internal/prepared", "internal/raw", "internal/text"},
-	"loader/store":           {"dataset/...", "storage", "align", "tensor", "internal/atomicfile", "internal/columns", "internal/raw", "internal/sources", "internal/text", "internal/video"},
+	"loader/store":           {"dataset/...", "storage", "align", "tensor", "internal/atomicfile", "internal/columns", "internal/inorder", "internal/raw", "internal/sources", "internal/text", "internal/video"},
 	"convert":                {"tensor", "dataset/...", "align", "align/planfile", "ops", "internal/arrayfile", "internal/atomicfile", "internal/clocks", "internal/fault", "internal/inorder", "internal/inspection", "internal/orderjson", "internal/recognise", "internal/schema", "internal/sources", "internal/text", "internal/video"},
 	"doctor":                 {"tensor", "dataset/...", "internal/cover", "internal/nth", "internal/plausible", "internal/recognise", "internal/summary", "internal/text"},
 	"doctor/page":            {"doctor", "dataset", "dataset/notetext", "internal/text"},
@@ -402,7 +402,7 @@ func TestRulesNameWhatExists(t *testing.T) {
 var layers = map[string][]string{
 	"align": {
 		"doc errors", "plan report", "aligned columns place window unused", "check episode save", "job preparer",
-		"account stray job_clock", "choose", "prepare live", "resample fuse",
+		"account stray job_clock", "choose", "prepare live live_camera", "resample fuse",
 	},
 	"align/planfile":      {"doc decoder write", "plan", "read"},
 	"align/suggest":       {"doc draft numbers", "column_names plan_text", "apart choice columns look rate", "write", "suggest"},
@@ -453,7 +453,7 @@ var layers = map[string][]string{
 		"open", "mixture stream",
 	},
 	"loader/store": {
-		"doc errors media pool rows", "columns shard source subset", "store", "episode index", "file", "join pack", "format pack_media", "build", "pack_shard",
+		"doc errors frames media pool rows", "columns shard source subset", "store", "episode index", "file", "join pack", "format pack_media", "build", "pack_shard",
 	},
 	"cmd/robocache": {
 		"doc notes backends version errors time_shares heap policy_skills npz_batch",

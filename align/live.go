@@ -29,7 +29,7 @@ type Live struct {
 	parts   []LivePart
 	horizon int64 // ns
 	newest  int64
-	plans   []*ops.Plan
+	plans   []*ops.Plan // all, for Close
 	closed  bool
 }
 
@@ -41,15 +41,18 @@ type LiveStream struct {
 	Hz      float64          // approximate number of samples a second
 	// Shift, Scale, ClipMin and ClipMax [D] normalise the columns that the plan selects, as in ops.FuseStream.
 	Shift, Scale, ClipMin, ClipMax []float32
+	// Camera is set if the stream's samples are frames. Columns and DType are not used then.
+	Camera *LiveCamera
 }
 
 // LivePart is a stream in a window. Every window uses the same tensors.
 type LivePart struct {
 	Name   string
-	Values *tensor.Tensor // [T,D]
+	Values *tensor.Tensor // [T,D]; of a camera the numbers of the frames, from 0 in the order of their arrival, or -1 for none: [T,1] f64
 	Valid  *tensor.Tensor // [T] u8
 	Pad    *tensor.Tensor // [T] u8: 1 if the target is outside the arrived samples; if no method needs later ones, only before the first
 	Age    *tensor.Tensor // [T] i64, ns
+	Frames *tensor.Tensor // of a camera [T,H,W,3], or [T,3,H,W] with LayoutCHW: black if there is no frame; else nil
 
 	// Counts of samples so far.
 	Taken     int // accepted, in order or not
@@ -70,7 +73,9 @@ type liveStream struct {
 	f64           []float64
 	lo, hi        int // the samples that are kept
 	start, length []int64
+	fuse          *ops.Plan
 	part          int
+	camera        *liveCamera // nil for numbers
 
 	// looksBack is set if no column needs a sample after its target, no target is after the anchor, and the edge does not hold the last
 	// value. A sample at after ns from the anchor is later than all targets, and too late for any to snap to it.
@@ -90,6 +95,10 @@ func NewLive(plan Plan, streams []LiveStream, horizon time.Duration) (*Live, err
 	}
 	if plan.Rate == 0 {
 		return nil, bad("rate", "none", "the windows' clock rate")
+	}
+	plan, streams, err := cameraStreams(plan, streams)
+	if err != nil {
+		return nil, err
 	}
 	l := &Live{horizon: int64(cmp.Or(horizon, time.Second)), anchor: []int64{0}}
 	e := &dataset.Episode{}
@@ -155,6 +164,9 @@ func (l *Live) add(j *job, t *take, plan Plan, streams []LiveStream) error {
 	if in.Hz <= 0 {
 		return &StreamError{Stream: s.name, Got: fmt.Sprint(in.Hz, " Hz"), Want: "about how many samples a second there will be"}
 	}
+	if in.Camera != nil {
+		o.Fill = ops.FillWith(-1)
+	}
 	room := 2*(int(in.Hz*float64(s.reach)/1e9*1.5)+2*spare) + 64
 	dtype := t.stream.Values.DType()
 	s.times = make([]int64, room)
@@ -192,7 +204,7 @@ func (l *Live) add(j *job, t *take, plan Plan, streams []LiveStream) error {
 	if err != nil {
 		return ofStream(s.name, err)
 	}
-	l.plans = append(l.plans, p)
+	l.plans, s.fuse = append(l.plans, p), p
 	for _, v := range []struct {
 		t     **tensor.Tensor
 		shape []int
@@ -200,6 +212,12 @@ func (l *Live) add(j *job, t *take, plan Plan, streams []LiveStream) error {
 		if *v.t, err = (*v.t).Reshape(v.shape...); err != nil {
 			return err
 		}
+	}
+	if in.Camera != nil {
+		if s.camera, err = newLiveCamera(l.device, in.Camera, &part, room); err != nil {
+			return ofStream(s.name, err)
+		}
+		l.plans = append(l.plans, s.camera.plan)
 	}
 	l.parts = append(l.parts, part)
 	l.streams = append(l.streams, s)
@@ -211,15 +229,29 @@ func (l *Live) add(j *job, t *take, plan Plan, streams []LiveStream) error {
 // and the sample is not added, if the number of values is wrong, if the time exceeds 2^62 ns, or if many more samples arrive than
 // Hz allows. For an unknown stream the error wraps dataset.ErrNotFound.
 func (l *Live) Push(stream string, at int64, values []float64) error {
+	return l.push(stream, at, func(s *liveStream) ([]float64, error) {
+		if s.camera != nil {
+			return nil, &StreamError{Stream: stream, Got: "values", Want: "frames: the stream is a camera"}
+		}
+		return values, nil
+	})
+}
+
+// push adds a sample to all streams with a name, because the plan may take one stream twice, under two names.
+func (l *Live) push(stream string, at int64, sample func(s *liveStream) ([]float64, error)) error {
 	found := false
-	for i := range l.streams { // the plan may take one stream twice, under two names
+	for i := range l.streams {
 		if s := &l.streams[i]; s.name == stream {
 			found = true
+			values, err := sample(s)
+			if err != nil {
+				return err
+			}
 			if len(values) != s.width || at > 1<<62 || at < -1<<62 {
 				return &StreamError{Stream: stream, Got: fmt.Sprintf("%d values at %d ns", len(values), at), Want: fmt.Sprintf("%d, within 2^62 ns of 0", s.width)}
 			}
 			if !l.take(s, at, values) {
-				return &StreamError{Stream: stream, Got: fmt.Sprintf("%d samples since %d ns", len(s.times)/2, s.times[s.lo]), Want: "no more than LiveStream.Hz leaves room for"}
+				return s.full()
 			}
 		}
 	}
@@ -227,6 +259,11 @@ func (l *Live) Push(stream string, at int64, values []float64) error {
 		return &clocks.MissingError{Stream: stream}
 	}
 	return nil
+}
+
+// full returns the error of a stream without room for a sample.
+func (s *liveStream) full() error {
+	return &StreamError{Stream: s.name, Got: fmt.Sprintf("%d samples since %d ns", len(s.times)/2, s.times[s.lo]), Want: "no more than LiveStream.Hz leaves room for"}
 }
 
 // take adds a sample to a stream's buffer in time order, and reports whether there was room.
@@ -316,11 +353,19 @@ func (l *Live) Window(ctx context.Context, anchor int64) ([]LivePart, error) {
 	for i := range l.streams {
 		s := &l.streams[i]
 		s.start[0], s.length[0] = int64(s.lo), int64(s.hi-s.lo+s.expect(anchor))
-		if err := l.plans[i].Run(l.queue); err != nil {
+		if err := s.fuse.Run(l.queue); err != nil {
 			return nil, err
 		}
 	}
-	if err := l.queue.Synchronize(ctx); err != nil {
+	err := l.queue.Synchronize(ctx)
+	for i := range l.streams {
+		if c := l.streams[i].camera; c != nil && err == nil {
+			if err = c.run(l.queue); err == nil {
+				err = l.queue.Synchronize(ctx)
+			}
+		}
+	}
+	if err != nil {
 		return nil, err
 	}
 	return l.parts, nil

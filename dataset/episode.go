@@ -268,6 +268,9 @@ type Media struct {
 	// raw pixels.
 	Encoding      string
 	Width, Height int // pixels; 0 if unknown
+	// Resized is true if a store has the frames in another size than the recording. Resizing them again would give other pixels than
+	// resizing the recording's frames.
+	Resized bool
 	// Rate is the frame rate by the video's own clock, frames a second, which may differ from Times; 0 without a video, or if it
 	// has one frame.
 	Rate float64

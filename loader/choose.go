@@ -112,6 +112,9 @@ func (c *selection) inspectEpisode(ctx context.Context, i int, l *firstPass) (er
 		return err
 	}
 	if c.cameras != nil {
+		if err = c.cameras.checkResized(e); err != nil {
+			return err
+		}
 		if l.frames, err = c.cameras.findFrames(e, c.opt.Strict); err != nil {
 			return err
 		}
@@ -220,5 +223,15 @@ func (c *selection) add(i int, l *firstPass) error {
 		c.report.Lacking = append(c.report.Lacking, k)
 	}
 	c.windows = append(c.windows, c.windows[len(c.windows)-1]+int64(anchors))
+	return nil
+}
+
+// checkResized returns an *OptionError if a camera wants another size than the one to which a store's frames were resized.
+func (f *cameraPlan) checkResized(e *dataset.Episode) error {
+	for i, c := range f.cameras {
+		if m := e.MediaStream(f.from(i)); m != nil && m.Resized && (m.Height != c.StoredHeight || m.Width != c.StoredWidth) {
+			return refuse(fmt.Sprintf("Cameras[%d]", i), fmt.Sprintf("%s stored as %dx%d", c.Name, c.StoredWidth, c.StoredHeight), fmt.Sprintf("%dx%d, to which the store's frames were resized", m.Width, m.Height))
+		}
+	}
 	return nil
 }

@@ -3,6 +3,7 @@ package loader
 import (
 	"context"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/raw"
 	"github.com/robocache/robocache/internal/video"
 	"github.com/robocache/robocache/internal/yuv"
@@ -123,7 +124,7 @@ func (w *framer) planes(p *video.Planes, to target) error {
 
 // picture adds a decoded picture u8 [H,W,C].
 func (w *framer) picture(p *tensor.Tensor, to target) error {
-	p, err := toRGB(p)
+	p, err := dataset.RGB(p)
 	if err != nil {
 		return err
 	}

@@ -118,7 +118,7 @@ func (r *reel) decodeFirst(ctx context.Context, c *selection) error {
 			}
 			picture, err := media.Decode(ctx, 0)
 			if err == nil {
-				_, err = toRGB(picture)
+				_, err = dataset.RGB(picture)
 			}
 			return err
 		})

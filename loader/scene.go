@@ -29,12 +29,8 @@ type run struct {
 // runKey identifies a run of frames that are kept. from is the number of the first frame in its group.
 type runKey struct{ camera, episode, from int }
 
-const (
-	// groupFrames is how many frames of a video are decoded together at least, because starting a decoder costs time.
-	groupFrames = 64
-	// longestSkip is how many frames of a video are decoded without need to reach the next one. After a longer gap the decoder starts again.
-	longestSkip = 16
-)
+// longestSkip is how many frames of a video are decoded without need to reach the next one. After a longer gap the decoder starts again.
+const longestSkip = 16
 
 // addScene adds a task for a scene. With a stage, its frames are decoded for that alone.
 func (r *reel) addScene(ctx context.Context, w *waiter, g *stage, sc scene) {
@@ -85,7 +81,7 @@ func (r *reel) addStreamed(ctx context.Context, w *waiter, g *stage, sc scene, m
 // addKept adds the tasks that decode the groups of a scene's frames.
 func (r *reel) addKept(ctx context.Context, w *waiter, sc scene, media *dataset.Media) error {
 	for frames := sc.frames; len(frames) > 0; {
-		from, to, err := groupOf(ctx, media, frames[0])
+		from, to, err := video.GroupOf(ctx, media.Source, media.Len(), frames[0])
 		if err != nil {
 			return r.giveUp(ctx, &sc, frames, err)
 		}
@@ -175,29 +171,6 @@ func (r *reel) keep(sc *scene, frames []int) error {
 	return nil
 }
 
-// groupOf returns the frames from..to-1 that are decoded together with a frame: groups of a video, of groupFrames frames at least.
-func groupOf(ctx context.Context, media *dataset.Media, frame int) (from, to int, err error) {
-	if _, isVideo := media.Source.(dataset.FrameDecoder); !isVideo {
-		return frame, frame + 1, nil
-	}
-	clip, grouped := media.Source.(video.Clip)
-	begin := func(frame int) int {
-		if err != nil || frame >= media.Len() || !grouped {
-			return min(frame, media.Len())
-		}
-		var at int
-		at, _, err = clip.Group(ctx, frame)
-		return at
-	}
-	b := frame / groupFrames * groupFrames
-	from, to = begin(b), begin(b+groupFrames)
-	for to <= frame {
-		b += groupFrames
-		from, to = to, begin(b+groupFrames)
-	}
-	return from, to, err
-}
-
 // decode decodes ascending frames of an episode, and writes them to their places. A frame that cannot be decoded is counted as bad; with
 // Strict it is an error.
 func (r *reel) decode(
@@ -251,7 +224,7 @@ func (r *reel) decode(
 func (r *reel) pictures(
 	ctx context.Context, f *framer, media *dataset.Media, frames []int, show func(frame int, add func(to target) error, err error) error,
 ) error {
-	if clip, ok := media.Source.(video.Clip); ok {
+	if clip, ok := video.AsClip(media.Source); ok {
 		device := ""
 		if f.device.Info().Backend == "cuda" {
 			device = f.device.Name()

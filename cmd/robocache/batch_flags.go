@@ -10,6 +10,7 @@ import (
 
 	"github.com/robocache/robocache/internal/decimal"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/loader/store"
 )
 
 // weightsFlag is a list of numbers, separated by commas or in repeated flags.
@@ -49,27 +50,28 @@ func (c *cameras) String() string {
 // Set adds a camera. After the size it has settings with the JSON names of loader.Camera, and stored=WIDTHxHEIGHT.
 func (c *cameras) Set(text string) error {
 	text, settings, _ := strings.Cut(text, ",")
-	name, size, found := cutLast(text, "=")
-	o := loader.Camera{Name: name}
-	if !found || name == "" || !sized(size, &o.Width, &o.Height) {
-		return fmt.Errorf("got %q, want NAME=WIDTHxHEIGHT such as front=224x224", text)
+	name, size, err := nameAndSize(text)
+	if err != nil {
+		return err
 	}
+	o := loader.Camera{Name: name, Width: size.Width, Height: size.Height}
 	for setting := range strings.SplitSeq(settings, ",") {
 		key, value, given := strings.Cut(setting, "=")
-		switch {
-		case setting == "":
+		if _, size, err := nameAndSize(setting); key == "stored" && err == nil {
+			o.StoredWidth, o.StoredHeight = size.Width, size.Height
 			continue
-		case key == "stored" && sized(value, &o.StoredWidth, &o.StoredHeight):
+		}
+		if setting == "" {
 			continue
-		case !given:
+		}
+		if !given {
 			value = "true"
 		}
+		found := false
 		for _, form := range []string{value, strconv.Quote(value)} { // a number, or a name
 			d := json.NewDecoder(strings.NewReader(fmt.Sprintf("{%q: %s}", strings.ReplaceAll(key, "-", "_"), form)))
 			d.DisallowUnknownFields()
-			if found = d.Decode(&o) == nil; found {
-				break
-			}
+			found = found || d.Decode(&o) == nil
 		}
 		if !found {
 			return fmt.Errorf("got %q, want such as stored=320x240, crop=random, flip=0.5, brightness=0.2, dtype=bf16, layout=CHW, normalise=imagenet or per-frame", setting)
@@ -79,12 +81,37 @@ func (c *cameras) Set(text string) error {
 	return nil
 }
 
-// sized reads a size such as 320x240.
-func sized(text string, width, height *int) bool {
+// nameAndSize parses NAME=WIDTHxHEIGHT.
+func nameAndSize(text string) (name string, size store.Size, err error) {
+	name, pixels, found := cutLast(text, "=")
 	var rest string
-	n, _ := fmt.Sscanf(text+" ", "%dx%d%s", width, height, &rest)
-	return n == 2 && *width > 0 && *height > 0
+	n, _ := fmt.Sscanf(pixels+" ", "%dx%d%s", &size.Width, &size.Height, &rest)
+	if !found || name == "" || n != 2 || size.Width < 1 || size.Height < 1 {
+		err = fmt.Errorf("got %q, want NAME=WIDTHxHEIGHT such as front=224x224", text)
+	}
+	return name, size, err
 }
+
+// frameSizes are the --frames values of pack.
+type frameSizes struct{ to *map[string]store.Size }
+
+func (f frameSizes) String() string { return "" }
+
+// Set adds a size.
+func (f frameSizes) Set(text string) error {
+	name, size, err := nameAndSize(text)
+	if _, twice := (*f.to)[name]; twice && err == nil {
+		err = fmt.Errorf("got two sizes for %s, want one", name)
+	}
+	if *f.to == nil {
+		*f.to = map[string]store.Size{}
+	}
+	(*f.to)[name] = size
+	return err
+}
+
+// Type returns the value's name in help.
+func (f frameSizes) Type() string { return "NAME=WIDTHxHEIGHT" }
 
 // Type returns the value's name in help.
 func (c *cameras) Type() string { return "NAME=WIDTHxHEIGHT[,SETTING...]" }

@@ -25,17 +25,21 @@ func TestBatchesHaveFrames(t *testing.T) {
 	dir := t.TempDir()
 	store := filepath.Join(dir, "s.safetensors")
 	good(t, "pack", recording, "-o", store, "--rate=10", "--media", camera)
+	resized := filepath.Join(dir, "resized.safetensors")
+	stdout, _ := good(t, "pack", recording, "-o", resized, "--rate=10", "--frames", camera+"=8x6", "--json")
+	assert.Equal(t, map[string]any{"name": camera, "encoding": "rgb8", "width": 8.0, "height": 6.0, "resized": true, "frames": 4.0, "bytes": 4 * 6 * 8 * 3.0},
+		unmarshal(t, stdout)["media"].([]any)[0])
 	flags := []string{"--hz=10", "--batch=2", "--backend=cpu", "--shard-windows=4", "--camera", camera + "=8x6", "--window", camera + "=-200ms:0s"}
 	var lines []string
-	for _, args := range [][]string{{store}, {recording, "--rate=10"}, {recording, "--rate=10", "--streaming"}, {store, "--streaming"}} {
+	for _, args := range [][]string{{store}, {recording, "--rate=10"}, {recording, "--rate=10", "--streaming"}, {store, "--streaming"}, {resized}} {
 		stdout, _ := good(t, append(append([]string{"batches", "--digest"}, flags...), args...)...)
 		lines = append(lines, stdout)
 	}
 	assert.NotEmpty(t, lines[0])
-	assert.Equal(t, []string{lines[0], lines[0], lines[0]}, lines[1:])
+	assert.Equal(t, []string{lines[0], lines[0], lines[0], lines[0]}, lines[1:])
 
 	out := filepath.Join(dir, "out")
-	stdout, _ := good(t, append([]string{"batches", store, "--json", "--out", out}, flags...)...)
+	stdout, _ = good(t, append([]string{"batches", store, "--json", "--out", out}, flags...)...)
 	report := unmarshal(t, stdout)["cameras"].([]any)[0].(map[string]any)
 	assert.Equal(t, map[string]any{"name": camera, "height": 6.0, "width": 8.0, "targets": 2.0, "frames": 4.0, "empty": 0.0, "bad": 0.0, "first_bad": "", "windows_in_gaps": 0.0,
 		"level": "device", "bytes": 576.0, "need_bytes": 0.0, "room_bytes": 0.0, "wanted": 4.0, "left": 0.0, "decoded": 4.0}, report)
@@ -50,6 +54,7 @@ func TestBatchesHaveFrames(t *testing.T) {
 		"want NAME=WIDTHxHEIGHT":           {store, "--camera=x=8"},
 		"want its own name":                {store, "--camera", camera + "=8x6", "--camera", camera + "=8x6"},
 		"which no episode has":             {recording, "--rate=10", "--batch=2", "--camera=x=8x6"},
+		"want 8x6, to which the store's":   {resized, "--camera", camera + "=6x8"},
 		"the store lacks its frames":       {store, "--camera=observations/images/cam_left_wrist=8x6"},
 		"--window: got stream \"nothing\"": {store, "--camera", camera + "=8x6", "--window=nothing=0s:1s"},
 	} {

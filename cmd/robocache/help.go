@@ -28,7 +28,7 @@ var topics = []struct {
 }{
 	{"Input", []string{"episode", "episodes", "clock", "rate", "stretch", "msg-path", "strict", "task-from", "unordered", "in-dtype", "quat", "cloud",
 		"voxelize columns", "merge", "after", "from", "compare", "shapes", "videos", "allow-skipped", "check-fresh", "hold-out", "leave-out", "prediction"}},
-	{"Streams and cameras", []string{"stream", "media", "camera", "state", "action", "batches window", "name", "weight"}},
+	{"Streams and cameras", []string{"stream", "media", "frames", "camera", "state", "action", "batches window", "name", "weight"}},
 	{"Clock and methods", []string{"plan", "hz", "method", "kind", "range", "max-gap", "fill-gaps", "fill", "tolerance", "window", "period", "edge", "snap"}},
 	{"Grid", []string{"voxelize size", "min", "max", "mode", "reduce", "order", "max-points", "max-voxels", "empty", "preset"}},
 	{"Findings", []string{"fail-on", "max-step"}},

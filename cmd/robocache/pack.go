@@ -26,7 +26,9 @@ The dataset may be larger than memory. Data that does not fit is put aside on th
 which needs room for it twice.
 
 With --media the frames of cameras are packed too, as they were encoded, with a log's video, from its
-first key frame on. The videos of mp4 files are left out. In Python, frame i of episode e is
+first key frame on. The videos of mp4 files need --frames NAME=WIDTHxHEIGHT, which decodes each
+frame once, and packs its pixels in the size that batches will ask for. In Python, frame i of episode
+e is
 
   t = safetensors.numpy.load_file("dataset.safetensors")
   k = t["NAME.offsets"][e] + i
@@ -39,7 +41,7 @@ Kubernetes' Indexed Job or another launcher name, or all where there are none. T
 bytes whoever packs them. A shard that is there and fresh stays, so to run it again is to resume; one
 with changed sources is packed anew. Shards that were packed with other options, or from another
 dataset, are refused unless --replace is given.`,
-		Example: "  robocache pack demos/ -o dataset.safetensors\n  robocache pack demos/ -o dataset.safetensors --media all\n  robocache batches dataset.safetensors --hz 50\n  robocache pack demos/ -o store/ --shard 3/8",
+		Example: "  robocache pack demos/ -o dataset.safetensors\n  robocache pack demos/ -o dataset.safetensors --media all\n  robocache pack demos/ -o dataset.safetensors --frames all=224x224\n  robocache batches dataset.safetensors --hz 50\n  robocache pack demos/ -o store/ --shard 3/8",
 		Args:    takes(1, 1, "pack takes one dataset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.locals(args); err != nil {
@@ -64,6 +66,7 @@ dataset, are refused unless --replace is given.`,
 	f.IntVar(&shards.all, "shards", 0, "pack a store in `N` files: this array task's, or all without a launcher")
 	f.StringArrayVar(&p.Build.Streams, "stream", nil, "a stream to take, all unless given; repeatable")
 	f.StringArrayVar(&p.Build.Media, "media", nil, "a media stream to take too, or all; repeatable")
+	f.Var(frameSizes{&p.Build.Frames}, "frames", "a media stream, or all, to decode and resize to this size; repeatable")
 	choiceFlag(cmd, &dtype, "dtype", "dtype of all values: f32, f64, f16 or bf16 (default f32)")
 	datasetFlags(cmd, &p.Options)
 	f.BoolVar(&p.Strict, "strict", false, "refuse broken data")
@@ -71,6 +74,7 @@ dataset, are refused unless --replace is given.`,
 	files(cmd, map[string]string{"output": "safetensors"})
 	completeFrom(cmd, (*dataset.Episode).Names, "", "stream")
 	completeFrom(cmd, (*dataset.Episode).MediaNames, "", "media")
+	completeFrom(cmd, (*dataset.Episode).MediaNames, "=", "frames")
 	takesRecordings(cmd, 0)
 	return cmd
 }

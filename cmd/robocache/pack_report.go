@@ -41,6 +41,9 @@ type packedStream struct {
 type packedMedia struct {
 	Name     string `json:"name"`
 	Encoding string `json:"encoding"`
+	Width    int    `json:"width"`
+	Height   int    `json:"height"`
+	Resized  bool   `json:"resized"`
 	Frames   int    `json:"frames"`
 	Bytes    int    `json:"bytes"`
 }
@@ -57,7 +60,7 @@ func packedOf(ctx context.Context, in, out string, store *store.Store) (*packed,
 	}
 	for i := range store.Media {
 		m := &store.Media[i]
-		r.Media = append(r.Media, packedMedia{m.Name, m.Encoding, m.Len(), m.Bytes()})
+		r.Media = append(r.Media, packedMedia{m.Name, m.Encoding, m.Width, m.Height, m.Resized, m.Len(), m.Bytes()})
 	}
 	var left dataset.EpisodeNotes
 	for _, e := range store.Episodes {

@@ -207,7 +207,7 @@ func (r *sampleReader) Read(p []byte) (int, error) {
 	return int(n), nil
 }
 
-// lostError returns the error of a sample whose bytes are not in the file.
+// lostError returns the error of a sample with no bytes in the file.
 func (t *Track) lostError(i int32) error {
 	at := min(t.samples[i].at, t.file.size)
 	return t.file.fail(at, dataset.ErrTruncated, fmt.Sprintf("sample %d", i+1), "no bytes of it", "all, because other frames need it")

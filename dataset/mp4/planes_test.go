@@ -137,7 +137,7 @@ func TestPlanesOfFramesFarApart(t *testing.T) {
 	assert.Len(t, frames, i)
 }
 
-// lostOf returns the frames of which Planes and DecodeFrames report an error.
+// lostOf returns the frames with an error from Planes, after it has checked that DecodeFrames has the same errors.
 func lostOf(t *testing.T, v *Track) (lost []int) {
 	t.Helper()
 	n, i := 0, 0

@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -65,7 +65,6 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 	if p.path == "" { // memory has to hold all episodes
 		readAhead = math.MaxInt64
 	}
-	workers := cmp.Or(opt.Workers, runtime.GOMAXPROCS(0))
 	s := &Store{name: d.Name(), format: d.Format(), info: d.Info(), Sources: opt.Sources, Shard: opt.shard}
 	p.tasks = s.info.Tasks
 	guard := func(do func() error) error { return do() }
@@ -81,7 +80,7 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 	}
 	numbered := d.Info()
 	splits, done := numbered.SplitsOf(d.Len()), 0
-	for e, err := range dataset.ParallelWithin(ctx, d, workers, readAhead) {
+	for e, err := range dataset.ParallelWithin(ctx, d, p.workers, readAhead) {
 		i, in := numbered.Number(done), splits[done]
 		done++
 		if ctx.Err() != nil {
@@ -125,14 +124,22 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 			return nil, refuse("Streams", fmt.Sprintf("%q, which no episode has", name), "streams in the dataset: ["+text.Closest(name, p.streamNames)+"]")
 		}
 	}
-	for _, name := range opt.Media {
-		if name == AllMedia || slices.Contains(p.mediaNames, name) || s.Shard != nil || len(p.episodes) == 0 {
+	for i, name := range slices.Concat(opt.Media, slices.Sorted(maps.Keys(opt.Frames))) {
+		found := slices.Contains(p.mediaNames, name)
+		if i >= len(opt.Media) {
+			found = slices.ContainsFunc(p.media, func(m mediaPacker) bool { return m.Name == name })
+		}
+		if name == AllMedia || found || s.Shard != nil || len(p.episodes) == 0 {
 			continue
 		}
 		if err := p.leftOut(name); err != nil {
 			return nil, err
 		}
-		return nil, UnknownMedia("Media", name, p.mediaNames)
+		arg := "Media"
+		if i >= len(opt.Media) {
+			arg = "Frames"
+		}
+		return nil, UnknownMedia(arg, name, p.mediaNames)
 	}
 	s.Episodes = p.episodes
 	var err error
@@ -161,7 +168,7 @@ func (p *packer) add(ctx context.Context, number int, e *dataset.Episode, splits
 		Rotation: e.Rotation, Dropouts: e.Dropouts, Notes: e.Notes.Of(dataset.ClassLeftOut)}
 	others := e.Notes.Of(dataset.ClassDamage, dataset.ClassRemark)
 	if len(p.only) > 0 {
-		others = others.About(slices.Concat(p.only, p.cameras))
+		others = others.About(slices.Concat(p.only, p.cameras, slices.Collect(maps.Keys(p.sizes))))
 	}
 	out.Notes = append(out.Notes, others...)
 	leave := func(n dataset.Note, name string, count int) {

@@ -33,12 +33,6 @@ func (s *Store) empty(e *dataset.Episode, i int) {
 	e.Notes = append(list, e.Notes...)
 }
 
-// recorded has the media streams of an episode that Build does not pack. index is the episode's index in the dataset.
-type recorded struct {
-	index int
-	media []dataset.Media // without their sources, because a source may hold a part of its file in memory
-}
-
 // Episode returns an episode. Its streams are views of the packed tensors. In a store that Build has made, media streams that are not
 // packed are those of the recording, which is read again for them. If there is no episode i, the error is a *dataset.RangeError; after
 // Close it is dataset.ErrClosed.
@@ -104,7 +98,7 @@ func (s *Store) addMedia(e *dataset.Episode, i int) error {
 			k := shardAt(m.begins, i)
 			from = &packedFrames{s.shards[k], m.shards[k], int(m.shards[k].Offsets[i-m.begins[k]])}
 		}
-		out := dataset.Media{Name: m.Name, Encoding: m.Encoding, Width: m.Width, Height: m.Height, Source: from}
+		out := dataset.Media{Name: m.Name, Encoding: m.Encoding, Width: m.Width, Height: m.Height, Resized: m.Resized, Source: from}
 		if video.Decodes(m.Encoding) {
 			out.Source = &video.Frames{FrameSource: from, Name: m.Name, Codec: m.Encoding, Count: hi - lo, Packet: from.packet}
 		}
@@ -164,6 +158,10 @@ func (p *packedFrames) ReadFrame(_ context.Context, i int) (frame []byte, err er
 		if lo < 0 || hi < lo || hi > n {
 			return &dataset.FormatError{Format: "store", Offset: -1, Kind: dataset.ErrCorrupt, Msg: fmt.Sprintf("frame %d of %s", i, p.media.Name),
 				Got: fmt.Sprintf("bytes %d to %d", lo, hi), Want: fmt.Sprintf("within 0 to %d", n)}
+		}
+		if lo == hi && p.media.Resized {
+			return &dataset.FormatError{Format: "store", Offset: -1, Kind: dataset.ErrCorrupt, Msg: fmt.Sprintf("frame %d of %s", i, p.media.Name),
+				Got: "no pixels", Want: "a frame that could be decoded when it was packed"}
 		}
 		bytes, err := elements[uint8](p.media.Frames, int(lo), int(hi))
 		frame = slices.Clone(bytes)

@@ -165,7 +165,7 @@ func (s *Store) open(path string) error {
 		s.Streams = append(s.Streams, p)
 	}
 	for _, in := range x.Media {
-		m := Media{Name: in.Name, Encoding: in.Encoding, Width: in.Width, Height: in.Height}
+		m := Media{Name: in.Name, Encoding: in.Encoding, Width: in.Width, Height: in.Height, Resized: in.Resized}
 		if s.Stream(m.Name) != nil || s.MediaStream(m.Name) != nil {
 			return bad(dataset.ErrCorrupt, "media "+in.Name, "the name twice", "each name once")
 		}

@@ -59,6 +59,7 @@ type indexMedia struct {
 	Encoding string `json:"encoding"`
 	Width    int    `json:"width,omitempty"`
 	Height   int    `json:"height,omitempty"`
+	Resized  bool   `json:"resized,omitempty"`
 }
 
 func (s *Store) index() *index {
@@ -72,7 +73,7 @@ func (s *Store) index() *index {
 	}
 	for k := range s.Media {
 		m := &s.Media[k]
-		x.Media = append(x.Media, indexMedia{m.Name, m.Encoding, m.Width, m.Height})
+		x.Media = append(x.Media, indexMedia{m.Name, m.Encoding, m.Width, m.Height, m.Resized})
 	}
 	return x
 }

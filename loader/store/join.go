@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
@@ -60,7 +61,8 @@ func openShards(path string) (s *Store, err error) {
 		}
 	}
 	s.join()
-	for _, name := range append(slices.Clone(s.shards[0].Shard.Streams), s.shards[0].Shard.Media...) {
+	asked := s.shards[0].Shard
+	for _, name := range slices.Concat(asked.Streams, asked.Media, slices.Sorted(maps.Keys(asked.Frames))) {
 		if s.Stream(name) == nil && s.MediaStream(name) == nil && name != AllMedia {
 			return s, bad(dataset.ErrNotFound, "stream", "none called "+name+" in any shard", "a stream that an episode has")
 		}
@@ -94,6 +96,7 @@ func (s *Store) packingDifference(other *Store) (what, got, want string) {
 		{"format", s.format, other.format},
 		{"streams asked for", listOr(a.Streams, "all"), listOr(b.Streams, "all")},
 		{"media asked for", listOr(a.Media, "none"), listOr(b.Media, "none")},
+		{"frames asked for", listOr(sizes(a.Frames), "none"), listOr(sizes(b.Frames), "none")},
 		{"dtype", a.DType, b.DType},
 		{"strict", fmt.Sprint(a.Strict), fmt.Sprint(b.Strict)},
 		{"episodes", cmp.Or(a.Selected, "all"), cmp.Or(b.Selected, "all")},
@@ -212,7 +215,7 @@ func (s *Store) joinMedia(shard int, m *Media) {
 		s.leaveOut(shard, m.Name, m.Offsets, nameOfStream)
 		return
 	case to == nil:
-		s.Media = append(s.Media, Media{Name: m.Name, Encoding: m.Encoding, Width: m.Width, Height: m.Height, shards: make([]*Media, len(s.shards)), begins: s.begins})
+		s.Media = append(s.Media, Media{Name: m.Name, Encoding: m.Encoding, Width: m.Width, Height: m.Height, Resized: m.Resized, shards: make([]*Media, len(s.shards)), begins: s.begins})
 		to = &s.Media[len(s.Media)-1]
 	default:
 		if why := to.difference(m.Encoding, m.Width, m.Height); why.Code != "" {

@@ -21,6 +21,8 @@ type Media struct {
 	// Width and Height are the pixels of each frame. They are 0 if the dataset does not declare them, or if the sizes of JPEG or PNG
 	// frames differ.
 	Width, Height int
+	// Resized is true if the frames were decoded and resized: see BuildOptions.Frames. Frames that could not be decoded have no bytes.
+	Resized bool
 	// Frames [bytes] is u8. Frames, FrameOffsets and Times are nil if the store has several files: use Store.Episode.
 	Frames       *tensor.Tensor
 	FrameOffsets *tensor.Tensor // [S+1], i64: frame k is the bytes FrameOffsets[k] to FrameOffsets[k+1]-1
@@ -77,5 +79,5 @@ func (m *Media) difference(encoding string, width, height int) (n dataset.Note) 
 	return n
 }
 
-// AllMedia selects all media streams in BuildOptions.Media.
+// AllMedia selects all media streams in BuildOptions.Media and Frames.
 const AllMedia = "all"

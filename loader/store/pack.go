@@ -1,8 +1,13 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"io"
+	"maps"
+	"runtime"
+	"slices"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/tensor"
@@ -23,7 +28,9 @@ type packer struct {
 	tasks       []string // of the dataset
 	streamNames []string // all streams in the dataset, also those that are not packed
 
-	cameras    []string // as BuildOptions.Media
+	cameras    []string        // as BuildOptions.Media
+	sizes      map[string]Size // as BuildOptions.Frames
+	workers    int
 	media      []mediaPacker
 	mediaNames []string
 }
@@ -128,12 +135,16 @@ type BuildOptions struct {
 	Columns map[string][]string
 	// Media are the names of media streams, or AllMedia; by default none. Videos must come from logs, which contain their frames.
 	Media []string
+	// Frames are media streams by name, or AllMedia, to pack as pixels of a size: each frame is decoded and resized once, as a loader's
+	// frames are, to raw rgb8 frames. A name in Frames or Media comes before AllMedia, and AllMedia in Frames before that in Media. A
+	// frame that cannot be decoded keeps its place, without bytes; a note counts such frames.
+	Frames map[string]Size
 	// DType is the dtype of the values: F32 (the default), F16, BF16 or F64. Values that it cannot hold are rounded and counted.
 	DType tensor.DType
 	// Double selects streams to pack in F64 instead of DType. It is called with a stream of the first episode that has it. nil
 	// selects none. A file has one dtype for each stream.
 	Double  func(s *dataset.Stream) bool
-	Workers int // how many episodes are read at a time; by default one for each processor
+	Workers int // how many episodes are read, and parts of a media stream decoded, at a time; by default one for each processor
 	// Strict makes an episode that cannot be read an error. Else it is skipped and listed.
 	Strict bool
 	// Progress is called after each episode, with the count so far.
@@ -158,7 +169,12 @@ type mediaPacker struct {
 // newPacker returns a packer. Without a path it keeps all numbers in memory. With a path it writes numbers beyond the limit to a file
 // next to path, until it is closed.
 func newPacker(path string, opt *BuildOptions) (*packer, error) {
-	p := &packer{pool: pool{path: path}, as: opt.DType, strict: opt.Strict, only: opt.Streams, columns: opt.Columns, refused: map[string]error{}, at: map[string]int{}, cameras: opt.Media, double: opt.Double}
+	p := &packer{pool: pool{path: path}, as: opt.DType, strict: opt.Strict, only: opt.Streams, columns: opt.Columns, refused: map[string]error{}, at: map[string]int{}, cameras: opt.Media, sizes: opt.Frames, workers: cmp.Or(opt.Workers, runtime.GOMAXPROCS(0)), double: opt.Double}
+	for _, name := range slices.Sorted(maps.Keys(opt.Frames)) {
+		if size := opt.Frames[name]; size.Width < 1 || size.Height < 1 || slices.Contains(opt.Media, name) {
+			return nil, refuse("Frames", fmt.Sprintf("%s=%dx%d", name, size.Width, size.Height), "a size from one pixel up, of a media stream that is not in Media")
+		}
+	}
 	switch opt.DType {
 	case 0:
 		p.as = tensor.F32

@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
@@ -39,7 +41,17 @@ func (p *packer) addMedia(ctx context.Context, e *dataset.Episode, leave func(n 
 
 // packs reports whether a media stream is selected.
 func (p *packer) packs(name string) bool {
-	return slices.Contains(p.cameras, name) || slices.Contains(p.cameras, AllMedia)
+	_, resized := p.size(name)
+	return resized || slices.Contains(p.cameras, name) || slices.Contains(p.cameras, AllMedia)
+}
+
+// size returns the size to which a media stream's frames are resized, and false if they stay encoded.
+func (p *packer) size(name string) (s Size, resized bool) {
+	if s, resized = p.sizes[name]; resized {
+		return s, true
+	}
+	s, resized = p.sizes[AllMedia]
+	return s, resized && !slices.Contains(p.cameras, name)
 }
 
 // unpacked returns an episode's media streams that are not selected.
@@ -55,49 +67,53 @@ func (p *packer) unpacked(index int, e *dataset.Episode) recorded {
 
 // frames appends a media stream's frames. It returns a note if the stream is left out, or if frames are lost.
 func (p *packer) frames(ctx context.Context, m *dataset.Media) (why dataset.Note, err error) {
-	_, decodes := m.Source.(dataset.FrameDecoder)
-	_, packets := m.Source.(*video.Frames)
-	if !packets && (decodes || slices.Contains(videos, m.Encoding)) {
-		return dataset.Note{Code: dataset.CodeVideoNotPacked, Detail: dataset.Detail{Got: m.Encoding}}, nil
-	}
-	if m.Encoding == "" {
-		return dataset.Note{Code: dataset.CodeEncodingUnknown}, nil
-	}
+	as := Media{Name: m.Name, Encoding: m.Encoding, Width: m.Width, Height: m.Height, Resized: m.Resized}
 	at := slices.IndexFunc(p.media, func(o mediaPacker) bool { return o.Name == m.Name })
+	frames := encodedFrames(ctx, m)
+	if size, resized := p.size(m.Name); resized {
+		if m.Resized && (m.Width != size.Width || m.Height != size.Height) {
+			return why, refuse("Frames", fmt.Sprintf("%s=%v", m.Name, size), fmt.Sprintf("%dx%d, to which the store's frames were resized", m.Width, m.Height))
+		}
+		as.Encoding, as.Width, as.Height, as.Resized = "rgb8", size.Width, size.Height, true
+		frames = size.frames(ctx, m, p.workers)
+		if at < 0 {
+			if _, err := size.decode(m.Decode(ctx, 0)); errors.Is(err, dataset.ErrUnsupported) { // so all its frames would be lost
+				return dataset.Note{Code: dataset.CodeFramesUnread, Row: dataset.At(0), Count: m.Len(), Detail: dataset.Detail{Of: m.Len(), Cause: err}}, nil
+			}
+		}
+	} else if why = undecodable(m); why.Code != "" {
+		return why, nil
+	}
 	if _, taken := p.at[m.Name]; taken && at < 0 {
 		return nameOfStream, nil
 	}
 	if at < 0 {
 		at = len(p.media)
-		g := mediaPacker{Media: Media{Name: m.Name, Encoding: m.Encoding, Width: m.Width, Height: m.Height, Offsets: make([]int64, len(p.episodes)+1)},
-			frames: addColumn(&p.pool, &list[uint8]{}), ends: addColumn(&p.pool, &list[int64]{}), times: addColumn(&p.pool, &list[int64]{})}
+		as.Offsets = make([]int64, len(p.episodes)+1)
+		g := mediaPacker{Media: as, frames: addColumn(&p.pool, &list[uint8]{}), ends: addColumn(&p.pool, &list[int64]{}), times: addColumn(&p.pool, &list[int64]{})}
 		p.media = append(p.media, g)
 		if err := g.ends.add(&p.pool, []int64{0}); err != nil {
 			return why, err
 		}
 	}
 	g := &p.media[at]
-	if why = g.difference(m.Encoding, m.Width, m.Height); why.Code != "" {
+	if why = g.difference(as.Encoding, as.Width, as.Height); why.Code != "" {
 		return why, nil
 	}
 	lost := dataset.Note{Code: dataset.CodeFramesUnread, Detail: dataset.Detail{Of: m.Len()}}
-	alone := !packets // decoding needs no lost frame
-	for i, at := range m.Times {
-		frame, err := m.Frame(ctx, i)
-		if packets && (err != nil || video.Begins(m.Encoding, frame)) {
-			alone = err == nil
-		}
-		if err == nil && !alone {
-			err = fmt.Errorf("frame %d of %s: no key frame before it with all frames after", i, m.Name)
-		}
+	i := -1
+	for frame, err := range frames {
+		i++
 		switch {
-		case err != nil && (p.strict || ctx.Err() != nil):
+		case err != nil && (p.strict || ctx.Err() != nil || dataset.IsFatal(err)):
 			return why, err
 		case err != nil:
 			if lost.Count++; lost.Count == 1 {
 				lost.Row, lost.Cause = dataset.At(i), err
 			}
-			continue
+			if frame = nil; !as.Resized {
+				continue
+			}
 		}
 		if err := g.frames.add(&p.pool, frame); err != nil {
 			return why, err
@@ -105,7 +121,7 @@ func (p *packer) frames(ctx context.Context, m *dataset.Media) (why dataset.Note
 		if err := g.ends.add(&p.pool, []int64{int64(g.frames.len())}); err != nil {
 			return why, err
 		}
-		if err := g.times.add(&p.pool, []int64{at}); err != nil {
+		if err := g.times.add(&p.pool, m.Times[i:i+1]); err != nil {
 			return why, err
 		}
 	}
@@ -113,4 +129,37 @@ func (p *packer) frames(ctx context.Context, m *dataset.Media) (why dataset.Note
 		return lost, nil
 	}
 	return why, nil
+}
+
+// undecodable returns a note if a media stream's encoded frames could not be decoded from a store; else its code is empty.
+func undecodable(m *dataset.Media) (why dataset.Note) {
+	_, decodes := m.Source.(dataset.FrameDecoder)
+	_, packets := m.Source.(*video.Frames)
+	switch {
+	case !packets && (decodes || slices.Contains(videos, m.Encoding)):
+		return dataset.Note{Code: dataset.CodeVideoNotPacked, Detail: dataset.Detail{Got: m.Encoding}}
+	case m.Encoding == "":
+		why.Code = dataset.CodeEncodingUnknown
+	}
+	return why
+}
+
+// encodedFrames yields the encoded frames. A video packet without a key frame before it, and all packets between them, is an error.
+func encodedFrames(ctx context.Context, m *dataset.Media) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		_, packets := m.Source.(*video.Frames)
+		alone := !packets // decoding needs no lost frame
+		for i := range m.Times {
+			frame, err := m.Frame(ctx, i)
+			if packets && (err != nil || video.Begins(m.Encoding, frame)) {
+				alone = err == nil
+			}
+			if err == nil && !alone {
+				err = fmt.Errorf("frame %d of %s: no key frame before it with all frames after", i, m.Name)
+			}
+			if !yield(frame, err) {
+				return
+			}
+		}
+	}
 }

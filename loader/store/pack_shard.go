@@ -41,7 +41,7 @@ func PackShard(ctx context.Context, d dataset.Dataset, source, folder string, in
 			return false, refuse("Shards", fmt.Sprintf("%d shards, where %s has %s", count, folder, n.name), "another folder, or that file removed")
 		}
 	}
-	h := &Shard{Index: index, Count: count, Episodes: d.Len(), Streams: opt.Streams, Media: opt.Media, DType: p.as.String(), Strict: opt.Strict,
+	h := &Shard{Index: index, Count: count, Episodes: d.Len(), Streams: opt.Streams, Media: opt.Media, Frames: opt.Frames, DType: p.as.String(), Strict: opt.Strict,
 		Selected: dataset.Selected(d).String()}
 	if opt.Sources, err = h.sources(ctx, source); err != nil {
 		return false, err

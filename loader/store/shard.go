@@ -27,10 +27,11 @@ type Shard struct {
 	Files   int    `json:"files"`
 	Listing string `json:"listing"` // a SHA-256 hash over the names and sizes of all files
 	// Streams and the following fields are the packing options.
-	Streams []string `json:"streams,omitempty"`
-	Media   []string `json:"media,omitempty"`
-	DType   string   `json:"dtype"`
-	Strict  bool     `json:"strict,omitempty"`
+	Streams []string        `json:"streams,omitempty"`
+	Media   []string        `json:"media,omitempty"`
+	Frames  map[string]Size `json:"frames,omitempty"`
+	DType   string          `json:"dtype"`
+	Strict  bool            `json:"strict,omitempty"`
 	// Selected are the numbers of the dataset's episodes, as dataset.Ranges has them, if the store has only some; else empty.
 	Selected string `json:"selected,omitempty"`
 }

@@ -45,6 +45,12 @@ type Store struct {
 	recorded   []recorded      // one an episode, if recordings is set
 }
 
+// recorded has the media streams of an episode that Build does not pack. index is the episode's index in the dataset.
+type recorded struct {
+	index int
+	media []dataset.Media // without their sources, because a source may hold a part of its file in memory
+}
+
 // Stream is a packed stream: the samples of all episodes, one after another.
 type Stream struct {
 	Name    string
