@@ -65,7 +65,7 @@ func openLoading(ctx context.Context, c *Conn, ask *loaderRequest) (*loading, er
 // openDecoder opens the device that decodes frames. If it cannot, the CPU decodes them.
 func (l *loading) openDecoder(name string) {
 	l.decoder = &decoder{Device: "cpu"}
-	if name == "" {
+	if name == "" || name == "cpu" {
 		return
 	}
 	device, err := ops.Open(name)

@@ -171,7 +171,9 @@ def _gaps(name: str, value: Any) -> Union[str, float, Dict[str, Union[str, float
 
 
 def _cameras(name: str, value: Any) -> List[Dict[str, Any]]:
-    return [_camera(n, size) for n, size in mapping(name, value, "{name: (height, width)} in pixels").items()]
+    from ._camera import cameras  # it imports this module
+
+    return cameras(name, value)
 
 
 _FORMS: Mapping[str, Callable[[str, Any], Any]] = {
@@ -291,15 +293,6 @@ def _span(name: str, window: Tuple[Seconds, Seconds]) -> List[float]:
     except (TypeError, ValueError):
         raise wrong(arg, window, want) from None
     return [seconds(arg, a, want), seconds(arg, b, want)]
-
-
-def _camera(name: str, size: Tuple[int, int]) -> Dict[str, Any]:
-    arg = "cameras[{!r}]".format(name)
-    try:
-        height, width = size
-    except (TypeError, ValueError):
-        raise wrong(arg, size, "(height, width) in pixels") from None
-    return {"name": name, "height": whole(arg, height, 1, 1 << 20), "width": whole(arg, width, 1, 1 << 20)}
 
 
 def _plan(plan: Union[Path, Mapping[str, Any]]) -> Dict[str, str]:

@@ -13,6 +13,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 from . import _asked, _slots
 from ._ahead import Ahead, Staged
 from ._asked import Path, whole, wrong
+from ._camera import Camera
 from ._errors import ForkError, LoaderError, OutOfMemoryError
 from ._resident import Resident
 
@@ -67,8 +68,12 @@ class Loader:
             torchrun, srun or Open MPI, else 0 and 1.
         weights: a number for each dataset: how often its windows are drawn relative to the others.
         epoch_windows: windows in an epoch with weights. Default: as many as the datasets have.
-        cameras: ``{name: (height, width)}``, pixels. Frames are decoded and resized to this size. Default: no cameras.
-        frame_cache: memory for decoded frames, bytes; -1 for none. Default: 1 GB, or an eighth of the free memory if that is less.
+        cameras: ``{name: (height, width)}`` in pixels, or ``{name: Camera}``. Frames are decoded and resized to this size. Default: none.
+        frame_level: where decoded frames are kept: "device", once for all epochs; "pinned", the same in host memory; "streaming", not at
+            all. Default: the first with room for all frames that a window can have.
+        frame_memory: room for the frames, bytes. Default: half of the free memory.
+        decode: "cpu" uses no GPU to decode and resize frames. "auto" uses a GPU's video decoder while frames are decoded, for a loader with
+            tensors there. `report` has the device, and the reason if it is the CPU. Default: "auto".
         age: also return ``name_age`` for each stream.
         streaming: True reads the dataset while batches are drawn, for data larger than the memory; the order is "shards" or "none".
             "auto" streams only if the data do not fit.
@@ -98,7 +103,7 @@ class Loader:
             system's limits.
 
     Batches: a batch is a dict with LeRobot's names. T and D are the ticks and columns of a stream.
-        ``name``: values [B,T,D]; of a camera uint8 [B,T,H,W,3], red, green, blue, and black if there is no frame.
+        ``name``: values [B,T,D]; of a camera [B,T,H,W,3] or [B,T,3,H,W], red, green, blue, uint8 by default, and black without a frame.
         ``name_is_pad``: bool [B,T], True outside the episode. The end sample is repeated there.
         ``name_valid``: bool [B,T], False if padded, in a gap, or without a sample. Multiply a loss by it.
         ``name_age``: int64 [B,T], ns: the tick's time minus the time of the sample at or before it.
@@ -114,8 +119,9 @@ class Loader:
 
     GPU, with torch: recordings are copied to the GPU once. A batch is two or three kernels on the current stream, without the helper
     process. Streams with the same window share memory, so their tensors are strided. A CUDA graph may capture `next`: each replay
-    draws the next batch into the same tensors. With cameras or streaming, the helper process draws, and batches are copied to the GPU
-    in advance.
+    draws the next batch into the same tensors. Cameras' frames are kept there too if they fit: the helper process decodes them ahead, each
+    once, and then ends. A capture needs all of them: see `fill`. With frames elsewhere, or with streaming, the helper process draws, and
+    batches are copied to the GPU in advance.
 
     Raises:
         ArgumentError, PlanError: an argument or the plan is wrong.
@@ -152,8 +158,10 @@ class Loader:
         world: Optional[int] = None,
         weights: Optional[Sequence[float]] = None,
         epoch_windows: int = 0,
-        cameras: Optional[Mapping[str, Tuple[int, int]]] = None,
-        frame_cache: int = 0,
+        cameras: Optional[Mapping[str, Union[Tuple[int, int], Camera]]] = None,
+        frame_level: str = "",
+        frame_memory: int = 0,
+        decode: str = "auto",
         age: bool = False,
         streaming: Union[bool, str] = False,
         workers: int = 0,
@@ -176,13 +184,15 @@ class Loader:
         max_memory: Union[None, int, str] = None,
     ) -> None:
         given = dict(locals())  # the helper process checks all arguments except the following
-        for name in ("self", "shuffle", "streaming", "framework", "device", "prefetch", "restart", "max_memory"):
+        for name in ("self", "shuffle", "streaming", "decode", "framework", "device", "prefetch", "restart", "max_memory"):
             del given[name]
         _refuse_workers()
         if streaming not in (True, False, "auto"):
             raise wrong("streaming", streaming, 'True, False or "auto"')
         if streaming == "auto" and shuffle is None and plan is None:
             shuffle = "shards"  # so that the order does not depend on the memory
+        if decode not in ("auto", "cpu"):
+            raise wrong("decode", decode, '"auto" or "cpu"')
         prefetch = whole("prefetch", prefetch, 1, 1000)
         self._max_memory = _asked.memory("max_memory", max_memory)
         request = _asked.request(**given, shuffle=shuffle)
@@ -191,6 +201,11 @@ class Loader:
         if self.framework not in ("torch", "numpy", "jax"):
             raise wrong("framework", self.framework, "torch, numpy or jax")
         self.device = _device(self.framework, device)
+        if "cameras" in request:
+            if decode == "cpu" or os.environ.get("ROBOCACHE_DEVICE") == "off":
+                request["frames_on"] = "cpu"
+            elif self.device is not None and self.device.type != "cpu":
+                request["frames_on"] = str(self.device)
         self._lock = threading.RLock()
         self._closed = False
         self._goes_on = False  # True from load_state_dict until the next batch
@@ -208,10 +223,16 @@ class Loader:
 
         if streaming is True:
             return ahead(True)
+        level = request["frame_level"] if "cameras" in request else "device"
         try:
-            if self.device is None or self.device.type == "cpu" or "cameras" in request:
+            if self.device is None or self.device.type == "cpu" or level not in ("", "device"):
                 return ahead(False)
-            return Resident(request, self.device, self._max_memory)
+            try:
+                return Resident(request, self.device, self._max_memory, restart)
+            except OutOfMemoryError:
+                if level:
+                    raise
+            return ahead(False)  # with the frames in host memory
         except OutOfMemoryError as e:
             if streaming != "auto" or len(request["paths"]) > 1 or "weights" in request:  # mixtures cannot be streamed
                 raise
@@ -325,6 +346,16 @@ class Loader:
         datasets = batch["dataset_index"].tolist() if "dataset_index" in batch else [0] * len(episodes)
         said = [self._tasks.get(key, []) for key in zip(datasets, episodes)]
         return [([""] + [text for at, text in one if at <= anchor])[-1] for one, anchor in zip(said, anchors)]
+
+    def fill(self) -> None:
+        """Decodes all frames of a loader that keeps them on a GPU, and returns when they are there. Then a CUDA graph may capture `next`.
+
+        Without it, frames are decoded in the order of the batches, and each batch waits for its own. Frames that are kept elsewhere are an
+        UnsupportedError.
+        """
+        with self._alone():
+            self._check()
+            self._way.fill()
 
     def report(self) -> Dict[str, Any]:
         """Returns a dict with the datasets, the windows, data that was left out with reasons, and waiting times.
