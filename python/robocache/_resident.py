@@ -181,8 +181,9 @@ class Resident:
         if self._torn:
             self.seek(self.place.state)
         if self._filler is not None:
-            stream = self._torch.cuda.current_stream(self._at).cuda_stream
-            self._fill(stream, self._torch.cuda.is_current_stream_capturing(), True)
+            torch: Any = self._torch
+            stream = torch.cuda.current_stream(self._at).cuda_stream
+            self._fill(stream, torch.cuda.is_current_stream_capturing(), True)
 
     def _begin(self, epoch: int, taken: int) -> Tuple[int, int]:
         """Returns the position where the batch after a position begins: in the next epoch if this one has no further batch."""
