@@ -441,7 +441,7 @@ var layers = map[string][]string{
 	},
 	"dataset/lerobot": {
 		"doc json paths problems values", "source", "header small_table", "catalog", "video_places row_index", "tables column_checks compare set",
-		"index episode_reader video_stats modality statistics", "clock", "images videos", "episode", "lerobot",
+		"index episode_reader video_stats modality statistics", "clock video_backend", "images videos", "episode", "lerobot",
 	},
 	"dataset/lerobot/write": {
 		"doc error options", "output values statistics splits video_pool pictures", "feature", "series stream", "tasks episode_plan",

@@ -63,13 +63,20 @@ func (p *Plan) checkLoading(names map[string]bool) error {
 		key := "windows." + name
 		w := p.Windows[name]
 		lo, hi := w.span(p.Rate)
+		from, to := w.reach()
+		n := hi - lo + 1
+		if len(w.At) > 0 {
+			n = float64(len(w.At))
+		}
 		switch {
-		case w.From >= w.To:
-			return bad(key, fmt.Sprintf("%v to %v", w.From, w.To), "a beginning before the end")
-		case w.From < -mostReach || w.To > mostReach:
-			return bad(key, fmt.Sprintf("%v to %v", w.From, w.To), fmt.Sprintf("at most %v from the anchor", mostReach))
-		case max(-lo, hi) > clocks.MaxTargets || hi-lo >= maxWindow:
-			return bad(key, fmt.Sprintf("%v to %v, %.4g ticks of %g Hz", w.From, w.To, hi-lo+1, p.Rate), fmt.Sprintf("at most %d, none more than %d from the anchor", maxWindow, clocks.MaxTargets))
+		case len(w.At) > 0 && (w.From != 0 || w.To != 0):
+			return bad(key, fmt.Sprintf("%v to %v, and single times", w.From, w.To), "one of them")
+		case len(w.At) == 0 && from >= to:
+			return bad(key, w.String(), "a beginning before the end")
+		case from < -mostReach || to > mostReach:
+			return bad(key, w.String(), fmt.Sprintf("at most %v from the anchor", mostReach))
+		case max(-lo, hi) > clocks.MaxTargets || n > maxWindow:
+			return bad(key, fmt.Sprintf("%v, %.4g ticks of %g Hz", w, n, p.Rate), fmt.Sprintf("at most %d, none more than %d from the anchor", maxWindow, clocks.MaxTargets))
 		}
 		if len(names) > 0 && !names[name] {
 			return bad(key, fmt.Sprintf("%q", name), "a stream in the plan: "+text.Closest(name, sortedKeys(names)))

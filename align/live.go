@@ -143,14 +143,14 @@ func (l *Live) add(j *job, t *take, plan Plan, streams []LiveStream) error {
 	deltas := []int64{0}
 	if w, given := plan.Windows[t.stream.Name]; given {
 		if deltas = w.Ticks(plan.Rate); len(deltas) == 0 {
-			return bad("windows."+t.stream.Name, fmt.Sprintf("%v to %v", w.From, w.To), "a window with a tick in it")
+			return bad("windows."+t.stream.Name, w.String(), "a window with a tick in it")
 		}
 	}
 	o := j.options(t)
 	o.DType = 0
 	window, _ := o.Window.Get()
 	snap, _ := j.snap.Get()
-	s := liveStream{name: t.from, width: len(in.Columns), offset: int64(t.how.Offset), reach: int64(window) - deltas[0] + l.horizon, start: []int64{0}, length: []int64{0}, part: len(l.parts),
+	s := liveStream{name: t.from, width: len(in.Columns), offset: int64(t.how.Offset), reach: int64(window) - slices.Min(deltas) + l.horizon, start: []int64{0}, length: []int64{0}, part: len(l.parts),
 		after: 2*int64(snap) + 1}
 	for _, c := range t.stream.Columns {
 		s.columns = append(s.columns, slices.IndexFunc(in.Columns, func(o dataset.Column) bool { return o == c }))
@@ -158,7 +158,7 @@ func (l *Live) add(j *job, t *take, plan Plan, streams []LiveStream) error {
 	if t.how.Edge == "" {
 		o.Edge = ops.EdgeClamp
 	}
-	s.looksBack = deltas[len(deltas)-1] <= 0 && !slices.ContainsFunc(t.channels, func(c ops.Channel) bool {
+	s.looksBack = slices.Max(deltas) <= 0 && !slices.ContainsFunc(t.channels, func(c ops.Channel) bool {
 		return !c.Interp.LooksBack() || c.Interp == ops.InterpPrevious && o.Edge == ops.EdgeHold
 	})
 	if in.Hz <= 0 {

@@ -51,6 +51,9 @@ func robot(t testing.TB, seconds float64) (*dataset.Episode, []align.LiveStream,
 		p.Window = ops.Within(100 * time.Millisecond)
 		plan.Streams = append(plan.Streams, p)
 		plan.Windows[s.Name] = align.Window{From: -time.Duration(1+i%3) * 200 * time.Millisecond}
+		if i > 7 {
+			plan.Windows[s.Name] = align.Window{At: []time.Duration{0, -500 * time.Millisecond, -13 * time.Millisecond, 0}}
+		}
 	}
 	return e, live, plan
 }

@@ -2,9 +2,6 @@ package align
 
 import (
 	"cmp"
-	"encoding/json"
-	"fmt"
-	"math"
 	"time"
 
 	"github.com/robocache/robocache/dataset"
@@ -35,7 +32,7 @@ type Plan struct {
 
 	// The other fields are for a loader. Resample and Fuse only check them.
 
-	Windows map[string]Window // by stream name: the range around each anchor
+	Windows map[string]Window // by stream name: the targets around each anchor
 	Padding string            // one of Paddings: the values in the part of a window beyond its episode
 	// PadAfter is the longest reach of a window beyond the last tick of an episode. The padding diffusion_policy requires it, and
 	// no other padding allows it: see Anchors.
@@ -173,22 +170,13 @@ type Range struct {
 // Between returns a range with the mode RangeBetween.
 func Between(from, to time.Duration) Range { return Range{Mode: RangeBetween, From: from, To: to} }
 
-// Window is a time range around an anchor, LeRobot's delta_timestamps. If To is at most 0, it has the ticks after From up to and
-// including To; otherwise the ticks from From up to, not including, To.
-type Window struct{ From, To time.Duration }
-
-// UnmarshalJSON reads a list with From and To in seconds, as in a plan file, for example [-0.5, 0].
-func (w *Window) UnmarshalJSON(text []byte) error {
-	var seconds []float64
-	if err := json.Unmarshal(text, &seconds); err != nil || len(seconds) != 2 {
-		return bad("windows", string(text), "[from, to] in seconds")
-	}
-	for i, to := range []*time.Duration{&w.From, &w.To} {
-		if *to = time.Duration(math.Round(seconds[i] * 1e9)); math.Abs(seconds[i]) >= 9e9 {
-			return bad("windows", fmt.Sprintf("%g to %g", seconds[0], seconds[1]), "seconds")
-		}
-	}
-	return nil
+// Window lists the targets around an anchor, LeRobot's delta_timestamps: a time range, or single times. If To is at most 0, the range
+// has the ticks after From up to and including To; otherwise the ticks from From up to, not including, To.
+type Window struct {
+	From, To time.Duration
+	// At are single times relative to the anchor, in place of From and To, in any order, also repeated. A time within 0.1 ms of a tick
+	// is the tick. Example: -400ms, -100ms and 0s.
+	At []time.Duration
 }
 
 // Names that a plan may use.

@@ -247,13 +247,18 @@ func TestWindowsOfAPlanTakeDurations(t *testing.T) {
 		assert.Equal(t, want, parsed("windows: {action: " + text + "}").Windows["action"], text)
 		assert.Equal(t, align.Between(want.From, want.To), parsed("range: "+text).Range, text)
 	}
+	assert.Equal(t, []time.Duration{-4e8, 0, 1e7}, parsed("windows: {action: {at: [-400ms, 0, 0.01]}}").Windows["action"].At)
+	for _, text := range []string{"{at: []}", "{at: 3}", "{at: [soon]}", "{at: [0], to: 1}", "{}", "{at: [1s, 2000h, 9e9]}"} {
+		_, err := planfile.Parse("p.yaml", []byte("version: 1\nrate: 10\nwindows: {action: "+text+"}\n"))
+		assert.ErrorContains(t, err, "windows.action", text)
+	}
 }
 
 // A plan that is written is read as it was.
 func TestAPlanThatIsWrittenIsReadAsItWas(t *testing.T) {
 	for _, text := range []string{
 		whole, "version: 1\nrate: 0.1\n", "version: 1\nrate: 5\nrange: union\nunordered: sort\nfilter: {success: false}\npadding: diffusion_policy\npad_after: 0s\nsnap: 0s\n",
-		"version: 1\nrate: 5\ndefaults: {fill: -.inf, method: {\"a \\\" b\": linear, \"0:2\": previous}}\nstreams: [{name: a, fill: .inf}, {name: b, fill: .nan}]\nshuffle: none\n",
+		"version: 1\nrate: 5\ndefaults: {fill: -.inf, method: {\"a \\\" b\": linear, \"0:2\": previous}}\nstreams: [{name: a, fill: .inf}, {name: b, fill: .nan}]\nshuffle: none\nwindows: {a: {at: [-0.4, 0s]}, b: [-1, 0]}\n",
 	} {
 		p, err := planfile.Parse("p.yaml", []byte(text))
 		require.NoError(t, err, text)

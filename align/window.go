@@ -1,24 +1,86 @@
 package align
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"time"
+
+	"github.com/robocache/robocache/internal/text"
 )
 
-// Ticks returns the targets in a window, in nanoseconds relative to the anchor: the ticks j with From < j/rate <= To if To is at
-// most 0, otherwise with From <= j/rate < To. Tick j is at floor(j*1e9/rate + 0.5).
+// UnmarshalJSON reads a list with From and To in seconds, or an object with At, as in a plan file. Examples: [-0.5, 0] and
+// {"at": [-0.4, -0.1, 0]}.
+func (w *Window) UnmarshalJSON(text []byte) error {
+	var seconds []float64
+	single := struct {
+		At *[]float64 `json:"at"`
+	}{&seconds}
+	isRange := json.Unmarshal(text, &seconds) == nil
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if isRange && len(seconds) != 2 || !isRange && (d.Decode(&single) != nil || len(seconds) == 0) {
+		return bad("windows", string(text), `[from, to] in seconds, or {"at": [-0.4, 0]}`)
+	}
+	*w = Window{}
+	for _, s := range seconds {
+		if math.Abs(s) >= 9e9 {
+			return bad("windows", fmt.Sprint(s), "seconds")
+		}
+		w.At = append(w.At, time.Duration(math.Round(s*1e9)))
+	}
+	if isRange {
+		*w = Window{From: w.At[0], To: w.At[1]}
+	}
+	return nil
+}
+
+// String returns for example "-500ms to 0s", or "at -400ms, 0s".
+func (w Window) String() string {
+	if len(w.At) == 0 {
+		return fmt.Sprintf("%v to %v", w.From, w.To)
+	}
+	return "at " + text.Join(w.At, 8, ", ", func(d *time.Duration) string { return d.String() })
+}
+
+// Ticks returns the targets in a window, in nanoseconds relative to the anchor: the times At, or the ticks j with From < j/rate <= To
+// if To is at most 0, otherwise with From <= j/rate < To. Tick j is at floor(j*1e9/rate + 0.5).
 func (w Window) Ticks(rate float64) []int64 {
-	lo, hi := w.span(rate)
 	var list []int64
+	tick := func(j float64) { list = append(list, int64(math.Floor(j*1e9/rate+0.5))) }
+	for _, d := range w.At {
+		if j := steps(d, rate, windowTolerance); j == math.Round(j) {
+			tick(j)
+		} else {
+			list = append(list, int64(d))
+		}
+	}
+	if len(w.At) > 0 {
+		return list
+	}
+	lo, hi := w.span(rate)
 	for j := lo; j <= hi; j++ {
-		list = append(list, int64(math.Floor(j*1e9/rate+0.5)))
+		tick(j)
 	}
 	return list
 }
 
-// span returns the first and the last tick of a window. If the window has none, lo is after hi.
+// reach returns the first and the last time in a window.
+func (w Window) reach() (from, to time.Duration) {
+	if len(w.At) == 0 {
+		return w.From, w.To
+	}
+	return slices.Min(w.At), slices.Max(w.At)
+}
+
+// span returns the first and the last tick of a window, or those around its single times. If the window has none, lo is after hi.
 func (w Window) span(rate float64) (lo, hi float64) {
+	if len(w.At) > 0 {
+		from, to := w.reach()
+		return math.Floor(steps(from, rate, windowTolerance)), math.Ceil(steps(to, rate, windowTolerance))
+	}
 	for _, tolerance := range []float64{windowTolerance, 0} { // 0 if the window is shorter than the tolerance
 		from, to := steps(w.From, rate, tolerance), steps(w.To, rate, tolerance)
 		if lo, hi = math.Ceil(from), math.Ceil(to)-1; w.To <= 0 {

@@ -86,6 +86,11 @@ type Options struct {
 	// TaskFrom is a log's topic, or a dataset's text column, that contains the task. The task of a row is the last text at or
 	// before the row's time. Rows before the first text have no task.
 	TaskFrom string `json:"task_from"`
+	// VideoBackend is LeRobot's video_backend, one of VideoBackends. A row of a LeRobot dataset then has the frame that LeRobotDataset
+	// returns with this backend, or none if the frame is more than Tolerance from the row's time, in seconds. Tolerance 0 is LeRobot's
+	// tolerance_s, 1e-4. Package lerobot has the rules; an empty backend is its own rule.
+	VideoBackend string  `json:"video_backend"`
+	Tolerance    float64 `json:"tolerance_s"`
 	// Definitions are folders and files with message definitions (.msg files, in folders named after their packages), for
 	// recordings that lack some.
 	Definitions []string `json:"definitions"`
@@ -94,6 +99,12 @@ type Options struct {
 	// Episodes are the episodes to open; the zero value opens all. They keep their numbers: see [Subset].
 	Episodes Selection `json:"-"`
 }
+
+// VideoBackends are the values for Options.VideoBackend.
+var VideoBackends = []string{"pyav", "torchcodec"}
+
+// FrameTolerance returns Tolerance, or its default.
+func (o *Options) FrameTolerance() float64 { return cmp.Or(o.Tolerance, 1e-4) }
 
 // Format is a file format that [Open] recognises. A format's package registers it in init.
 type Format struct {
@@ -181,8 +192,11 @@ func openChecked(ctx context.Context, path string, opt Options) (Dataset, error)
 	if err != nil && d != nil { // a system error may have led to the wrong format
 		return nil, errors.Join(err, d.Close())
 	}
-	if err != nil || opt.Clock == "" && opt.Stretch == 0 && opt.TaskFrom == "" {
+	if err != nil || opt.Clock == "" && opt.Stretch == 0 && opt.TaskFrom == "" && opt.VideoBackend == "" {
 		return d, err
+	}
+	if opt.VideoBackend != "" && d.Format() != "lerobot" {
+		return nil, errors.Join(&OptionError{"VideoBackend", opt.VideoBackend, "none: recordings of " + d.Format() + " are no LeRobot dataset"}, d.Close())
 	}
 	clocks := d.Info().Clocks
 	if opt.Stretch != 0 && !slices.Contains(clocks, "log") {

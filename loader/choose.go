@@ -43,7 +43,13 @@ func (c *selection) selectEpisodes(ctx context.Context) error {
 	if c.keepsRows { // because the episodes are in memory
 		ahead = manyAhead
 	}
-	for i, l := range inorder.Each(ctx, c.from.Len(), c.opt.Workers, ahead, func(firstPass) int { return ahead }, c.inspect) {
+	order, err := c.places()
+	if err != nil {
+		return err
+	}
+	inspect := func(ctx context.Context, place int) firstPass { return c.inspect(ctx, order[place]) }
+	for place, l := range inorder.Each(ctx, len(order), c.opt.Workers, ahead, func(firstPass) int { return ahead }, inspect) {
+		i := order[place]
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -77,7 +83,7 @@ func (c *selection) selectEpisodes(ctx context.Context) error {
 		c.report.Streams[m].Unlimited = unlimited(&c.parts[m].options)
 	}
 	if c.windows[len(c.windows)-1] == 0 {
-		without.Filtered, without.Notes = c.report.Filtered, c.report.Notes
+		without.Filtered, without.Notes, without.Trimmed = c.report.Filtered, c.report.Notes, c.report.Trimmed
 		return &without
 	}
 	for i := range c.report.Streams {
@@ -134,9 +140,9 @@ func (c *selection) inspectEpisode(ctx context.Context, i int, l *firstPass) (er
 	l.clocks, l.columns = make([]int, len(streams)), make([]int, len(streams))
 	hashes := make([]uint64, len(streams))
 	l.inGaps = make([]int, len(streams))
-	anchors := c.anchors(l.prepared.Clock.Count)
+	drawn := c.drawn(l.prepared.Clock)
 	for m := range streams {
-		l.inGaps[m] = inGaps(&streams[m], l.prepared.Clock, anchors)
+		l.inGaps[m] = inGaps(&streams[m], drawn, drawn.Count)
 		l.clocks[m] = slices.IndexFunc(streams[:m+1], func(o prepared.Stream) bool { return sameTimes(o.Times, streams[m].Times) })
 		if c.keepsRows { // such an episode is not read again
 			continue
@@ -215,9 +221,11 @@ func (c *selection) add(i int, l *firstPass) error {
 	c.noted.Add(l.about.Number, l.about.Name, l.notes)
 	c.report.EpisodeNotes = c.noted.List
 	c.numbers, c.entries = append(c.numbers, i), append(c.entries, entry{l.about.Name, l.about.Number, l.about.TasksFrom(), whole, l.times})
-	c.begins = append(c.begins, p.Clock.Start)
-	anchors := c.anchors(p.Clock.Count)
-	c.report.Unanchored += p.Clock.Count - anchors
+	drawn := c.drawn(p.Clock)
+	c.begins = append(c.begins, drawn.Start)
+	anchors := drawn.Count
+	c.report.Unanchored += p.Clock.Count - c.anchors(p.Clock.Count)
+	c.report.Trimmed += c.anchors(p.Clock.Count) - anchors
 	for _, k := range l.lacking {
 		k.Windows = anchors
 		c.report.Lacking = append(c.report.Lacking, k)

@@ -17,6 +17,7 @@ import (
 // EmptyError means that a plan leaves no window to draw, for example because its filter takes no episode.
 type EmptyError struct {
 	Episodes, Filtered int
+	Trimmed            int           // ticks that Options.DropFirst and DropLast leave out
 	Notes              dataset.Notes // the reasons why episodes are left out
 
 	Filter        dataset.Filter
@@ -55,6 +56,9 @@ func (e *EmptyError) Error() string {
 	s := fmt.Sprintf("loader: no windows in %d episodes", e.Episodes)
 	if e.Filtered > 0 {
 		s = fmt.Sprintf("loader: no windows: of %d episodes the filter leaves out %d: %s", e.Episodes, e.Filtered, strings.Join(e.filterText(), "; "))
+	}
+	if e.Trimmed > 0 {
+		s += fmt.Sprintf("; %d ticks at episode ends are left out", e.Trimmed)
 	}
 	if len(e.Notes) > 0 {
 		s += "; " + text.Join(e.Notes.Groups(), 5, "; ", func(g *dataset.Notes) string { return g.Who() + ": " + (*g)[0].Reason() })

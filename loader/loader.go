@@ -30,12 +30,13 @@ type Loader struct {
 	groups          []group
 	plans           []*ops.Plan
 	queue           *ops.Queue
-	graphs          []*ops.Graph // one a shot, or a single one
-	numbers         []int        // in the store, by drawn episode
-	stores          []int        // indexes in NewMixture's list, by drawn episode
-	entries         []entry      // by drawn episode
-	windows         []int64      // [E+1]: the first window of each drawn episode
-	shuffle, hash   string       // State.Shuffle and State.Episodes
+	graphs          []*ops.Graph   // one a shot, or a single one
+	numbers         []int          // in the store, by drawn episode
+	stores          []int          // indexes in NewMixture's list, by drawn episode
+	entries         []entry        // by drawn episode
+	windows         []int64        // [E+1]: the first window of each drawn episode
+	shuffle, hash   string         // State.Shuffle and State.Episodes
+	mixture         []MixtureState // State.Mixture
 	batch           Batch
 	closed, age     bool
 	isApart         bool // each stream has tensors of its own
@@ -77,7 +78,7 @@ func (l *Loader) choose(ctx context.Context, c *selection) error {
 		return err
 	}
 	l.parts, l.numbers, l.entries, l.windows = c.parts, c.numbers, c.entries, c.windows
-	l.order.Count, l.shuffle, l.hash = int(c.windows[len(c.windows)-1]), cmp.Or(c.plan.Shuffle, "windows"), l.hashEpisodes()
+	l.order.Count, l.shuffle, l.hash = int(c.windows[len(c.windows)-1]), cmp.Or(c.plan.Shuffle, "windows"), l.hashEpisodes(c.opt.DropFirst)
 	if c.cameras == nil {
 		return nil
 	}
@@ -85,8 +86,11 @@ func (l *Loader) choose(ctx context.Context, c *selection) error {
 }
 
 // hashEpisodes returns State.Episodes.
-func (l *Loader) hashEpisodes() string {
+func (l *Loader) hashEpisodes(dropFirst int) string {
 	h := fnv.New64a()
+	if dropFirst > 0 {
+		fmt.Fprintf(h, "from %d\n", dropFirst)
+	}
 	for i, e := range l.entries {
 		fmt.Fprintf(h, "%q %d %d\n", e.name, e.number, l.windows[i+1]-l.windows[i])
 	}

@@ -3,6 +3,7 @@ package loader
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/robocache/robocache/align"
@@ -34,9 +35,9 @@ func NewMixture(ctx context.Context, device *ops.Device, list []Weighted, plan a
 	plan = withStreams(plan, list[0].Store.Names())
 	weighted := slices.ContainsFunc(list, func(s Weighted) bool { return s.Weight != 0 })
 	switch {
-	case weighted && plan.Shuffle == "shards":
-		return nil, refuse("plan.shuffle", plan.Shuffle, "windows or none, for a weighted mixture")
-	case opt.EpochWindows < 0 || opt.EpochWindows > 0 && !weighted:
+	case (weighted || len(opt.EpisodeWeights) > 0) && plan.Shuffle == "shards":
+		return nil, refuse("plan.shuffle", plan.Shuffle, "windows or none, with weights")
+	case opt.EpochWindows < 0 || opt.EpochWindows > 0 && !weighted && len(opt.EpisodeWeights) == 0:
 		return nil, refuse("EpochWindows", fmt.Sprint(opt.EpochWindows), "1 or more, for a weighted mixture, or 0 for as many as there are windows")
 	}
 	from := make(stores, len(list))
@@ -62,7 +63,7 @@ func NewMixture(ctx context.Context, device *ops.Device, list []Weighted, plan a
 		if err := l.choose(ctx, c); err != nil {
 			return err
 		}
-		if err := l.mix(list, weighted, opt.EpochWindows); err != nil {
+		if err := l.mix(c, list, weighted); err != nil {
 			return err
 		}
 		if err := l.count(); err != nil {
@@ -83,11 +84,12 @@ func NewMixture(ctx context.Context, device *ops.Device, list []Weighted, plan a
 }
 
 // mix assigns the selected episodes to their stores, and sets each store's share of an epoch.
-func (l *Loader) mix(list []Weighted, weighted bool, positions int) error {
+func (l *Loader) mix(c *selection, list []Weighted, weighted bool) error {
 	l.numbers = slices.Clone(l.numbers)
-	first := 0 // number of the store's first episode, through all stores
+	var of []int // the store of each source
+	first := 0   // number of the store's first episode, through all stores
 	for i, s := range list {
-		begin := len(l.stores)
+		begin, classes := len(l.stores), c.classes(i)
 		for at := begin; at < len(l.numbers) && l.numbers[at] < first+s.Store.Len(); at++ {
 			l.numbers[at] -= first
 			l.stores = append(l.stores, i)
@@ -100,13 +102,44 @@ func (l *Loader) mix(list []Weighted, weighted bool, positions int) error {
 		}
 		r.Share = r.Windows
 		l.report.Mixture = append(l.report.Mixture, r)
-		if weighted {
-			l.order.Sources = append(l.order.Sources, ops.DrawSource{Windows: r.Windows, Weight: r.Weight})
+		if !weighted && classes == nil {
+			continue
+		}
+		l.report.Mixture[i].Share = 0
+		if classes == nil {
+			classes = []WeightReport{{Windows: r.Windows, Weight: 1}}
+		} else {
+			l.report.Weights = append(l.report.Weights, classes...)
+		}
+		all := 0.0
+		for _, k := range classes {
+			all += k.Weight * float64(k.Windows)
+		}
+		for _, k := range classes {
+			source := ops.DrawSource{Windows: k.Windows, Weight: k.Weight * float64(k.Windows)}
+			if weighted {
+				source.Weight = s.Weight * (source.Weight / max(all, math.SmallestNonzeroFloat64))
+			}
+			l.order.Sources, of = append(l.order.Sources, source), append(of, i)
+		}
+		if weighted && s.Weight > 0 && all == 0 {
+			return refuse("EpisodeWeights", fmt.Sprintf("0 for every window in dataset %d", i), "a weight above 0")
 		}
 	}
-	l.order.Positions = positions
+	switch n := len(l.order.Sources); {
+	case n > ops.MaxSources:
+		return refuse("EpisodeWeights", fmt.Sprintf("%d different weights in all datasets", n), fmt.Sprintf("at most %d", ops.MaxSources))
+	case n > 0 && !slices.ContainsFunc(l.order.Sources, func(s ops.DrawSource) bool { return s.Weight > 0 }):
+		return refuse("EpisodeWeights", "0 for all windows", "a weight above 0")
+	}
+	l.order.Positions = c.opt.EpochWindows
 	for i, share := range l.order.Shares() {
-		l.report.Mixture[i].Share = share
+		l.report.Mixture[of[i]].Share += share
+		l.mixture = append(l.mixture, MixtureState{l.order.Sources[i].Windows, share})
+		if l.report.Weights != nil {
+			k := &l.report.Weights[i]
+			k.Share, k.Epochs = share, float64(share)/float64(k.Windows)
+		}
 	}
 	for i := range l.report.Mixture {
 		r := &l.report.Mixture[i]
@@ -116,6 +149,27 @@ func (l *Loader) mix(list []Weighted, weighted bool, positions int) error {
 		l.report.Mixture = nil // because the report has its numbers already
 	}
 	return nil
+}
+
+// classes counts a store's selected episodes by their weights, in the order of their windows; nil without EpisodeWeights. A weight without
+// windows is left out.
+func (c *selection) classes(store int) (list []WeightReport) {
+	if len(c.opt.EpisodeWeights) == 0 {
+		return nil
+	}
+	for e, i := range c.numbers {
+		n := int(c.windows[e+1] - c.windows[e])
+		if at, _ := c.from.Place(i); at != store || n == 0 {
+			continue
+		}
+		w := c.weight(i)
+		if k := len(list); k == 0 || list[k-1].Weight != w {
+			list = append(list, WeightReport{Dataset: store, Weight: w})
+		}
+		last := &list[len(list)-1]
+		last.Episodes, last.Windows = last.Episodes+1, last.Windows+n
+	}
+	return list
 }
 
 // New prepares a loader that keeps a store on the device. It selects episodes and streams by the plan, copies them to the device, and

@@ -50,6 +50,10 @@ func open(ctx context.Context, device *ops.Device, plan align.Plan, opt *Options
 		return l, refuse("FrameMemory", fmt.Sprint(opt.FrameMemory), "1 byte or more, or 0 for half of the free memory")
 	case opt.FrameLevel != "" && !slices.Contains(FrameLevels, opt.FrameLevel):
 		return l, refuse("FrameLevel", string(opt.FrameLevel), fmt.Sprintf("one of %v, or empty", FrameLevels))
+	case opt.DropFirst < 0:
+		return l, refuse("DropFirst", fmt.Sprint(opt.DropFirst), "0 ticks or more")
+	case opt.DropLast < 0:
+		return l, refuse("DropLast", fmt.Sprint(opt.DropLast), "0 ticks or more")
 	}
 	if plan.Shuffle == "shards" {
 		l.order.ShardWindows, l.order.MixShards = opt.ShardWindows, opt.MixShards

@@ -32,7 +32,16 @@ type Options struct {
 	// needs the same values. 0 means 4096 and 16.
 	ShardWindows int `json:"shard_windows"`
 	MixShards    int `json:"mix_shards"`
-	// EpochWindows is how many windows a weighted mixture draws in an epoch, see [NewMixture]; 0 means as many as the stores have.
+	// DropFirst and DropLast are how many ticks at the begin and at the end of each episode are no anchors: drop_n_first_frames and
+	// drop_n_last_frames of LeRobot's EpisodeAwareSampler. Batch.Ticks counts from the first anchor.
+	DropFirst int `json:"drop_first"`
+	DropLast  int `json:"drop_last"`
+	// EpisodeWeights, one map a dataset, are weights by episode number: how often a window of the episode is drawn relative to the
+	// dataset's other windows. Other episodes have weight 1. The episodes with one weight are a source of ops.DrawOptions, so there are
+	// at most ops.MaxSources different weights in all datasets. Example: {3: 2} draws episode 3 twice as often. The plan's shuffle is
+	// "windows" or "none", where the episodes are in the order of their weights. A streaming loader has no weights.
+	EpisodeWeights []map[int]float64 `json:"episode_weights"`
+	// EpochWindows is how many windows an epoch draws with weights, see [NewMixture]; 0 means as many as the stores have.
 	EpochWindows int `json:"epoch_windows"`
 	// Episodes are the episode numbers to draw from, ascending, one list a dataset; a nil or missing list takes all episodes.
 	Episodes [][]int `json:"episodes"`
@@ -61,8 +70,22 @@ const (
 	mixShards    = 16
 )
 
-// checkEpisodes returns an *OptionError if Episodes has lists for more than n datasets, or numbers that do not ascend.
+// maxWeight is the largest episode weight, so that no product with a number of windows overflows.
+const maxWeight = 1e12
+
+// checkEpisodes returns an *OptionError if Episodes or EpisodeWeights have lists for more than n datasets, or if there are numbers that do
+// not ascend, or weights out of range.
 func (o *Options) checkEpisodes(n int) error {
+	if len(o.EpisodeWeights) > n {
+		return refuse("EpisodeWeights", fmt.Sprintf("%d maps", len(o.EpisodeWeights)), fmt.Sprintf("one for each dataset, at most %d", n))
+	}
+	for _, weights := range o.EpisodeWeights {
+		for number, w := range weights {
+			if !(w >= 0 && w <= maxWeight) {
+				return refuse("EpisodeWeights", fmt.Sprintf("%g for episode %d", w, number), fmt.Sprintf("0 to %g", maxWeight))
+			}
+		}
+	}
 	if len(o.Episodes) > n {
 		return refuse("Episodes", fmt.Sprintf("those of %d datasets", len(o.Episodes)), fmt.Sprintf("of %d", n))
 	}

@@ -96,7 +96,7 @@ func (l *Loader) State(ctx context.Context) (State, error) {
 // StateAt returns the state at a position in an epoch. It does not check them.
 func (l *Loader) StateAt(epoch, taken int64) State {
 	return State{Version: 1, Seed: l.order.Seed, Epoch: epoch, Taken: taken, Windows: l.report.Windows, Shuffle: l.shuffle, Episodes: l.hash,
-		ShardWindows: l.report.ShardWindows, MixShards: l.report.MixShards, Mixture: l.mixtureStates()}
+		ShardWindows: l.report.ShardWindows, MixShards: l.report.MixShards, Mixture: l.mixture}
 }
 
 // Resume continues from a state. If the state has another seed, shuffle, number of windows, episodes, shards or mixture, the error is a
@@ -122,8 +122,8 @@ func (l *Loader) Check(s State) error {
 		return &StateError{"windows in an epoch", fmt.Sprintf("%d, of episodes with hash %s", s.Windows, s.Episodes), fmt.Sprintf("%d, of %d episodes with hash %s", l.report.Windows, l.report.Episodes, l.hash)}
 	case s.Windows != l.report.Windows:
 		return &StateError{"windows in an epoch", fmt.Sprint(s.Windows), fmt.Sprint(l.report.Windows)}
-	case !slices.Equal(s.Mixture, l.mixtureStates()):
-		return &StateError{"mixture", fmt.Sprintf("%+v", s.Mixture), fmt.Sprintf("%+v", l.mixtureStates())}
+	case !slices.Equal(s.Mixture, l.mixture):
+		return &StateError{"mixture", fmt.Sprintf("%+v", s.Mixture), fmt.Sprintf("%+v", l.mixture)}
 	case s.ShardWindows != l.report.ShardWindows || s.MixShards != l.report.MixShards:
 		return &StateError{"shards", shardsOf(s.ShardWindows, s.MixShards), shardsOf(l.report.ShardWindows, l.report.MixShards)}
 	case s.Shuffle != "" && s.Shuffle != l.shuffle:
@@ -184,16 +184,6 @@ func (l *Loader) Window(ctx context.Context, store dataset.Dataset, b *Batch, ro
 	return e, &made, err
 }
 
-// mixtureStates returns State.Mixture; nil unless the loader draws from a weighted mixture.
-func (l *Loader) mixtureStates() (all []MixtureState) {
-	if l.order.Sources != nil {
-		for _, r := range l.report.Mixture {
-			all = append(all, MixtureState{r.Windows, r.Share})
-		}
-	}
-	return all
-}
-
 // StoreOf returns the index of an episode's store in the list of stores, and the episode's number in that store. For episode -1
 // it returns -1 and -1.
 func (l *Loader) StoreOf(episode int64) (store, number int) {
@@ -217,7 +207,7 @@ type State struct {
 	// ShardWindows and MixShards are set if the order has shards.
 	ShardWindows int `json:"shard_windows,omitempty"`
 	MixShards    int `json:"mix_shards,omitempty"`
-	// Mixture lists a weighted mixture's stores.
+	// Mixture lists a weighted mixture's stores, or with Options.EpisodeWeights the episodes of one weight in each.
 	Mixture []MixtureState `json:"mixture,omitempty"`
 }
 
@@ -241,10 +231,4 @@ func shardsOf(windows, mix int) string {
 		return "none"
 	}
 	return fmt.Sprintf("of %d windows, %d mixed at a time", windows, mix)
-}
-
-// MixtureState is a store in a weighted mixture: its number of windows, and its share of an epoch in windows.
-type MixtureState struct {
-	Windows int `json:"windows"`
-	Share   int `json:"share"`
 }

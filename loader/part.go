@@ -62,7 +62,7 @@ func deltasOf(plan *align.Plan, name string) ([]int64, error) {
 	}
 	deltas := w.Ticks(plan.Rate)
 	if len(deltas) == 0 {
-		return nil, refuse("plan.windows."+name, fmt.Sprintf("%v to %v, between two ticks of %g Hz", w.From, w.To, plan.Rate), "a window with a tick in it")
+		return nil, refuse("plan.windows."+name, fmt.Sprintf("%v, between two ticks of %g Hz", w, plan.Rate), "a window with a tick in it")
 	}
 	return deltas, nil
 }

@@ -16,14 +16,16 @@ type Report struct {
 	Filtered int `json:"filtered"` // episodes that the plan's filter leaves out
 	// Unanchored counts the ticks without a window, because the window would reach too far after the episode: see align.Plan.Anchors.
 	Unanchored   int                   `json:"ticks_without_window"`
-	Notes        dataset.Notes         `json:"-"` // about episodes and streams that are left out; Subject is the episode's name
-	Lacking      []Lacking             `json:"-"` // episodes without samples in a stream
-	EpisodeNotes []dataset.EpisodeNote `json:"-"` // the recordings' notes about the drawn streams and about damage
+	Trimmed      int                   `json:"ticks_dropped"` // ticks that Options.DropFirst and DropLast leave out
+	Notes        dataset.Notes         `json:"-"`             // about episodes and streams that are left out; Subject is the episode's name
+	Lacking      []Lacking             `json:"-"`             // episodes without samples in a stream
+	EpisodeNotes []dataset.EpisodeNote `json:"-"`             // the recordings' notes about the drawn streams and about damage
 	Streams      []StreamsReport       `json:"streams"`
 	Cameras      []CameraReport        `json:"cameras"`
 	Bytes        int                   `json:"bytes"` // bytes on the device: the store's drawn part and the batch
 
-	Mixture []MixtureReport `json:"mixture"` // one for each store, if there are several or one has a weight
+	Mixture []MixtureReport `json:"mixture"`         // one for each store, if there are several or one has a weight
+	Weights []WeightReport  `json:"episode_weights"` // one for each weight in each dataset, with Options.EpisodeWeights
 
 	ShardWindows int        `json:"shard_windows,omitempty"` // set if the order has shards
 	MixShards    int        `json:"mix_shards,omitempty"`
@@ -66,6 +68,22 @@ type Waits struct {
 	Reading time.Duration // the time to read shards and copy them to the device, summed over all workers
 	Bytes   int64         // bytes read: samples and timestamps in their form on the device
 	Read    int64         // how many shards were read
+}
+
+// MixtureState is a source in a weighted mixture: its number of windows, and its share of an epoch in windows.
+type MixtureState struct {
+	Windows int `json:"windows"`
+	Share   int `json:"share"`
+}
+
+// WeightReport describes the drawn episodes with one weight.
+type WeightReport struct {
+	Dataset  int     `json:"dataset"`
+	Weight   float64 `json:"weight"`
+	Episodes int     `json:"episodes"`
+	Windows  int     `json:"windows"`
+	Share    int     `json:"share"`  // how many windows an epoch draws from them
+	Epochs   float64 `json:"epochs"` // how often an epoch draws each of their windows
 }
 
 // MixtureReport describes a store in a mixture.

@@ -10,6 +10,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/prepared"
 	"github.com/robocache/robocache/loader/store"
+	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -56,6 +57,55 @@ func (c *selection) anchors(ticks int) int {
 		return c.cameras.whole.Anchors(ticks)
 	}
 	return c.plan.Anchors(ticks)
+}
+
+// drawn returns the clock of an episode's anchors: its ticks with a complete window, but for DropFirst and DropLast.
+func (c *selection) drawn(clock ops.Clock) ops.Clock {
+	n := min(c.anchors(clock.Count), clock.Count-c.opt.DropLast) - c.opt.DropFirst
+	if n <= 0 {
+		clock.Count = 0
+		return clock
+	}
+	clock.Start, clock.Count = clock.Tick(c.opt.DropFirst), n
+	return clock
+}
+
+// weight returns an episode's weight.
+func (c *selection) weight(i int) float64 {
+	store, number := c.from.Place(i)
+	if store < len(c.opt.EpisodeWeights) {
+		if w, given := c.opt.EpisodeWeights[store][number]; given {
+			return w
+		}
+	}
+	return 1
+}
+
+// places returns the order in which the episodes are numbered: that of the datasets, and in each that of the weights.
+func (c *selection) places() ([]int, error) {
+	order := make([]int, c.from.Len())
+	known := make([]int, len(c.opt.EpisodeWeights))
+	for i := range order {
+		order[i] = i
+		if store, number := c.from.Place(i); store < len(known) {
+			if _, given := c.opt.EpisodeWeights[store][number]; given {
+				known[store]++
+			}
+		}
+	}
+	for store, n := range known {
+		if more := len(c.opt.EpisodeWeights[store]) - n; more > 0 {
+			return nil, refuse("EpisodeWeights", fmt.Sprintf("%d numbers that dataset %d does not have", more, store), "numbers of its episodes")
+		}
+	}
+	if len(known) > 0 {
+		slices.SortStableFunc(order, func(a, b int) int {
+			first, _ := c.from.Place(a)
+			second, _ := c.from.Place(b)
+			return cmp.Or(first-second, cmp.Compare(c.weight(a), c.weight(b)))
+		})
+	}
+	return order, nil
 }
 
 // hasOpenEdge reports whether the plan sets no edge for a stream.

@@ -37,6 +37,9 @@ func NewStreaming(ctx context.Context, device *ops.Device, d dataset.Dataset, pl
 	if err := opt.checkEpisodes(1); err != nil {
 		return nil, err
 	}
+	if len(opt.EpisodeWeights) > 0 {
+		return nil, refuse("EpisodeWeights", "them for a dataset that is streamed", "one that is on the device")
+	}
 	if opt.EpochWindows != 0 {
 		return nil, refuse("EpochWindows", fmt.Sprint(opt.EpochWindows), "0 of one dataset")
 	}

@@ -267,10 +267,13 @@ func (c *Config) windows(p *align.Plan) error {
 		ticks := w.Ticks(p.Rate)
 		n := len(ticks)
 		wrong := func(got, want string) error { return p.Mistake("windows."+name, got, want) }
+		if len(w.At) > 0 {
+			return wrong(w.String(), "a range, [from, to]")
+		}
 		if name == c.Action.Name {
 			switch {
 			case n == 0 || ticks[0] != 0:
-				return wrong(fmt.Sprintf("%v to %v", w.From, w.To), "one that begins at the anchor and ends after it: [0s, 1s]")
+				return wrong(w.String(), "one that begins at the anchor and ends after it: [0s, 1s]")
 			case c.Recipe.PerToken && n > 1:
 				return wrong(fmt.Sprintf("%d ticks from the anchor on", n), "1, as size "+c.Recipe.Size+" predicts")
 			}
@@ -278,7 +281,7 @@ func (c *Config) windows(p *align.Plan) error {
 			continue
 		}
 		if n == 0 || ticks[n-1] != 0 {
-			return wrong(fmt.Sprintf("%v to %v", w.From, w.To), "one that ends at the anchor: [-200ms, 0s]")
+			return wrong(w.String(), "one that ends at the anchor: [-200ms, 0s]")
 		}
 		if history != 0 && history != n {
 			return wrong(fmt.Sprintf("%d ticks", n), fmt.Sprintf("%d, as other states have", history))

@@ -76,6 +76,8 @@ func TestStreamsThatAreNoStatesAreLeftOutAndListed(t *testing.T) {
 
 	_, err = policy.NewTrainer(context.Background(), all(t, "cpu"), store, policy.Options{Plan: "version: 1\nrate: 30\nwindows: {acton: [0s, 1s]}\n"})
 	assert.ErrorContains(t, err, `windows.acton`, "windows are of the streams that are taken")
+	_, err = policy.NewTrainer(context.Background(), all(t, "cpu"), store, policy.Options{Plan: "version: 1\nrate: 30\nstreams: [{name: state}, {name: action}]\nwindows: {state: {at: [-0.1, 0]}}\n"})
+	assert.ErrorContains(t, err, `windows.state: got at -100ms, 0s, want a range`)
 
 	for _, e := range d {
 		e.Streams = e.Streams[:1]

@@ -288,20 +288,20 @@ func (d *decoder) pair(n ast.Node, key string) (a, b time.Duration) {
 		d.fail(n, key, want)
 		return 0, 0
 	}
-	var both [2]time.Duration
-	for i, v := range s.Values {
-		if value, ok := scalar(v); ok {
-			if length, err := time.ParseDuration(value); err == nil {
-				both[i] = length
-				continue
-			}
+	return d.seconds(s.Values[0], key, want), d.seconds(s.Values[1], key, want)
+}
+
+// seconds reads a duration; a number counts seconds.
+func (d *decoder) seconds(n ast.Node, key, want string) time.Duration {
+	if value, ok := scalar(n); ok {
+		if length, err := time.ParseDuration(value); err == nil {
+			return length
 		}
-		sec := d.float(v, key, want)
-		if !(math.Abs(sec) < 9e9) {
-			d.fail(v, key, "seconds within 9e9")
-			return 0, 0
-		}
-		both[i] = time.Duration(math.Round(sec * 1e9))
 	}
-	return both[0], both[1]
+	sec := d.float(n, key, want)
+	if !(math.Abs(sec) < 9e9) {
+		d.fail(n, key, "seconds within 9e9")
+		return 0
+	}
+	return time.Duration(math.Round(sec * 1e9))
 }

@@ -21,8 +21,7 @@ func (d *decoder) plan(n ast.Node) (p align.Plan) {
 		"windows": func(n ast.Node, key string) {
 			p.Windows = map[string]align.Window{}
 			d.entries(n, key, false, func(_ ast.Node, name string, v ast.Node) {
-				from, to := d.pair(v, join(key, name))
-				p.Windows[name] = align.Window{From: from, To: to}
+				p.Windows[name] = d.window(v, join(key, name))
 			})
 		},
 		"filter": func(n ast.Node, key string) {
@@ -42,6 +41,20 @@ func (d *decoder) plan(n ast.Node) (p align.Plan) {
 		d.failed(n, "rate", "none", "the Hz of the common clock")
 	}
 	return p
+}
+
+// window reads a stream's window: a list with its beginning and end, or a mapping with single times, {at: [-400ms, 0s]}.
+func (d *decoder) window(n ast.Node, key string) (w align.Window) {
+	if _, ok := n.(*ast.MappingNode); !ok {
+		w.From, w.To = d.pair(n, key)
+		return w
+	}
+	d.fields(n, key, map[string]func(ast.Node, string){"at": func(n ast.Node, key string) {
+		d.list(n, key, func(n ast.Node, key string) {
+			w.At = append(w.At, d.seconds(n, key, "a duration such as -100ms, or seconds such as -0.1"))
+		})
+	}})
+	return w
 }
 
 // span reads the clock's range: the name of a mode, or a list with its beginning and end: see pair.

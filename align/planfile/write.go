@@ -52,7 +52,16 @@ func JSON(p *align.Plan) ([]byte, error) {
 	}
 	var windows given
 	for _, name := range slices.Sorted(maps.Keys(p.Windows)) {
-		windows.Add(name, []string{p.Windows[name].From.String(), p.Windows[name].To.String()})
+		w := p.Windows[name]
+		if len(w.At) == 0 {
+			windows.Add(name, []string{w.From.String(), w.To.String()})
+			continue
+		}
+		var at []string
+		for _, d := range w.At {
+			at = append(at, d.String())
+		}
+		windows.Add(name, orderjson.Of("at", at))
 	}
 	if windows.Len() > 0 {
 		out.Add("windows", windows)

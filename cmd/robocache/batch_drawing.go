@@ -163,7 +163,10 @@ func (d *drawing) runOf(plan *align.Plan, episodes string) string {
 	for _, m := range r.Mixture {
 		add(m.Windows, m.Share)
 	}
-	add(r.Episodes, r.Windows, r.ShardWindows, r.MixShards, episodes)
+	for _, k := range r.Weights {
+		add(k.Windows, k.Share)
+	}
+	add(r.Episodes, r.Windows, r.ShardWindows, r.MixShards, episodes, d.VideoBackend)
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/decimal"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/loader/store"
@@ -32,6 +33,31 @@ func (w *weightsFlag) Set(s string) error {
 			return fmt.Errorf("got %q, want numbers such as 2 or 0.5, with commas or each with a --weight of its own", text)
 		}
 		*w = append(*w, v)
+	}
+	return nil
+}
+
+// episodeWeights are the --episode-weights of the only dataset.
+type episodeWeights []map[int]float64
+
+func (e *episodeWeights) String() string { return "" }
+
+func (e *episodeWeights) Type() string { return "N-N=NUMBER" }
+
+func (e *episodeWeights) Set(s string) error {
+	if len(*e) == 0 {
+		*e = episodeWeights{{}}
+	}
+	for _, text := range strings.Split(s, ",") {
+		numbers, weight, found := strings.Cut(text, "=")
+		list, err := dataset.ParseRanges(numbers)
+		w, failed := decimal.ParseFloat(weight, 64)
+		if !found || err != nil || failed != nil || list[0][1]-list[0][0] > 1e6 {
+			return fmt.Errorf("got %q, want numbers of episodes and their weights, such as 3=2 or 7-9=0.5", text)
+		}
+		for n := list[0][0]; n <= list[0][1]; n++ {
+			(*e)[0][n] = w
+		}
 	}
 	return nil
 }

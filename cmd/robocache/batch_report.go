@@ -146,6 +146,9 @@ func (out *batched) writeMixture(w io.Writer) {
 		}
 		fmt.Fprintf(w, "%s: %d of an epoch's windows%s: each of its %d is drawn %.3g times\n", out.Inputs[i], m.Share, weight, m.Windows, m.Epochs)
 	}
+	for _, k := range out.Weights {
+		fmt.Fprintf(w, "%s with weight %g: %d of an epoch's windows: each of its %d is drawn %.3g times\n", episodes(k.Episodes), k.Weight, k.Share, k.Windows, k.Epochs)
+	}
 }
 
 // episodeWindows has the counts for an episode's windows.

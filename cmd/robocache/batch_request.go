@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
@@ -42,6 +43,8 @@ func (b *asking) check() error {
 		return usagef("--batch: got %d, want 1 or more", b.Batch)
 	case b.epochs < 1:
 		return usagef("--epochs: got %d, want 1 or more", b.epochs)
+	case len(b.EpisodeWeights) > 0 && len(b.Paths) > 1:
+		return usagef("--episode-weights: got %d datasets, want one, because each has its own numbers", len(b.Paths))
 	case b.steps < 0:
 		return usagef("--steps: got %d, want 0 or more", b.steps)
 	case b.format.Value == samplesFormat && b.tarSamples < 1:
@@ -79,13 +82,25 @@ func (b *asking) readStreams() error {
 	}
 	for _, w := range b.spans {
 		name, span, _ := cutLast(w, "=")
-		from, to, found := strings.Cut(span, ":")
-		lo, good := seconds(from)
-		hi, too := seconds(to)
-		if !found || !good || !too {
-			return usagef("--window: got %q, want NAME=FROM:TO such as action=0s:1s or state=-500ms:0s, or in seconds, state=-0.5:0", w)
+		list, single := strings.CutPrefix(span, "at:")
+		ends := strings.Split(span, ":")
+		if single {
+			ends = strings.Split(list, ",")
 		}
-		b.Windows[name] = align.Window{From: lo, To: hi}
+		good := single || len(ends) == 2
+		times := make([]time.Duration, len(ends))
+		for i, text := range ends {
+			at, is := seconds(text)
+			times[i], good = at, good && is
+		}
+		switch {
+		case !good:
+			return usagef("--window: got %q, want NAME=FROM:TO such as action=0s:1s or state=-500ms:0s, or in seconds, state=-0.5:0, or single times, state=at:-400ms,0s", w)
+		case single:
+			b.Windows[name] = align.Window{At: times}
+		default:
+			b.Windows[name] = align.Window{From: times[0], To: times[1]}
+		}
 	}
 	return nil
 }

@@ -80,11 +80,13 @@ func (a *app) batchesCommand() *cobra.Command {
 	f.StringVar(&b.PlanFile, "plan", "", "the plan `FILE`; instead of --hz, --stream and --window")
 	f.Var(cli.Hertz(&b.Hz), "hz", "rate of the windows' clock (default the dataset's)")
 	f.StringArrayVar(&b.asked, "stream", nil, "a stream to take, or columns of it, all unless given: `NAME[COLUMN,...]`; repeatable")
-	f.StringArrayVar(&b.spans, "window", nil, "`NAME=FROM:TO`, a stream's window around the anchor: action=0s:1s; repeatable")
+	f.StringArrayVar(&b.spans, "window", nil, "`NAME=FROM:TO`, a stream's window around the anchor: action=0s:1s; or single times, state=at:-400ms,0s; repeatable")
 	gapsFlag(f, &b.maxGap)
 	f.Var((*cameras)(&b.Cameras), "camera", "a camera, the size of its frames, and changes to them: front=224x224,stored=320x240,crop=random; repeatable")
 	nameFlag(cmd, (*string)(&b.FrameLevel), "frame-level", "", "where frames are kept: device, pinned or streaming; the first with room for all unless given", levels()...)
 	f.Int64Var(&b.FrameMemory, "frame-memory", 0, "`BYTES` of memory for frames; 0 for half of what is free")
+	nameFlag(cmd, &b.VideoBackend, "video-backend", "", "take the video frames that LeRobot's `BACKEND` takes: pyav or torchcodec", dataset.VideoBackends...)
+	f.Var(&cli.PositiveFlag{To: &b.Tolerance, Max: 1e9, Unit: "SECONDS"}, "tolerance-s", "how far a frame may be from its row, with --video-backend; 1e-4 unless given")
 	f.IntVar(&b.Batch, "batch", 32, "windows per batch on each device")
 	f.Uint64Var(&b.Seed, "seed", 0, "seed for the window order")
 	f.IntVar(&b.epochs, "epochs", 1, "how many epochs there are in all, those before --state too")
@@ -106,7 +108,10 @@ func (a *app) batchesCommand() *cobra.Command {
 	nameFlag(cmd, &b.Shuffle, "shuffle", "", "the `ORDER` of an epoch: windows, all of them shuffled; shards, some at a time; or none; windows unless given", align.Shuffles...)
 	unorderedFlag(cmd, &b.Unordered, "a stream if its timestamps step back or are no times: drop (default; the episode lacks it), sort, or error")
 	f.Var((*weightsFlag)(&b.Weights), "weight", "how often windows of a dataset are drawn relative to the others; one for each, in their order")
-	f.IntVar(&b.EpochWindows, "epoch-windows", 0, "windows per epoch, with --weight; 0 for as many as there are")
+	f.IntVar(&b.EpochWindows, "epoch-windows", 0, "windows per epoch, with --weight or --episode-weights; 0 for as many as there are")
+	f.IntVar(&b.DropFirst, "drop-first", 0, "ticks at the begin of each episode that are no anchors, LeRobot's drop_n_first_frames")
+	f.IntVar(&b.DropLast, "drop-last", 0, "ticks at the end of each episode that are no anchors, LeRobot's drop_n_last_frames")
+	f.Var((*episodeWeights)(&b.EpisodeWeights), "episode-weights", "how often windows of episodes are drawn relative to those of others, which have 1: 3=2,7-9=0.5; repeatable")
 	f.BoolVar(&b.Streaming, "streaming", false, "read the dataset while batches are drawn: for one that does not fit the device")
 	f.IntVar(&b.Workers, "workers", 0, "goroutines that read; 0 for as many as there are processors")
 	f.IntVar(&b.ShardWindows, "shard-windows", 0, "windows in a shard, for --order shards; 0 for 4096")
@@ -191,12 +196,15 @@ func (a *app) batchesOn(b *asking, devices []*ops.Device) (err error) {
 
 const mixingHelp = `Several datasets are drawn from as one; all must have the streams that are taken, with the same
 columns. With a --weight for each an epoch draws windows from each in proportion to its weight, and of
-one dataset none again before all of its windows have been drawn, over epochs.`
+one dataset none again before all of its windows have been drawn, over epochs. --episode-weights 3=2
+draws the windows of episode 3 twice as often as the others.`
 
 const camerasHelp = `--camera NAME=WIDTHxHEIGHT adds frames of a camera, or of a video, decoded and resized: NAME.frames
 [B,T,HEIGHT,WIDTH,3] uint8, red, green and blue. A target has the frame at or before it, unless a
 plan asks for method: nearest, and --window NAME=-100ms:0s gives a camera a window as a stream. Frames
-are decoded in advance, with the decoders that robocache info lists.`
+are decoded in advance, with the decoders that robocache info lists. --video-backend pyav or torchcodec
+takes the frames that LeRobotDataset takes with it: a target whose row has no frame within
+--tolerance-s is not valid, and counted.`
 
 const streamingHelp = `--streaming reads the dataset while batches are drawn, and keeps but a small part of it on the device:
 for datasets that are larger than the device's memory, or the machine's. It takes windows from

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -113,6 +114,44 @@ func TestBatchesRefusesWhatCannotBe(t *testing.T) {
 	}
 }
 
+// Ticks at the ends of episodes are left out and counted. An epoch draws episodes by their weights.
+func TestSamplersOfBatches(t *testing.T) {
+	args := []string{"batches", kindsRLDS, "--rate=10", "--hz=10", "--batch=1", "--backend=cpu", "--stream=action", "--json"}
+	drawn := func(more ...string) (r struct {
+		Windows, Episodes int
+		Dropped           int                                    `json:"ticks_dropped"`
+		Weights           []struct{ Share, Windows int }         `json:"episode_weights"`
+		ByEpisode         []struct{ Number, Windows, Drawn int } `json:"by_episode"`
+	}) {
+		stdout, _ := good(t, append(args, more...)...)
+		require.NoError(t, json.Unmarshal([]byte(stdout), &r))
+		return r
+	}
+	all := drawn()
+	some := drawn("--drop-first=1", "--drop-last=2")
+	assert.Equal(t, all.Windows, some.Windows+some.Dropped)
+	assert.Equal(t, 3*all.Episodes, some.Dropped)
+	weighted := drawn("--episode-weights=0=3", "--epoch-windows=200")
+	require.Len(t, weighted.Weights, 2)
+	for _, e := range weighted.ByEpisode {
+		weight := 1
+		if e.Number == 0 {
+			weight = 3
+		}
+		most := weighted.Weights[0].Windows + 3*weighted.Weights[1].Windows
+		assert.InDelta(t, 200*weight*e.Windows/most, e.Drawn, float64(e.Windows))
+	}
+	for says, more := range map[string][]string{
+		"--drop-first: got -1": {"--drop-first=-1"}, "such as 3=2 or 7-9=0.5": {"--episode-weights=3"}, "--episode-weights: got 1 numbers": {"--episode-weights=99=1"},
+		"--episode-weights: got 2 datasets": {kindsRLDS, "--episode-weights=0=1"}, "it with --episode-weights": {"--streaming", "--episode-weights=0=1"},
+		"0 to 1e+12": {"--episode-weights=0=-1"}, "ticks at episode ends are left out": {"--drop-last=1000"},
+	} {
+		code, _, stderr := execute(append(args[:len(args)-1:len(args)-1], more...)...) // without --json
+		assert.NotZero(t, code, says)
+		assert.Contains(t, stderr, says)
+	}
+}
+
 // A stream may have columns, as in resample, and a window in seconds. A plan may have the same with durations.
 func TestStreamsOfBatchesHaveColumnsAndWindows(t *testing.T) {
 	args := []string{"batches", kindsRLDS, "--rate=10", "--batch=4", "--backend=cpu", "--digest"}
@@ -127,6 +166,11 @@ func TestStreamsOfBatchesHaveColumnsAndWindows(t *testing.T) {
 		got, _ := good(t, append(args, "--hz=10", "--stream=action[2,0]", "--stream=reward", "--window", window)...)
 		assert.Equal(t, want, got)
 	}
+	write("windows: {action: {at: [-400ms, -0.1, 0s]}}")
+	single, _ := good(t, append(args, "--plan", plan)...)
+	assert.NotEqual(t, want, single)
+	got, _ := good(t, append(args, "--hz=10", "--stream=action[2,0]", "--stream=reward", "--window=action=at:-0.4,-100ms,0")...)
+	assert.Equal(t, single, got)
 	write("")
 	_, stderr = good(t, append(args, "--plan", plan)...)
 	assert.Contains(t, stderr, notetext.Line(dataset.Note{Code: dataset.CodeWindowsNone, Detail: dataset.Detail{Want: "{action: [0s, 1s]}"}}))
@@ -135,6 +179,7 @@ func TestStreamsOfBatchesHaveColumnsAndWindows(t *testing.T) {
 		`column "9"`:                     "--stream=action[9]",
 		"want columns in brackets":       "--stream=action[]",
 		"or in seconds":                  "--window=action=soon:1",
+		"or single times":                "--window=action=at:",
 	} {
 		code, _, stderr := execute(append(args, "--hz=10", flag)...)
 		assert.NotZero(t, code)

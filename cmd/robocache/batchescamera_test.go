@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +15,7 @@ import (
 
 	"github.com/robocache/robocache/internal/test/filetest"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/safetensors"
 	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/loader"
@@ -149,6 +152,60 @@ func TestVideosThatCannotBeReadAreToldWhy(t *testing.T) {
 		assert.Equal(t, exitInput, code)
 		assert.Contains(t, stderr, reason)
 	}
+}
+
+// With --video-backend a row has LeRobot's frame. Where a row has none, the target is not valid.
+func TestVideoBackendsOfBatches(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
+	recording := "../../../shared/data/lerobot_studio/lerobotv2"
+	if _, err := os.Stat(recording); err != nil {
+		t.Skip("the shared recordings are not here: ", recording)
+	}
+	camera, drawn := "observation.images.cam", filepath.Join(t.TempDir(), "drawn")
+	require.NoError(t, os.CopyFS(drawn, os.DirFS(recording)))
+	args := []string{"batches", drawn, "--streaming", "--backend=cpu", "--batch=2", "--stream=action", "--camera", camera + "=8x6", "--shuffle=none", "--digest", "--steps=2"}
+	want, _ := good(t, args...)
+	plan := filepath.Join(t.TempDir(), "plan.yaml")
+	require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 10\nshuffle: none\nstreams: [{name: action}, {name: "+camera+", method: next}]\nwindows: {action: [0, 1]}\n"), 0o600))
+	planned := append(slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "--stream=action" || a == "--shuffle=none" }), "--plan", plan)
+	for _, backend := range dataset.VideoBackends {
+		got, _ := good(t, append(args, "--video-backend", backend)...)
+		assert.Equal(t, want, got, "its times are exact")
+		got, _ = good(t, append(planned, "--video-backend", backend)...)
+		assert.Equal(t, want, got, "the plan's method")
+	}
+	videos, err := filepath.Glob(filepath.Join(drawn, "videos", "*", camera, "*.mp4"))
+	require.NoError(t, err)
+	require.NotEmpty(t, videos)
+	for _, path := range videos { // its clock is 2 % fast: frame 1 is 2 ms late
+		b := filetest.Read(t, path)
+		binary.BigEndian.PutUint32(b[bytes.Index(b, []byte("mdhd"))+16:], 10040)
+		filetest.Write(t, path, b)
+	}
+	for tolerance, same := range map[string]bool{"1e-3": false, "0.02": true} {
+		for _, backend := range dataset.VideoBackends {
+			got, stderr := good(t, append(args, "--video-backend", backend, "--tolerance-s", tolerance)...)
+			assert.Equal(t, same, got == want, "%s: %s", tolerance, got)
+			assert.Equal(t, !same, strings.Contains(stderr, "rows without a video frame"), stderr)
+		}
+	}
+	for text, a := range map[string][]string{
+		"--video-backend: got x, want pyav or torchcodec":                                  {"batches", recording, "--video-backend=x"},
+		"--tolerance-s: got 1, want 0 or more seconds, with a video backend":               {"batches", recording, "--tolerance-s=1"},
+		"--video-backend: got pyav, want none: recordings of aloha are no LeRobot dataset": {"batches", "../../dataset/aloha/testdata/jpeg.hdf5", "--video-backend=pyav"},
+		"which has its frames": {"batches", packedStore(t, "../../dataset/aloha/testdata/jpeg.hdf5", "--rate=10"), "--video-backend=pyav"},
+	} {
+		code, _, stderr := execute(append(a, "--backend=cpu")...)
+		assert.NotZero(t, code)
+		assert.Contains(t, stderr, text)
+	}
+}
+
+// packedStore is a recording's store.
+func packedStore(t *testing.T, recording string, flags ...string) string {
+	store := filepath.Join(t.TempDir(), "s.safetensors")
+	good(t, append([]string{"pack", recording, "-o", store}, flags...)...)
+	return store
 }
 
 // damagedStore is a store with four frames from a camera. The second frame is damaged.

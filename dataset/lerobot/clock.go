@@ -66,6 +66,7 @@ func (r *reader) clock(ctx context.Context, f *parquet.File) error {
 		return formatError(dataset.ErrTooLarge, r.e.Attributes.Source, -1, "episode rows without any index column that can be read",
 			strconv.Itoa(r.rows), "at most "+strconv.Itoa(maxUnseen))
 	}
+	r.stamps = stamps
 	if r.set.info.Clock == clockCaptured {
 		list, err := r.capturedOf(ctx, clockCaptured)
 		if err != nil {

@@ -24,10 +24,11 @@ type reader struct {
 	files    []*openfiles.File[*parquet.File] // for the runs; each file once
 	e        *dataset.Episode
 	times    []int64
-	captured []int64 // for the clock capture_time
-	shown    []int64 // times of the rows' frames in the video, ns from its start; differs from times if the caller set another rate
-	good     bool    // whether any column could be read
-	first    error   // the error from the first unreadable column
+	captured []int64   // for the clock capture_time
+	stamps   []float64 // the column timestamp, s; nil if it cannot be used
+	shown    []int64   // times of the rows' frames in the video, ns from its start; differs from times if the caller set another rate
+	good     bool      // whether any column could be read
+	first    error     // the error from the first unreadable column
 }
 
 func (r *reader) close() {

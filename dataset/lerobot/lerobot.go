@@ -95,6 +95,9 @@ func readDataset(ctx context.Context, root, path string, opt Options) (*rowIndex
 	if err != nil {
 		return nil, err
 	}
+	if err := checkBackend(&opt); err != nil {
+		return nil, err
+	}
 	if err := from.chooseClock(h, opt); err != nil {
 		return nil, err
 	}

@@ -34,7 +34,13 @@ func (r *reader) video(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	frames, times, err := r.pair(name, track, at, own)
+	var frames []int32
+	var times []int64
+	if r.set.opt.VideoBackend != "" {
+		frames, times, err = r.pairAsLeRobot(name, track, at.from, own)
+	} else {
+		frames, times, err = r.pair(name, track, at, own)
+	}
 	if err != nil || len(frames) == 0 {
 		return err
 	}
@@ -89,14 +95,8 @@ func (r *reader) pair(name string, track *mp4.Track, at video, own []int64) (fra
 		if want != "" {
 			lacks = r.rows - there
 		}
-		for _, d := range track.Notes.Damage() {
-			d.Subject, d.Count, d.Bytes = name, max(d.Count, 1), 0
-			if r.set.header.major > 2 { // the rest belongs to other episodes in the file, which count it
-				d.Count = min(d.Count, max(lacks, 1))
-			}
-			if err := r.lose(d); err != nil {
-				return nil, nil, err
-			}
+		if err := r.trackDamage(name, track, lacks); err != nil {
+			return nil, nil, err
 		}
 	}
 	if want != "" {

@@ -54,6 +54,26 @@ func TestKeyFramesAreThoseOfTheList(t *testing.T) {
 	assert.Equal(t, []bool{true, true, false, false}, []bool{v.Key(0), v.Key(1), v.Key(2), v.Key(3)})
 }
 
+// The rate is that of mov_read_trak in ffmpeg, or else of ff_rfps_calculate, which looks at frames 4 to 20.
+func TestBaseRateIsThatOfTheUsualLength(t *testing.T) {
+	for _, c := range []struct {
+		want float64
+		runs []uint32 // counts and ticks of 10 ms
+	}{
+		{10, []uint32{4, 10}}, {10, []uint32{3, 10, 1, 7}}, {0, []uint32{2, 10, 2, 7}}, {0, []uint32{4, 0}},
+		{10, []uint32{3, 7, 17, 10, 5, 9}}, {50, []uint32{3, 7, 9, 4, 9, 6}}, {0, []uint32{4, 10, 12, 9}}, {0, []uint32{3, 7, 10, 4, 9, 5}},
+	} {
+		n := uint32(0)
+		for i := 0; i < len(c.runs); i += 2 {
+			n += c.runs[i]
+		}
+		m := newMovie().with("stts", append([]uint32{0, uint32(len(c.runs) / 2)}, c.runs...)...).with("stsz", 0, 1, n).with("stsc", 0, 1, 1, n, 1).with("stco", 0, 1, 24)
+		v := m.must(t)
+		require.Equal(t, int(n), v.Len())
+		assert.Equal(t, c.want, v.BaseRate(), "%v", c.runs)
+	}
+}
+
 func TestEditLists(t *testing.T) {
 	const speed = 1 << 16
 	empty := uint32(math.MaxUint32)

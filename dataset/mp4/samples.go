@@ -275,6 +275,19 @@ func (t *Track) clock(stbl map[string]box) error {
 		}
 	}
 	t.keep(i, stbl["stts"])
+	if stts.n == 1 || stts.n == 2 && stts.u32(1, 0) == 1 {
+		t.step = stts.u32(0, 4)
+	} else if len(t.samples) > 16 {
+		common := int64(0)
+		for k := 4; k < min(len(t.samples), 21); k++ {
+			for step := t.samples[k].time - t.samples[k-1].time; step > 0; {
+				common, step = step, common%step
+			}
+		}
+		if common > max(1, int64(t.Timescale)/500) {
+			t.step = uint32(common)
+		}
+	}
 	b, ok := stbl["ctts"]
 	if !ok {
 		return nil

@@ -32,6 +32,7 @@ func (s *Source) Plan(ctx context.Context) (align.Plan, error) {
 		}
 		if err == nil {
 			p.Streams = s.withoutCameras(p.Streams)
+			err = s.rowFrames(ctx, &p)
 		}
 		if err == nil && len(p.Windows) == 0 {
 			s.watch.note(dataset.CodeWindowsNone, "", dataset.Detail{Want: "{action: [0s, 1s]}"})
@@ -86,8 +87,38 @@ func (s *Source) Plan(ctx context.Context) (align.Plan, error) {
 		}
 		p.Windows[name] = s.Windows[name]
 	}
+	if err := s.rowFrames(ctx, &p); err != nil {
+		return p, err
+	}
 	return p, errors.Join(s.Normalise.each(p.Streams, "normalise", func(to *align.Stream, rule string) { to.Normalise = rule }),
 		s.MaxGap.each(p.Streams, "max_gap", func(to *align.Stream, gap Seconds) { to.MaxGap = gap.limit() }))
+}
+
+// rowFrames sets the sampling of cameras whose frames are chosen by Options.VideoBackend, unless the plan does: a target has the frame of
+// the nearest row within the tolerance, so that a row without a frame is not valid.
+func (s *Source) rowFrames(ctx context.Context, p *align.Plan) error {
+	if s.VideoBackend == "" || len(s.Cameras) == 0 {
+		return nil
+	}
+	if len(p.Streams) == 0 {
+		names, err := s.names(ctx)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			p.Streams = append(p.Streams, align.Stream{Name: name})
+		}
+	}
+	for _, c := range s.Cameras {
+		i := slices.IndexFunc(p.Streams, func(t align.Stream) bool { return t.Name == c.Name })
+		if i < 0 {
+			i, p.Streams = len(p.Streams), append(p.Streams, align.Stream{Name: c.Name})
+		}
+		if how := &p.Streams[i].Sampling; how.Kind == "" {
+			how.Kind, how.Tolerance = "nearest", ops.Within(time.Duration(s.FrameTolerance()*1e9))
+		}
+	}
+	return nil
 }
 
 // noStream returns the *OptionError for an unknown stream in an argument.
@@ -95,13 +126,13 @@ func noStream(arg, name string, names []string) error {
 	return refusef(arg, "one of "+text.Closest(name, names), "stream %q%s", name, text.DidYouMean(name, names))
 }
 
-// withoutCameras returns the streams except the ones that the dataset declares as cameras, with a note for each. A plan file may have
+// withoutCameras returns the streams except the ones that the dataset declares as cameras and Options.Cameras lacks, with a note for each. A plan file may have
 // them for a conversion; batches take cameras from Options.Cameras.
 func (s *Source) withoutCameras(streams []align.Stream) []align.Stream {
 	info := s.Data.Info()
 	return slices.DeleteFunc(slices.Clone(streams), func(w align.Stream) bool {
 		name := w.Source()
-		camera := info.DeclaresMedia(name)
+		camera := info.DeclaresMedia(name) && !slices.ContainsFunc(s.Cameras, func(c loader.Camera) bool { return c.Name == w.Name })
 		if camera {
 			s.watch.note(dataset.CodePlanCamera, w.Name, dataset.Detail{Got: name, Names: []string{s.Spell.of("cameras")}})
 		}

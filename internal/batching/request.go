@@ -136,6 +136,10 @@ func (r *Request) Check() error {
 		return refusef("weights", fmt.Sprintf("one for each of %d datasets", n), "%d", len(r.Weights))
 	case r.Streaming && n > 1:
 		return refusef("streaming", "one: several are kept on the device together", "it with %d datasets", n)
+	case r.Streaming && len(r.EpisodeWeights) > 0:
+		return refusef("streaming", "one: a weighted dataset is kept on the device", "it with %s", spell("episode_weights"))
+	case len(r.EpisodeWeights) > n:
+		return refusef("episode_weights", fmt.Sprintf("one for each dataset, at most %d", n), "%d mappings", len(r.EpisodeWeights))
 	case r.Streaming && len(r.Weights) > 0:
 		return refusef("streaming", "one of the two: a weighted dataset is kept on the device", "it with %s", spell("weights"))
 	case r.Fresh != "" && n > 1:
@@ -477,5 +481,6 @@ func Listed(r loader.Report) loader.Report {
 	r.Lacking = append([]loader.Lacking{}, r.Lacking...)
 	r.Cameras = append([]loader.CameraReport{}, r.Cameras...)
 	r.Mixture = append([]loader.MixtureReport{}, r.Mixture...)
+	r.Weights = append([]loader.WeightReport{}, r.Weights...)
 	return r
 }

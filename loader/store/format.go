@@ -35,6 +35,8 @@ func (s *Store) CheckTimes(path string, opt *dataset.Options) error {
 	switch {
 	case opt.Rate != 0 && opt.Rate != s.info.Rate:
 		return refuse("Rate", fmt.Sprint(opt.Rate), "none"+why)
+	case opt.VideoBackend != "":
+		return refuse("VideoBackend", opt.VideoBackend, "none: "+path+" is a store, which has its frames")
 	case opt.Clock != "" && opt.Clock != clock:
 		return refuse("Clock", opt.Clock, cmp.Or(clock, "none")+why)
 	}

@@ -18,6 +18,7 @@ Seconds = Union[int, float, timedelta]
 Windows = Mapping[str, Tuple[Seconds, Seconds]]
 Streams = Union[Sequence[str], Mapping[str, Optional[Sequence[str]]]]
 Episodes = Union[Iterable[int], Sequence[Optional[Iterable[int]]]]
+EpisodeWeights = Union[Mapping[int, float], Sequence[Mapping[int, float]]]
 Request = Dict[str, Any]
 
 
@@ -85,6 +86,7 @@ def request(paths: Union[Path, Sequence[Path]], **given: Any) -> Request:
     out: Request = {"paths": [located(os.fspath(p)) for p in paths]}
     given = {name: value for name, value in given.items() if value is not None}
     plan, statistics = given.pop("plan", None), given.pop("statistics", None)
+    weights = given.pop("episode_weights", None)
     numbers = {name: given.pop(name) for name in ("episodes", "leave_out") if name in given}
     for name, value in given.items():
         out[name] = _FORMS.get(name, _plain)(name, value)
@@ -95,6 +97,9 @@ def request(paths: Union[Path, Sequence[Path]], **given: Any) -> Request:
         if len(lists) != len(paths):
             raise wrong(name, value, "a list for each of {} datasets".format(len(paths)))
         out[name] = [None if one is None else _numbers(name, one) for one in lists]
+    if weights is not None:
+        maps = [weights] if isinstance(weights, Mapping) else list(weights)
+        out["episode_weights"] = [{int(n): number("episode_weights", w) for n, w in one.items()} for one in maps]
     if statistics is not None:
         out["statistics"] = _statistics(statistics, "normalise" in given or plan is not None)
     return out

@@ -68,6 +68,7 @@ class Loader:
             torchrun, srun or Open MPI, else 0 and 1.
         weights: a number for each dataset: how often its windows are drawn relative to the others.
         epoch_windows: windows in an epoch with weights. Default: as many as the datasets have.
+        drop_first, drop_last, episode_weights: ticks at an episode's ends that are no anchors; ``{episode: weight}``, 1 for others.
         cameras: ``{name: (height, width)}`` in pixels, or ``{name: Camera}``. Frames are decoded and resized to this size. Default: none.
         frame_level: where decoded frames are kept: "device", once for all epochs; "pinned", the same in host memory; "streaming", not at
             all. Default: the first with room for all frames that a window can have.
@@ -93,6 +94,7 @@ class Loader:
         clock: source of the times, for formats with several clocks. Default: the format's.
         stretch: for a log with a clock that was set back while recording: the part to read, from 1; -1 reads all, mixed.
         task_from: a topic with text, or a text column, with the task. A window's task is the last text at or before its anchor.
+        video_backend, tolerance_s: "pyav" or "torchcodec": take the video frames that LeRobotDataset takes. Default: own rule, 1e-4.
         definitions: folders or files with message definitions (.msg, .idl), for logs without definitions of their types.
         framework: "torch", "numpy" or "jax". Default: torch if it is imported, else numpy.
         device: device of torch tensors: "cpu", "cuda" or "cuda:N". Default: the GPU that LOCAL_RANK names, or torch's current GPU; the
@@ -108,7 +110,7 @@ class Loader:
         ``name_valid``: bool [B,T], False if padded, in a gap, or without a sample. Multiply a loss by it.
         ``name_age``: int64 [B,T], ns: the tick's time minus the time of the sample at or before it.
         ``episode_index``: int64 [B], the dataset's own number; -1 in an empty row. ``dataset_index`` [B] if there are several datasets.
-        ``frame_index``: int64 [B], the anchor's tick in the episode; frame_index / hz is its time in seconds.
+        ``frame_index``: int64 [B], the anchor's tick in the episode, after drop_first; frame_index / hz is its time, s.
         ``anchor``: int64 [B], the anchor's recorded time, ns.
 
     Epochs: ``for batch in loader`` is one epoch, and the next loop is the next epoch, even after a break. Only the first loop after
@@ -158,6 +160,9 @@ class Loader:
         world: Optional[int] = None,
         weights: Optional[Sequence[float]] = None,
         epoch_windows: int = 0,
+        drop_first: int = 0,
+        drop_last: int = 0,
+        episode_weights: Optional[_asked.EpisodeWeights] = None,
         cameras: Optional[Mapping[str, Union[Tuple[int, int], Camera]]] = None,
         frame_level: str = "",
         frame_memory: int = 0,
@@ -172,6 +177,8 @@ class Loader:
         clock: str = "",
         stretch: int = 0,
         task_from: str = "",
+        video_backend: str = "",
+        tolerance_s: float = 0,
         definitions: Union[Path, Sequence[Path]] = (),
         max_gap: Union[None, str, _asked.Seconds, Mapping[str, Union[str, _asked.Seconds]]] = None,
         episodes: Optional[_asked.Episodes] = None,

@@ -43,7 +43,7 @@ func (f *File) Close() error { return f.file.Close() }
 type Source struct {
 	Videos *openfiles.Cache[*File]
 	Path   string  // the file's path
-	Frames []int32 // indices in the file, ascending
+	Frames []int32 // indices in the file; with Options.VideoBackend two rows may have one frame
 	Origin Origin
 	Whole  bool // Frames are all frames in the episode, so that the origin's statistics apply to them
 }
