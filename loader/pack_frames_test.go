@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/video"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
@@ -168,7 +169,7 @@ func TestResizedFramesAreNotResizedAgain(t *testing.T) {
 		_, err := open()
 		var option *loader.OptionError
 		require.ErrorAs(t, err, &option)
-		assert.Equal(t, loader.OptionError{Arg: "Cameras[0]", Got: "wrist=8x6", Want: "4x3, to which the store's frames were resized"}, *option)
+		assert.Equal(t, loader.OptionError{Arg: "Cameras[0]", Got: "wrist stored as 8x6", Want: "4x3, to which the store's frames were resized"}, *option)
 	}
 }
 
@@ -198,7 +199,11 @@ type groupedVideo struct {
 	ranges map[int]int
 }
 
-func (groupedVideo) Group(frame int) (from, to int) { return frame / 50 * 50, frame/50*50 + 50 }
+func (groupedVideo) Group(_ context.Context, frame int) (from, to int, err error) {
+	return frame / 50 * 50, frame/50*50 + 50, nil
+}
+
+func (groupedVideo) Planes(context.Context, []int, string, video.Show) error { return nil }
 
 func (v groupedVideo) DecodeFrames(_ context.Context, from, to int) iter.Seq2[*tensor.Tensor, error] {
 	v.mu.Lock()
@@ -228,7 +233,7 @@ func TestAVideoIsDecodedByItsGroups(t *testing.T) {
 	m[0].Media = []dataset.Media{{Name: "eye", Encoding: "h264", Times: times, Source: v}}
 	s, err := store.Build(ctx, m, store.BuildOptions{Frames: map[string]store.Size{"eye": {Width: 1, Height: 1}}, Workers: 3})
 	require.NoError(t, err)
-	assert.Equal(t, map[int]int{0: 100, 100: 180}, v.ranges)
+	assert.Equal(t, map[int]int{0: 50, 50: 100, 100: 180}, v.ranges)
 	eye := s.MediaStream("eye")
 	require.Equal(t, 180, eye.Len())
 	for i, end := range data[int64](t, eye.FrameOffsets)[1:] {

@@ -13,7 +13,7 @@ import (
 
 // FramesJob turns Frames pictures with Height x Width pixels in Format into images of To x To in Out, normalised as for ImageNet unless
 // Out is u8. With Crop they are windows of the picture, else it is resized. With Jitter the colours and the side change at random. With
-// Video each stream decodes Frames pictures, and resizes them unless To is 0.
+// Video each stream decodes Frames pictures, and resizes them unless To is 0. With Batches a loader draws Frames windows of one frame.
 type FramesJob struct {
 	Frames int    `json:"frames"`
 	Format string `json:"format,omitempty"` // rgb, nv12, i420, p016 or i010
@@ -27,7 +27,8 @@ type FramesJob struct {
 	Jitter bool   `json:"jitter,omitempty"`
 	Last   bool   `json:"last,omitempty"` // channels last
 
-	Video *VideoShape `json:"video,omitempty"`
+	Video   *VideoShape `json:"video,omitempty"`
+	Batches string      `json:"batches,omitempty"` // resident, first or streaming: a loader makes them from the video
 }
 
 var framesSuite = suite{
@@ -48,7 +49,7 @@ var framesSuite = suite{
 			&FramesJob{Frames: 64, Format: "p016", Height: 1080, Width: 1920, To: 224, Out: "bf16"},
 			&FramesJob{Frames: 256, Format: "i420", Height: 480, Width: 640, To: 480, Out: "u8", Crop: true},
 		)
-		return append(out, videoJobs()...)
+		return slices.Concat(out, videoJobs(), batchJobs())
 	},
 	empty: func() Job { return &FramesJob{} },
 	random: func(rng *rand.Rand) Job {
@@ -73,6 +74,9 @@ func (j *FramesJob) Name() string {
 	from := j.Format
 	if j.Video != nil {
 		from = j.Video.String()
+	}
+	if j.Batches != "" {
+		from = "windows, " + j.Batches + ", " + from
 	}
 	name := fmt.Sprintf("%d %s %dx%d", j.Frames, from, j.Height, j.Width)
 	if j.To == 0 {
@@ -100,6 +104,12 @@ func (j *FramesJob) Keys() []Key {
 
 func (j *FramesJob) check() error {
 	if v := j.Video; v != nil {
+		if j.Batches != "" {
+			if !slices.Contains(batchKinds, j.Batches) {
+				return &InputError{"batches", fmt.Sprintf("%q", j.Batches), fmt.Sprintf("one of %v", batchKinds)}
+			}
+			return errors.Join(v.check(), within("frames", j.Frames, 1, j.count()*batchEpisodes), within("to", j.To, 1, 240))
+		}
 		if j.Format != "" || j.Crop || j.To != 0 && j.Out != "u8" {
 			return &InputError{"video", "a format, a crop or an output of floats", "decoded pictures, as they are or resized to u8"}
 		}
@@ -126,7 +136,10 @@ func (j *FramesJob) prepare(r *rig) (*work, error) {
 	if err := j.check(); err != nil {
 		return nil, err
 	}
-	if j.Video != nil {
+	switch {
+	case j.Batches != "":
+		return j.prepareBatches(r)
+	case j.Video != nil:
 		return j.prepareVideo(r)
 	}
 	dtype, err := tensor.ParseDType(j.Out)

@@ -116,11 +116,11 @@ func Together(frames []int, packet, begin func(frame int) int) int {
 	return len(frames)
 }
 
-// groupFrames is the least number of frames that are decoded together, because starting a decoder costs time.
+// groupFrames is about how many frames are decoded together, because starting a decoder costs time.
 const groupFrames = 64
 
-// GroupOf returns the frames from..to-1 of a source with n frames that are decoded together with a frame: whole groups of a video, with 64
-// frames or more if there are as many. A source that is no video has groups of one frame.
+// GroupOf returns the frames from..to-1 of a source with n frames that are decoded together with a frame: whole groups of a video, joined to
+// about 64 frames. A source that is no video has groups of one frame.
 func GroupOf(ctx context.Context, source dataset.FrameSource, n, frame int) (from, to int, err error) {
 	if _, is := source.(dataset.FrameDecoder); !is {
 		return frame, frame + 1, nil
@@ -145,9 +145,6 @@ func GroupOf(ctx context.Context, source dataset.FrameSource, n, frame int) (fro
 
 // AsClip returns a frame source as a Clip, and false if it is no video.
 func AsClip(source dataset.FrameSource) (Clip, bool) {
-	if _, is := source.(dataset.FrameDecoder); !is {
-		return nil, false
-	}
 	if lender, lends := source.(dataset.FrameLender); lends {
 		return borrowed{lender}, true
 	}
