@@ -173,6 +173,10 @@ type loaderReply struct {
 	// Tasks are the episodes' tasks, in order: the text is Texts[Text] from the time From on, ns.
 	Tasks []taskReply `json:"tasks"`
 	Texts []string    `json:"texts"`
+	// Listed are the first dataset's tasks by its own numbers. Frames are pairs of an episode's number there and its rows, in the order of
+	// the numbers, unless it is streamed.
+	Listed []string `json:"listed"`
+	Frames [][2]int `json:"frames"`
 }
 
 // taskReply is a task in an episode. The episode is given by the number of its dataset, and by its number there.
@@ -205,6 +209,12 @@ func (l *loading) describe() loaderReply {
 	out := loaderReply{Rank: o.Rank, World: o.Ranks, Batch: o.Batch, Last: o.Last.String(), Hz: l.plan.Rate, State: l.loader.StateAt(0, 0), Report: l.report(),
 		Problems: inspection.Problems(l.source.Problems), Skipped: []Skipped{}, Rounded: map[string]int{}, Normalised: batching.NormalisedBy(l.loader, l.source.Given)}
 	out.tasks(l.loader)
+	out.Listed = l.source.Data.Info().Tasks
+	if s := l.source.Store; s != nil {
+		for i := range s.Episodes {
+			out.Frames = append(out.Frames, [2]int{s.Episodes[i].Number, s.Episodes[i].Frames})
+		}
+	}
 	for _, s := range l.source.Stores {
 		out.Skipped = append(out.Skipped, SkippedOf(s.Skipped)...)
 		for _, p := range s.Streams {

@@ -40,6 +40,8 @@ class Ahead:
     after the process has ended.
     """
 
+    capturing = False
+
     def __init__(
         self, request: Dict[str, Any], framework: str, prefetch: int, restart: bool, max_memory: str = ""
     ) -> None:

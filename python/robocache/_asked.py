@@ -82,6 +82,7 @@ def request(paths: Union[Path, Sequence[Path]], **given: Any) -> Request:
 
     An argument with several forms is converted by its function in _FORMS; others are sent unchanged, and the helper process checks them.
     """
+    deltas = given.pop("delta_timestamps", None)
     paths = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     out: Request = {"paths": [located(os.fspath(p)) for p in paths]}
     given = {name: value for name, value in given.items() if value is not None}
@@ -90,6 +91,13 @@ def request(paths: Union[Path, Sequence[Path]], **given: Any) -> Request:
     numbers = {name: given.pop(name) for name in ("episodes", "leave_out") if name in given}
     for name, value in given.items():
         out[name] = _FORMS.get(name, _plain)(name, value)
+    if deltas is not None:
+        windows = out.setdefault("windows", {})
+        for stream, times in mapping("delta_timestamps", deltas, "{name: [seconds, ...]}").items():
+            arg = "delta_timestamps[{!r}]".format(stream)
+            if stream in windows:
+                raise wrong(arg, times, "a window or these")
+            windows[stream] = {"at": [seconds(arg, at) for at in _listed(arg, times)]}
     if plan is not None:
         out.update(_plan(plan))
     for name, value in numbers.items():

@@ -14,6 +14,7 @@ from . import _asked, _slots
 from ._ahead import Ahead, Staged
 from ._asked import Path, whole, wrong
 from ._camera import Camera
+from ._lerobot import Deltas, Items, camera, extra_keys
 from ._errors import ForkError, LoaderError, OutOfMemoryError
 from ._resident import Resident
 
@@ -21,7 +22,7 @@ _VERSION = 1  # the version of the dict that state_dict returns
 
 
 _Init = TypeVar("_Init", bound=Callable[..., None])
-_OTHERS = {"batch_size": "batch", "drop_last": "last", "num_workers": "workers", "world_size": "world"}  # torch's names and ours
+_OTHERS = {"batch_size": "batch", "num_workers": "workers", "world_size": "world"}  # torch's names and ours
 
 
 def _known(init: _Init) -> _Init:
@@ -55,6 +56,11 @@ class Loader:
         windows: ``{stream: (from, to)}``, seconds from the anchor. If ``to`` is at most 0, the ticks after ``from`` up to and
             including ``to``; else the ticks from ``from``, included, until before ``to``. Example at 50 Hz: ``(-1, 0)`` is 50 ticks,
             the last is the anchor. Default: ``(0, 1)`` for streams named action or actions, the anchor alone for others.
+        delta_timestamps: ``{name: [seconds, ...]}`` instead of a window: times from the anchor, in any order, as LeRobot's.
+        keys: "lerobot": a batch is what torch's DataLoader makes of LeRobotDataset's items: names without ``delta_timestamps`` or a window
+            have no T, a stream with one column has no D, images of cameras that are given as (height, width) are float32 [B,3,H,W] from 0
+            to 1, and there are timestamp, index, task and task_index. index and task_index are left out where the recordings do not tell.
+            A list has more keys that batches keep, such as ``["lerobot", "anchor", "action_valid"]``. Default: the keys below.
         streams: names, or ``{name: columns}``; columns are names, ranges such as "0:7", or indices. Default: all.
         normalise: a rule for all streams, or ``{stream: rule}``: "mean-std", "min-max", "q01-q99", "q10-q90", "lerobot", "openpi",
             "octo", "gr00t" or "robomimic". `statistics` has the numbers. Default: values as recorded.
@@ -149,6 +155,8 @@ class Loader:
         seed: int = 0,
         *,
         windows: Optional[_asked.Windows] = None,
+        delta_timestamps: Optional[Deltas] = None,
+        keys: Union[None, str, Sequence[str]] = None,
         streams: Optional[_asked.Streams] = None,
         normalise: Union[None, str, Mapping[str, str]] = None,
         plan: Union[None, Path, Mapping[str, Any]] = None,
@@ -191,7 +199,7 @@ class Loader:
         max_memory: Union[None, int, str] = None,
     ) -> None:
         given = dict(locals())  # the helper process checks all arguments except the following
-        for name in ("self", "shuffle", "streaming", "decode", "framework", "device", "prefetch", "restart", "max_memory"):
+        for name in ("self", "shuffle", "streaming", "decode", "keys", "framework", "device", "prefetch", "restart", "max_memory"):
             del given[name]
         _refuse_workers()
         if streaming not in (True, False, "auto"):
@@ -202,7 +210,12 @@ class Loader:
             raise wrong("decode", decode, '"auto" or "cpu"')
         prefetch = whole("prefetch", prefetch, 1, 1000)
         self._max_memory = _asked.memory("max_memory", max_memory)
+        extra = extra_keys(keys)
+        if extra is not None and cameras is not None:
+            given["cameras"] = {n: camera(c) for n, c in _asked.mapping("cameras", cameras, "{name: (height, width)}").items()}
         request = _asked.request(**given, shuffle=shuffle)
+        if extra is not None:
+            request["anchor_alone"] = True
         self.framework = framework or _slots.default_framework()
         self._tasks: Optional[Dict[Tuple[int, int], List[Tuple[int, str]]]] = None
         if self.framework not in ("torch", "numpy", "jax"):
@@ -218,6 +231,7 @@ class Loader:
         self._goes_on = False  # True from load_state_dict until the next batch
         self._iterations = 0  # iterators that have begun
         self._way = self._begin(request, streaming, prefetch, restart)
+        self._items = None if extra is None else Items(self._way.reply, list(request.get("windows", ())), extra, drop_first, self.tasks)
 
     def _begin(
         self, request: Dict[str, Any], streaming: Union[bool, str], prefetch: int, restart: bool
@@ -273,7 +287,7 @@ class Loader:
                 except BaseException:
                     way.undo(before)
                     raise
-            return batch
+            return batch if self._items is None else self._items.convert(batch, self._way.capturing)
         except BaseException:  # such as Ctrl-C after the lock: the caller does not get the batch
             if after is not None:
                 with self._alone():

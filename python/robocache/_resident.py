@@ -33,6 +33,7 @@ class Resident:
         self._torch = torch
         self._at = device
         self._unsure = False  # the device may be further than _place
+        self.capturing = False  # the last batch was captured
         self._torn = False  # the device is one batch further than _place, and the caller did not get it
         self._on = replayer(device.index)
         self._session = Session(self._on)
@@ -142,7 +143,7 @@ class Resident:
         stream = torch.cuda.current_stream(self._at)
         memory = torch.empty(self._bytes, dtype=torch.uint8, device=self._at)
         pointer = memory.data_ptr()
-        capturing = torch.cuda.is_current_stream_capturing()
+        capturing = self.capturing = torch.cuda.is_current_stream_capturing()
         if self._filler is not None:
             self._fill(stream.cuda_stream, capturing, False)
         known, self._unsure = not self._unsure and not capturing, True  # Ctrl-C may come after the launch
