@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
+import functools
 import json
 import math
 import os
 import re
 from datetime import timedelta
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union, cast
 
 from ._arrays import FLOATS, dtype_name
 from ._child import located, located_all
@@ -321,3 +323,48 @@ def _plan(plan: Union[Path, Mapping[str, Any]]) -> Dict[str, str]:
             return {"plan": f.read(), "plan_name": name}
     except (OSError, UnicodeDecodeError) as e:
         raise PlanError("plan: {}: cannot be read: {}".format(name, e), path=name) from e
+
+
+_Init = TypeVar("_Init", bound=Callable[..., None])
+_OTHERS = {"batch_size": "batch", "num_workers": "workers", "world_size": "world"}  # torch's names and ours
+
+
+def known(init: _Init) -> _Init:
+    """Returns init, changed so that an unknown keyword argument is a TypeError with the most similar name."""
+    names = init.__code__.co_varnames[1 : init.__code__.co_argcount + init.__code__.co_kwonlyargcount]
+
+    @functools.wraps(init)
+    def checked(self: Any, *args: Any, **given: Any) -> None:
+        for name in given:
+            if name not in names:
+                near = [_OTHERS[name]] if name in _OTHERS else difflib.get_close_matches(name, names, 1)
+                hint = ": did you mean {}?".format(near[0]) if near else ""
+                raise TypeError("Loader() got an unexpected keyword argument {!r}{}".format(name, hint))
+        init(self, *args, **given)
+
+    return cast(_Init, checked)
+
+
+def device(framework: str, given: Any) -> Any:
+    """Returns a torch.device, or None for other frameworks."""
+    if framework != "torch":
+        if given not in (None, "cpu") or given == "cpu" and framework == "jax":
+            raise wrong("device", given, "None: NumPy's arrays are on the CPU, and JAX's on its default device")
+        return None
+    import torch
+
+    if given is None:
+        given = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(given)
+    except (RuntimeError, TypeError):
+        raise wrong("device", given, "cpu, cuda or cuda:N") from None
+    if device.type == "cpu":
+        return device
+    if device.type != "cuda" or not torch.cuda.is_available():
+        raise wrong("device", given, "cpu, or cuda where torch has a GPU")
+    if device.index is None:
+        local, count = os.environ.get("LOCAL_RANK", ""), torch.cuda.device_count()
+        index = int(local) if local.isdigit() and int(local) < count else torch.cuda.current_device()
+        device = torch.device("cuda", index)
+    return device

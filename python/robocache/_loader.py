@@ -2,43 +2,21 @@
 
 from __future__ import annotations
 
-import difflib
-import functools
 import json
 import os
-import sys
 import threading
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union, cast
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _asked, _slots
 from ._ahead import Ahead, Staged
 from ._asked import Path, whole, wrong
 from ._camera import Camera
 from ._lerobot import Deltas, Items, camera, extra_keys
+from ._epoch import Epoch, refuse_workers
 from ._errors import ForkError, LoaderError, OutOfMemoryError
 from ._resident import Resident
 
 _VERSION = 1  # the version of the dict that state_dict returns
-
-
-_Init = TypeVar("_Init", bound=Callable[..., None])
-_OTHERS = {"batch_size": "batch", "num_workers": "workers", "world_size": "world"}  # torch's names and ours
-
-
-def _known(init: _Init) -> _Init:
-    """Returns init, changed so that an unknown keyword argument is a TypeError with the most similar name."""
-    names = init.__code__.co_varnames[1 : init.__code__.co_argcount + init.__code__.co_kwonlyargcount]
-
-    @functools.wraps(init)
-    def checked(self: Any, *args: Any, **given: Any) -> None:
-        for name in given:
-            if name not in names:
-                near = [_OTHERS[name]] if name in _OTHERS else difflib.get_close_matches(name, names, 1)
-                hint = ": did you mean {}?".format(near[0]) if near else ""
-                raise TypeError("Loader() got an unexpected keyword argument {!r}{}".format(name, hint))
-        init(self, *args, **given)
-
-    return cast(_Init, checked)
 
 
 class Loader:
@@ -146,7 +124,7 @@ class Loader:
         ((32, 50, 26), (32, 50))
     """
 
-    @_known
+    @_asked.known
     def __init__(
         self,
         paths: Union[Path, Sequence[Path]],
@@ -201,7 +179,7 @@ class Loader:
         given = dict(locals())  # the helper process checks all arguments except the following
         for name in ("self", "shuffle", "streaming", "decode", "keys", "framework", "device", "prefetch", "restart", "max_memory"):
             del given[name]
-        _refuse_workers()
+        refuse_workers()
         if streaming not in (True, False, "auto"):
             raise wrong("streaming", streaming, 'True, False or "auto"')
         if streaming == "auto" and shuffle is None and plan is None:
@@ -220,7 +198,7 @@ class Loader:
         self._tasks: Optional[Dict[Tuple[int, int], List[Tuple[int, str]]]] = None
         if self.framework not in ("torch", "numpy", "jax"):
             raise wrong("framework", self.framework, "torch, numpy or jax")
-        self.device = _device(self.framework, device)
+        self.device = _asked.device(self.framework, device)
         if "cameras" in request:
             if decode == "cpu" or os.environ.get("ROBOCACHE_DEVICE") == "off":
                 request["frames_on"] = "cpu"
@@ -269,7 +247,7 @@ class Loader:
 
     def _alone(self) -> Any:
         """Returns the lock. In a forked process it raises `ForkError`, because a thread of the parent may hold the lock."""
-        _refuse_workers()
+        refuse_workers()
         self._way.check()
         return self._lock
 
@@ -303,7 +281,7 @@ class Loader:
         """
         with self._alone():
             self._check()
-            return _Epoch(self)
+            return Epoch(self)
 
     def _begin_epoch(self) -> int:
         """Seeks to the beginning of an epoch and returns its number. After load_state_dict the position stays."""
@@ -482,64 +460,3 @@ class Loader:
 
     def __reduce__(self) -> Any:
         raise LoaderError("loader: got a copy to be made or sent to another process, want one made there", op="loader")
-
-
-class _Epoch:
-    """The iterator over one epoch, which begins with the first next(). Threads may share it."""
-
-    def __init__(self, loader: Loader) -> None:
-        self._loader: Optional[Loader] = loader
-        self._epoch = self._number = -1  # before the first next()
-
-    def __iter__(self) -> "_Epoch":
-        return self
-
-    def __next__(self) -> Dict[str, Any]:
-        loader = self._loader
-        if loader is None:
-            raise StopIteration
-        with loader._alone():
-            loader._check()
-            if self._epoch < 0:
-                self._epoch = loader._begin_epoch()
-                loader._iterations += 1
-                self._number = loader._iterations
-            elif loader._iterations != self._number:
-                raise LoaderError("loader: got an iterator after another one began, want one at a time", op="loader")
-            elif loader._way.place.epoch != self._epoch:
-                self._loader = None
-                raise StopIteration
-            return loader.next()
-
-
-def _refuse_workers() -> None:
-    data = sys.modules.get("torch.utils.data")
-    if data is not None and data.get_worker_info() is not None:
-        raise LoaderError(
-            "loader: got a worker of torch's DataLoader, want num_workers=0: the helper process reads ahead already", op="loader"
-        )
-
-
-def _device(framework: str, given: Any) -> Any:
-    """Returns a torch.device, or None for other frameworks."""
-    if framework != "torch":
-        if given not in (None, "cpu") or given == "cpu" and framework == "jax":
-            raise wrong("device", given, "None: NumPy's arrays are on the CPU, and JAX's on its default device")
-        return None
-    import torch
-
-    if given is None:
-        given = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        device = torch.device(given)
-    except (RuntimeError, TypeError):
-        raise wrong("device", given, "cpu, cuda or cuda:N") from None
-    if device.type == "cpu":
-        return device
-    if device.type != "cuda" or not torch.cuda.is_available():
-        raise wrong("device", given, "cpu, or cuda where torch has a GPU")
-    if device.index is None:
-        local, count = os.environ.get("LOCAL_RANK", ""), torch.cuda.device_count()
-        index = int(local) if local.isdigit() and int(local) < count else torch.cuda.current_device()
-        device = torch.device("cuda", index)
-    return device
