@@ -11,7 +11,7 @@ import types
 import numpy as np
 import pytest
 
-from loader_data import ROOT, written
+from loader_data import LONG, ROOT, shared, written
 from robocache import Camera, _replay
 from robocache._ahead import Staged
 from robocache._asked import request
@@ -229,6 +229,27 @@ def test_cameras_are_those_of_a_loader_on_the_cpu(path):
         batch = next(iter(loader))
         assert batch[WRIST].shape == (4, 1, 3, 5, 6) and batch[WRIST].dtype == np.uint16
         assert "decoder" in loader.report()
+
+
+@pytest.mark.skipif(not LONG, reason="it decodes 3,313 frames of videos twice: ROBOCACHE_LONG=1")
+def test_more_frames_than_rooms_are_copied(driver):
+    front = "observation.images.front"
+    more = dict(batch=8, hz=None, rate=None, cameras={front: (12, 16)}, shuffle=None, frame_memory=0)
+    path = shared("lerobot_v3_g1")
+    one = opened(path, **dict(options(**more), workers=1))
+    n = one.report()["report"]["cameras"][0]["wanted"]
+    for _ in range(3):
+        one.next()
+    assert one._filler is not None
+    one.seek(dict(one.place.state, epoch=1, taken=16))
+    one.next()
+    one.fill()
+    at, device = one.reply["stores"][0], _replay.replayer(0).device
+    frames = device.read(one._session._having().address(at["frames"][0]) + at["frames"][1], n * 12 * 16 * 3, 0)
+    with Loader(path, framework="numpy", **dict(options(**more), shuffle=False, batch=n)) as loader:
+        assert loader.next()[front].tobytes() == frames
+    assert one.report()["report"]["cameras"][0]["decoded"] == n
+    one.close()
 
 
 @pytest.mark.parametrize(
