@@ -448,8 +448,8 @@ var layers = map[string][]string{
 		"planner plan_images plan_lists plan_numbers video_files", "plan_video totals", "plan row_table episode_table", "new_dataset", "info", "complete", "writer",
 	},
 	"loader": {
-		"doc camera missing_samples normalise part picture", "batch camera_plan empty_error frame_cache options recordings stores", "report", "selection",
-		"reread streamer", "choose loader shard_reader slots stats", "frames loader_report order resident", "batches frame_stretches", "group plan", "frame_reader",
+		"doc camera keeper missing_samples normalise part", "batch camera_plan empty_error options recordings stores", "report", "selection", "framer rooms",
+		"batches choose film loader loader_report order plan reel reread resident scene shard_reader shot slots stats streamer", "group",
 		"open", "mixture stream",
 	},
 	"loader/store": {

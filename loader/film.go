@@ -20,7 +20,7 @@ type film struct {
 	from    string  // the camera's name in the recordings
 	begins  []int64 // [E+1]: the index of each drawn episode's first frame
 	numbers part    // on the CPU: the samples are the frames' indexes
-	// places is on the device: the samples are the frames' places in kept, as the bits of i64. A frame has the place noPlace if it cannot
+	// places is on the device: the samples are the frames' places in kept, as the bits of i64. A frame has the place NoPlace if it cannot
 	// be decoded, or if the level is another.
 	places   part
 	level    FrameLevel
@@ -33,9 +33,8 @@ type film struct {
 }
 
 const (
-	// noFrame is the index for a target without a frame, and noPlace is its place.
+	// noFrame is the index for a target without a frame. Its place is NoPlace.
 	noFrame = -1
-	noPlace = int64(1) << 40
 	// scanned is how many windows are scanned at a time for the frames that they want.
 	scanned = 4096
 	// frameShare is the share of the free memory that kept frames may take, as a divisor.
@@ -106,7 +105,7 @@ func (l *Loader) newFilms(ctx context.Context, c *selection) error {
 		}
 		m.numbers, m.places = p, p
 		m.numbers.options.Fill = ops.FillWith(noFrame)
-		m.places.options.Fill = ops.FillWith(math.Float64frombits(uint64(noPlace)))
+		m.places.options.Fill = ops.FillWith(math.Float64frombits(uint64(NoPlace)))
 		m.report = &r
 		l.films = append(l.films, m)
 	}
@@ -254,7 +253,7 @@ func (l *Loader) keep(m *film, opt *Options) error {
 		return err
 	}
 	for i, index := range indexes {
-		places[i] = noPlace
+		places[i] = NoPlace
 		if place := m.place[int(index)]; m.level == FramesOnDevice && place >= 0 {
 			places[i] = int64(place)
 		}
@@ -280,6 +279,14 @@ func (m *film) samplesOf(index int) (list []int, err error) {
 		}
 	}
 	return list, nil
+}
+
+// frameCopies returns how many batches have frames in memory.
+func (l *Loader) frameCopies() int {
+	if l.device.Info().Backend == "cpu" {
+		return framesAhead + 2 // the batch itself, too
+	}
+	return framesAhead + 1
 }
 
 // planFilms plans a Fuse of places for each camera, and allocates a batch's frames and masks.
@@ -345,7 +352,11 @@ func (l *Loader) planFrames(m *film, stack, selected *tensor.Tensor) (*ops.Plan,
 	if m.isRandom() {
 		args.Keys = l.keys
 	}
-	plan, err := l.device.PlanFrames(args, m.options)
+	opt := m.options
+	if opt.Launch = ops.LaunchDependent; stack != m.kept { // a copy comes before it
+		opt.Launch = ops.LaunchDefault
+	}
+	plan, err := l.device.PlanFrames(args, opt)
 	if err == nil {
 		l.closers.add(plan)
 	}

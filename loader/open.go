@@ -46,14 +46,14 @@ func open(ctx context.Context, device *ops.Device, plan align.Plan, opt *Options
 		return l, refuse("MixShards", fmt.Sprint(opt.MixShards), "1 or more")
 	case opt.Workers < 1:
 		return l, refuse("Workers", fmt.Sprint(opt.Workers), "1 or more")
-	case opt.FrameMemory < 0:
-		return l, refuse("FrameMemory", fmt.Sprint(opt.FrameMemory), "1 byte or more, or 0 for half of the free memory")
-	case opt.FrameLevel != "" && !slices.Contains(FrameLevels, opt.FrameLevel):
-		return l, refuse("FrameLevel", string(opt.FrameLevel), fmt.Sprintf("one of %v, or empty", FrameLevels))
 	case opt.DropFirst < 0:
 		return l, refuse("DropFirst", fmt.Sprint(opt.DropFirst), "0 ticks or more")
 	case opt.DropLast < 0:
 		return l, refuse("DropLast", fmt.Sprint(opt.DropLast), "0 ticks or more")
+	case opt.FrameMemory < 0:
+		return l, refuse("FrameMemory", fmt.Sprint(opt.FrameMemory), "1 byte or more, or 0 for half of the free memory")
+	case opt.FrameLevel != "" && !slices.Contains(FrameLevels, opt.FrameLevel):
+		return l, refuse("FrameLevel", string(opt.FrameLevel), fmt.Sprintf("one of %v, or empty", FrameLevels))
 	}
 	if plan.Shuffle == "shards" {
 		l.order.ShardWindows, l.order.MixShards = opt.ShardWindows, opt.MixShards
@@ -99,14 +99,6 @@ func (c *selection) splitCameras(l *Loader) (err error) {
 		return err
 	}
 	return c.cameras.checkRoom(l)
-}
-
-// frameCopies returns how many batches have frames in memory.
-func (l *Loader) frameCopies() int {
-	if l.device.Info().Backend == "cpu" {
-		return framesAhead + 2 // the batch itself, too
-	}
-	return framesAhead + 1
 }
 
 // checkRoom returns a *FramesError if the host's memory cannot hold the batches' frames. A device reports its own lack of memory when they

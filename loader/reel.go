@@ -53,8 +53,10 @@ type openEpisode struct {
 	used  int // the last batch that read it
 }
 
-// openBatches is for how many batches an unused episode stays open.
-const openBatches = 4
+const (
+	openBatches   = 4  // batches for which an unused episode stays open
+	decodeStreams = 28 // streams that a GPU's video engines need to be busy
+)
 
 // newReel allocates the shots, and checks that each camera's first frame can be decoded.
 func newReel(ctx context.Context, l *Loader, c *selection) (err error) {
@@ -89,8 +91,12 @@ func newReel(ctx context.Context, l *Loader, c *selection) (err error) {
 	if l.reel = r; r.unfilled {
 		return nil
 	}
-	for range c.opt.Workers {
-		w, err := newFramer(l.framesDevice(c.opt))
+	workers, on := c.opt.Workers, l.framesDevice(c.opt)
+	if on.Info().Backend == "cuda" {
+		workers = max(workers, decodeStreams)
+	}
+	for range workers {
+		w, err := newFramer(on)
 		if err != nil {
 			return err
 		}
@@ -99,6 +105,41 @@ func newReel(ctx context.Context, l *Loader, c *selection) (err error) {
 	}
 	l.closers.add(r)
 	return r.decodeFirst(ctx, c)
+}
+
+// FrameStore returns the tensors on the device that Fill fills for a camera: the frames u8 [N,h,w,3], and the frames' places in them, by
+// sample, as the bits of i64 in f64 [S,1]. They are nil if the level is another than FramesOnDevice.
+func (l *Loader) FrameStore(camera int) (frames, places *tensor.Tensor) {
+	if m := l.films[camera]; m.level == FramesOnDevice {
+		return m.kept, m.places.values
+	}
+	return nil, nil
+}
+
+// FillNext gives the frames of the next batch to Options.Keeper, and then moves to the batch after it, which it does not make. It returns how
+// many frames are left in all. Frames that were given are not given again.
+func (l *Loader) FillNext(ctx context.Context) (left int, err error) {
+	if _, err = l.reel.next(ctx, l.feed); err != nil {
+		return 0, err
+	}
+	at, err := l.feed.cursor(ctx)
+	if err != nil {
+		return 0, err
+	}
+	_, after := l.order.Next(at)
+	if err := l.feed.seek(ctx, after); err != nil {
+		return 0, err
+	}
+	l.reel.advance()
+	return int(l.reel.left.Load()), nil
+}
+
+// framesDevice returns the device that decodes and resizes frames.
+func (l *Loader) framesDevice(opt *Options) *ops.Device {
+	if opt.FramesOn != nil {
+		return opt.FramesOn
+	}
+	return l.device
 }
 
 // decodeFirst decodes each camera's first frame, so that a missing decoder is an error at once: see CameraError. A damaged frame is no

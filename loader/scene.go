@@ -29,8 +29,8 @@ type run struct {
 // runKey identifies a run of frames that are kept. from is the number of the first frame in its group.
 type runKey struct{ camera, episode, from int }
 
-// longestSkip is how many frames of a video are decoded without need to reach the next one. After a longer gap the decoder starts again.
-const longestSkip = 16
+// taskFrames is how many frames of a video a task decodes for a batch, or more if a group has more.
+const taskFrames = 8
 
 // addScene adds a task for a scene. With a stage, its frames are decoded for that alone.
 func (r *reel) addScene(ctx context.Context, w *waiter, g *stage, sc scene) {
@@ -42,8 +42,7 @@ func (r *reel) addScene(ctx context.Context, w *waiter, g *stage, sc scene) {
 				return r.giveUp(ctx, &sc, sc.frames, err)
 			}
 			if r.films[sc.camera].level == FramesStreaming {
-				r.addStreamed(ctx, w, g, sc, media)
-				return nil
+				return r.addStreamed(ctx, w, g, sc, media)
 			}
 			return r.addKept(ctx, w, sc, media)
 		}))
@@ -55,14 +54,20 @@ func (r *reel) guarded(sc *scene, do func() error) error {
 	return caught.Do(func() error { return r.source.GuardEpisode(r.episodes[sc.episode], do) })
 }
 
-// addStreamed adds the tasks that decode a scene's frames for one batch.
-func (r *reel) addStreamed(ctx context.Context, w *waiter, g *stage, sc scene, media *dataset.Media) {
-	_, isVideo := media.Source.(dataset.FrameDecoder)
+// addStreamed adds the tasks that decode a scene's frames for one batch. A group is decoded by one of them.
+func (r *reel) addStreamed(ctx context.Context, w *waiter, g *stage, sc scene, media *dataset.Media) error {
+	clip, isVideo := video.AsClip(media.Source)
 	first := int(r.films[sc.camera].begins[sc.episode])
 	for frames := sc.frames; len(frames) > 0; {
 		n := 1
-		for n < len(frames) && isVideo && frames[n]-frames[n-1] <= longestSkip {
-			n++
+		for to := 0; isVideo && n < len(frames) && (n < taskFrames || frames[n] < to); n++ {
+			if n+1 < taskFrames {
+				continue
+			}
+			var err error
+			if _, to, err = clip.Group(ctx, frames[n]); err != nil {
+				return r.lost(ctx, &sc, frames, err)
+			}
 		}
 		list := frames[:n]
 		frames = frames[n:]
@@ -76,6 +81,7 @@ func (r *reel) addStreamed(ctx context.Context, w *waiter, g *stage, sc scene, m
 			}))
 		})
 	}
+	return nil
 }
 
 // addKept adds the tasks that decode the groups of a scene's frames.
@@ -233,28 +239,20 @@ func (r *reel) pictures(
 			return show(int(frame), func(to target) error { return f.planes(p, to) }, err)
 		})
 	}
-	for len(frames) > 0 {
-		n := 1
-		for n < len(frames) && frames[n]-frames[n-1] <= longestSkip {
-			n++
-		}
-		at, k := frames[0], 0
-		var last error
-		for picture, err := range media.DecodeRange(ctx, frames[0], frames[n-1]+1) {
-			if last = err; at == frames[k] {
-				if err := show(at, func(to target) error { return f.picture(picture, to) }, err); err != nil {
-					return err
-				}
-				k++
+	at := frames[0]
+	var last error
+	for picture, err := range media.DecodeRange(ctx, frames[0], frames[len(frames)-1]+1) {
+		if last = err; at == frames[0] {
+			if err := show(at, func(to target) error { return f.picture(picture, to) }, err); err != nil {
+				return err
 			}
-			at++
+			if frames = frames[1:]; len(frames) == 0 {
+				return nil
+			}
 		}
-		if k < n && last != nil {
-			return last
-		}
-		frames = frames[n:]
+		at++
 	}
-	return nil
+	return last
 }
 
 // lost counts frames of a scene that cannot be decoded. It returns the error if it must end the loader.
@@ -294,8 +292,8 @@ func (r *reel) lost(ctx context.Context, sc *scene, frames []int, err error) err
 	return nil
 }
 
-// badPlace is noPlace as a sample.
-var badPlace = tensor.Must(bitsOf(tensor.Must(tensor.Of([]int64{noPlace}, 1, 1))))
+// badPlace is NoPlace as a sample.
+var badPlace = tensor.Must(bitsOf(tensor.Must(tensor.Of([]int64{NoPlace}, 1, 1))))
 
 // tasks is a queue of tasks for the workers. It has no limit, because a task may add others.
 type tasks struct {

@@ -130,7 +130,7 @@ func (g *stage) choose(bad map[int]bool) {
 	for k, index := range g.indexes {
 		place, there := slices.BinarySearch(g.wants, int(index))
 		if g.places[k] = int64(place); !there || bad[int(index)] {
-			g.places[k] = noPlace
+			g.places[k] = NoPlace
 		}
 	}
 }
@@ -143,7 +143,7 @@ func (s *shot) lose(rows []int) {
 		for _, row := range rows {
 			if g.stack != nil {
 				for k := range t {
-					g.places[row*t+k] = noPlace
+					g.places[row*t+k] = NoPlace
 				}
 			}
 		}

@@ -306,9 +306,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "draw.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "7d06f95e7471040d4654f6c80bfbdc795fb080ab2103d949ce6208ea7ca469a3",
-				PTXHash: "f9ccca57212ee46c5b20484f3d5833cd2e8731359bd57893ba87fe5841c5a4b0",
-				stored:  source{"draw.sm_90.cubin.gz", "d8e27a27b8b1048351d5e6292fb4525858e337fa7c6f412f22c207a63d4465cb"},
+				Hash:    "4389711391a610bcf29350daecdde0f33a660fe896a5363850e2c9c84f4b94ff",
+				PTXHash: "9863dd10d52a8e46b54190d0440d03901104ad2fcceda831237c3acc67a1dc72",
+				stored:  source{"draw.sm_90.cubin.gz", "7c2ea83c8108628e0d44ddd2a7d2130ee39caf0505144bf56613dfcec6d55b45"},
 			},
 			{
 				File: "draw.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -383,9 +383,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "frames.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "12fa2811098e5e66c13e77781c5a993f5c976c843e417f14117a4596cdf624c9",
-				PTXHash: "a2ed46e7ac9a15176706eac769f6016986d0c10318cc38f698fd07ac3c6c97d3",
-				stored:  source{"frames.sm_90.cubin.gz", "0551bfb357426059fe849a25bc226cb26f7c8a7886bc67d7014fc679cad8b14a"},
+				Hash:    "b9e40221ffbd9ea1997da87954195f70dd440110e1ca1ecf8436c464ed631a84",
+				PTXHash: "8b39e3b521b66818e50d7a86a38f046b220dbda8237fa8497aaa60e064ef17ac",
+				stored:  source{"frames.sm_90.cubin.gz", "63cbed7e226d458e6543b1c22fda0e43a9afe9ca0f37121e7592bbb3cdfcef60"},
 			},
 			{
 				File: "frames.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,

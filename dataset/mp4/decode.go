@@ -29,9 +29,7 @@ func (t *Track) Planes(ctx context.Context, frames []int, device string, show vi
 		return err
 	}
 	for len(frames) > 0 {
-		n := video.Together(frames[:t.forward(frames)], func(frame int) int { return int(t.order[frame]) }, func(frame int) int {
-			return t.begin(int(t.order[frame]), t.samples[t.order[frame]].time)
-		})
+		n := t.forward(frames)
 		part := frames[:n]
 		job, ranks := t.job(part)
 		err := job.Planes(ctx, ranks, device, func(rank int64, p *video.Planes, err error) error {

@@ -125,13 +125,19 @@ func (j *FramesJob) prepareBatches(r *rig) (*work, error) {
 		return nil, errors.Join(err, w.close())
 	}
 	w.later(l.Close)
-	w.run = func(int) error { return l.Next(context.Background()) }
 	if j.Batches == batchesResident {
 		if err := l.Fill(context.Background()); err != nil {
 			return nil, errors.Join(err, w.close())
 		}
+		g, err := l.Capture(r.stream)
+		if err != nil {
+			return nil, errors.Join(err, w.close())
+		}
+		w.later(g.Close)
+		w.own, w.direct, w.run = false, true, func(int) error { return g.Launch(r.stream) }
 		return w, nil
 	}
+	w.run = func(int) error { return l.Next(context.Background()) }
 	w.floor, w.how = j.randomFrames(track, r.dev.Name(), w.per), "the decoding alone"
 	return w, nil
 }
@@ -154,7 +160,9 @@ func (j *FramesJob) randomFrames(track *mp4.Track, device string, n int) *work {
 		}
 		var err error
 		for range j.Video.Streams {
-			err = errors.Join(err, <-errs)
+			if failed := <-errs; err == nil { // all streams fail alike
+				err = failed
+			}
 		}
 		next.Store(end)
 		return err

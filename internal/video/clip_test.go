@@ -72,7 +72,7 @@ func TestPlanesOfFramesWithGapsReadTheirGroupsOnly(t *testing.T) {
 		frames       []int
 		jobs, packet int
 	}{
-		{[]int{0, 1, 2}, 1, 3}, {[]int{45}, 1, 6}, {[]int{1, 9, 11, 20}, 1, 21}, {[]int{0, 41, 99}, 3, 1 + 2 + 10}, {[]int{9, 20, 90}, 2, 21 + 1}, {nil, 0, 0},
+		{[]int{0, 1, 2}, 1, 3}, {[]int{45}, 1, 6}, {[]int{1, 9, 11, 20}, 1, 10 + 2 + 1}, {[]int{0, 41, 99}, 3, 1 + 2 + 10}, {[]int{9, 20, 90}, 2, 10 + 1 + 1}, {nil, 0, 0},
 		{[]int{99}, 1, 10}, {Numbers(0, 100), 1, 100},
 	} {
 		f, opened := echoed(t, 100, 255, 0, 10, 20, 30, 40, 50, 60, 70, 80, 90)

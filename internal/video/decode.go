@@ -123,6 +123,40 @@ func (j *Job) packetOf(rank int) int {
 	return len(j.Packets)
 }
 
+// beginOf returns the packet where decoding begins for a packet's picture: the last one before it where decoding can begin, and which is
+// not shown after it.
+func (j *Job) beginOf(packet int) int {
+	at := packet
+	for at > 0 && !(j.Packets[at].Rank <= j.Packets[packet].Rank && j.nextBegin(at) == at) {
+		at--
+	}
+	return at
+}
+
+// needed reports for each packet from c.from on whether the remaining frames need it. A decoder skips the others, and goes on where decoding
+// can begin. It also skips pictures that are shown before the one where it begins, because they may refer to skipped ones.
+func (c *cursor) needed() []bool {
+	j := c.job
+	list := make([]bool, len(j.Packets)-c.from)
+	places := make(map[int]int, len(c.left)) // packets by rank
+	for i, p := range j.Packets {
+		places[int(p.Rank)] = i
+	}
+	for _, rank := range c.left {
+		packet, there := places[rank]
+		if !there || packet < c.from {
+			continue
+		}
+		begin := max(j.beginOf(packet), c.from)
+		for i := begin; i <= packet; i++ {
+			if i == begin || j.Packets[i].Rank > j.Packets[begin].Rank || begin == c.from {
+				list[i-c.from] = true
+			}
+		}
+	}
+	return list
+}
+
 var errEnough = errors.New("all frames are there")
 
 // drive decodes the remaining frames with a driver. The error is a *Refusal if the driver does not decode the stream. For other errors,
@@ -162,9 +196,13 @@ func (c *cursor) drive(ctx context.Context, driver Driver) (failed int, err erro
 		return err
 	}
 	var packet []byte
+	needed := c.needed()
 	for i := c.from; i < len(j.Packets); i++ {
 		if ctx.Err() != nil {
 			return i, ctx.Err()
+		}
+		if !needed[i-c.from] {
+			continue
 		}
 		if packet, err = j.read(ctx, i, packet); err != nil {
 			return i, err

@@ -57,6 +57,16 @@ func (c *cursor) run(ctx context.Context, library string) (failed int, err error
 		return 0, err
 	}
 	j, end, until := *c.job, len(c.job.Packets), 0
+	if !c.single {
+		packet := func(rank int) int { return c.job.packetOf(rank) }
+		n := Together(c.left, packet, func(rank int) int { return c.job.beginOf(packet(rank)) })
+		if until = len(c.left) - n; until > 0 {
+			c.from, end = max(c.from, c.job.beginOf(packet(c.left[0]))), 0
+			for _, rank := range c.left[:n] {
+				end = max(end, packet(rank)+1)
+			}
+		}
+	}
 	if c.single {
 		switch next, group := j.packetOf(c.left[0]), j.nextBegin(c.from+1); {
 		case next >= group:

@@ -68,7 +68,7 @@ func open(s video.Stream, device func() (*pool, error)) (video.Decoder, error) {
 		return nil, refusal(err)
 	}
 	if d.pool, err = device(); err == nil {
-		err = d.pool.enter(d.codec)
+		err = d.pool.enter(d.codec, d.onDevice)
 	}
 	if err != nil {
 		return nil, err

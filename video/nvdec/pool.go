@@ -31,6 +31,7 @@ type pool struct {
 	mu       sync.Mutex
 	limits   map[class]nvdec.Capabilities // by codec and bits
 	streams  int                          // open
+	left     sync.Cond                    // signalled when a stream leaves
 	sessions int                          // open
 	idle     []*session                   // the least recently used one first
 }
@@ -55,7 +56,9 @@ func newPool(drv *cudadrv.Driver, ordinal int) (*pool, error) {
 	if err != nil {
 		return nil, refuse(video.NoDevice, err)
 	}
-	return &pool{device: prefix + strconv.Itoa(ordinal), lib: lib, ctx: ctx, limits: map[class]nvdec.Capabilities{}}, nil
+	p := &pool{device: prefix + strconv.Itoa(ordinal), lib: lib, ctx: ctx, limits: map[class]nvdec.Capabilities{}}
+	p.left.L = &p.mu
+	return p, nil
 }
 
 // capabilities returns the limits for a codec, which do not change.
@@ -72,8 +75,8 @@ func (p *pool) capabilities(codec nvdec.Codec, bits int) (nvdec.Capabilities, er
 	return limits, err
 }
 
-// enter counts a stream, until leave.
-func (p *pool) enter(codec nvdec.Codec) error {
+// enter counts a stream, until leave. If there are too many, it waits, or returns a *video.Refusal.
+func (p *pool) enter(codec nvdec.Codec, waits bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	limits, err := p.capabilities(codec, 8)
@@ -82,8 +85,12 @@ func (p *pool) enter(codec nvdec.Codec) error {
 		return refusal(err)
 	case limits.Engines == 0:
 		return refuse(video.Limits, &nvdec.LimitError{Codec: codec, Bits: 8})
-	case p.streams >= streamsPerEngine*limits.Engines:
-		return refuse(video.NoSession, nil)
+	}
+	for p.streams >= streamsPerEngine*limits.Engines {
+		if !waits {
+			return refuse(video.NoSession, nil)
+		}
+		p.left.Wait()
 	}
 	p.streams++
 	return nil
@@ -93,6 +100,7 @@ func (p *pool) leave() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.streams--
+	p.left.Signal()
 }
 
 // get returns a session for a format: an idle one, or a new one.
