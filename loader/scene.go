@@ -39,7 +39,7 @@ func (r *reel) addScene(ctx context.Context, w *waiter, g *stage, sc scene) {
 		w.end(r.guarded(&sc, func() error {
 			media, err := r.media(ctx, &sc)
 			if err != nil {
-				return r.lost(ctx, &sc, sc.frames, err)
+				return r.giveUp(ctx, &sc, sc.frames, err)
 			}
 			if r.films[sc.camera].level == FramesStreaming {
 				return r.addStreamed(ctx, w, g, sc, media)
@@ -89,7 +89,7 @@ func (r *reel) addKept(ctx context.Context, w *waiter, sc scene, media *dataset.
 	for frames := sc.frames; len(frames) > 0; {
 		from, to, err := video.GroupOf(ctx, media.Source, media.Len(), frames[0])
 		if err != nil {
-			return r.lost(ctx, &sc, frames, err)
+			return r.giveUp(ctx, &sc, frames, err)
 		}
 		n := 1
 		for n < len(frames) && frames[n] < to {
@@ -133,15 +133,8 @@ func (r *reel) addGroup(ctx context.Context, w *waiter, sc scene, media *dataset
 		})
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if err == nil && r.keeper != nil {
-			err = r.keepBad(&sc, now.frames)
-		}
 		if delete(r.runs, key); err == nil {
-			for _, frame := range now.frames {
-				m.isKept[first+frame] = true
-			}
-			m.report.Left -= len(now.frames)
-			r.left.Add(-int64(len(now.frames)))
+			err = r.keep(&sc, now.frames)
 		}
 		for _, w := range now.users {
 			w.end(err)
@@ -149,12 +142,28 @@ func (r *reel) addGroup(ctx context.Context, w *waiter, sc scene, media *dataset
 	})
 }
 
-// keepBad tells the keeper which of a group's frames cannot be decoded.
-func (r *reel) keepBad(sc *scene, frames []int) error {
+// giveUp counts frames that cannot be read as lost. If the level keeps frames, they are not read again.
+func (r *reel) giveUp(ctx context.Context, sc *scene, frames []int, err error) error {
+	if err := r.lost(ctx, sc, frames, err); err != nil || r.films[sc.camera].level == FramesStreaming {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.keep(sc, frames)
+}
+
+// keep marks frames as kept, and reports the ones that cannot be decoded to the keeper. The caller holds the lock.
+func (r *reel) keep(sc *scene, frames []int) error {
 	m := r.films[sc.camera]
 	k := Kept{Camera: sc.camera}
 	for _, frame := range frames {
-		if index := int(m.begins[sc.episode]) + frame; r.bad[sc.camera][index] {
+		index := int(m.begins[sc.episode]) + frame
+		if !m.isKept[index] {
+			m.isKept[index] = true
+			m.report.Left--
+			r.left.Add(-1)
+		}
+		if r.keeper != nil && r.bad[sc.camera][index] {
 			samples, err := m.samplesOf(index)
 			if err != nil {
 				return err

@@ -74,7 +74,7 @@ func (s *Source) Plan(ctx context.Context) (align.Plan, error) {
 	}
 	all := slices.Clone(names)
 	for _, name := range names {
-		if recognise.IsAction(name) {
+		if recognise.IsAction(name) && !s.AnchorAlone {
 			p.Windows[name] = align.Window{To: time.Second}
 		}
 	}

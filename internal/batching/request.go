@@ -26,17 +26,20 @@ type Request struct {
 	Fresh   string    `json:"fresh"`   // a dataset; the store must have been packed from its present files
 	Packing           // how a dataset is read; Open sets Path, Strict and Build
 
-	PlanFile  string                  `json:"plan_name"` // name of a plan file, instead of Hz to MaxGap
-	PlanText  string                  `json:"plan"`      // the plan, if PlanFile is only a name; else the file is read
-	Hz        float64                 `json:"hz"`        // rate of the windows' clock; the dataset's by default
-	Streams   []align.Stream          `json:"streams"`   // all by default
-	Windows   map[string]align.Window `json:"windows"`
-	Shuffle   string                  `json:"shuffle"`
-	Unordered string                  `json:"unordered"` // the treatment of streams with unsorted timestamps, as in align.Plan
-	Normalise PerStream[string]       `json:"normalise"`
-	MaxGap    PerStream[Seconds]      `json:"max_gap"`
-	LeaveOut  [][]int                 `json:"leave_out"`  // numbers of episodes of each dataset that are not drawn from
-	Given     []Normalised            `json:"statistics"` // replace the streams' own statistics; Check sets Options.Statistics from them
+	PlanFile string                  `json:"plan_name"` // name of a plan file, instead of Hz to MaxGap
+	PlanText string                  `json:"plan"`      // the plan, if PlanFile is only a name; else the file is read
+	Hz       float64                 `json:"hz"`        // rate of the windows' clock; the dataset's by default
+	Streams  []align.Stream          `json:"streams"`   // all by default
+	Windows  map[string]align.Window `json:"windows"`
+	// AnchorAlone gives an action without a window the anchor alone, as other streams. Its default is one second.
+	AnchorAlone bool `json:"anchor_alone"`
+
+	Shuffle   string             `json:"shuffle"`
+	Unordered string             `json:"unordered"` // the treatment of streams with unsorted timestamps, as in align.Plan
+	Normalise PerStream[string]  `json:"normalise"`
+	MaxGap    PerStream[Seconds] `json:"max_gap"`
+	LeaveOut  [][]int            `json:"leave_out"`  // numbers of episodes of each dataset that are not drawn from
+	Given     []Normalised       `json:"statistics"` // replace the streams' own statistics; Check sets Options.Statistics from them
 
 	Streaming bool `json:"streaming"`
 	loader.Options

@@ -1,5 +1,5 @@
-// Package serve is the child process of the Python package. It plans, reads, decodes and computes on the CPU, and never uses a GPU. It exchanges frames
-// with its parent over a Unix socket.
+// Package serve is the child process of the Python package. It plans, reads, decodes and computes on the CPU. It uses a GPU only
+// to decode and resize frames, if a loader's request has "frames_on". It exchanges frames with its parent over a Unix socket.
 //
 // # Frames
 //
@@ -46,6 +46,11 @@
 //	         has "size" bytes. At the end it has the "batch": its "plan", with the payload in the blob and the numbers of uploads as "id" of its
 //	         buffers, the "arrays" of a batch in the plan's arguments, and the "cursors", buffers and offsets of the epoch and the positions taken.
 //	         From then on resume only checks a state, and the client writes the cursors.
+//	filling  the fields of resident without "target": before resident, for cameras with frames on the GPU. "frame_memory" is the room
+//	         there. The reply has the "bytes" of the frames on the GPU, and its descriptor is the "memory" of rooms for frames.
+//	fill     {"release":[...],"batches":N,"state"}: returns rooms, and takes frames to copy from them to the batch's "stores". It waits for frames
+//	         until all frames of N batches after the state are given. The reply has the "frames", the "batches" that are complete, all of
+//	         them at the end, and the number of frames "left". "bad" of the frames are samples in the store's places, i64, to set to 2^40.
 //
 // # Recordings
 //

@@ -19,6 +19,8 @@ type loaderRequest struct {
 	batching.Request
 	Rank  *int `json:"rank"` // from the launcher's environment if nil
 	World *int `json:"world"`
+	// FramesOn is the GPU that decodes and resizes frames, such as "cuda:0". Empty and "cpu" are the CPU.
+	FramesOn string `json:"frames_on"`
 }
 
 // mostSlots limits the slots of a loader.

@@ -43,7 +43,8 @@ type piece struct {
 	Bytes  int   `json:"bytes"`
 }
 
-// openResident handles "resident": it opens datasets. The reply has the approximate bytes on the device, and its file is the window.
+// openResident handles "resident": it opens datasets, or takes those of "filling". The reply has the approximate bytes on the device, and its
+// file is the window.
 func openResident(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	var ask struct {
 		loaderRequest
@@ -56,11 +57,14 @@ func openResident(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	if ask.Streaming || len(ask.Cameras) > 0 {
-		return nil, &loaderError{&dataset.OptionError{Arg: "streaming", Got: "it, or cameras, for a loader that keeps datasets on a GPU", Want: "neither"}}
+	if ask.Streaming || len(ask.Cameras) > 0 && c.filling == nil {
+		return nil, &loaderError{&dataset.OptionError{Arg: "streaming", Got: "it, or cameras that nothing fills, for a loader that keeps datasets on a GPU", Want: "neither"}}
 	}
-	l, err := openLoading(ctx, c, &ask.loaderRequest)
-	if err != nil {
+	var l *loading
+	if f := c.filling; f != nil {
+		l = &loading{source: f.source, borrowed: true, plan: f.plan, notes: f.notes, decoder: f.decoder}
+		l.source.Unfilled, l.source.FrameLevel = true, loader.FramesOnDevice
+	} else if l, err = openLoading(ctx, c, &ask.loaderRequest); err != nil {
 		return nil, err
 	}
 	l.source.Apart = false // streams with the same window are one launch
@@ -73,7 +77,11 @@ func openResident(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	}
 	c.resident = s
 	c.closing(s.Close)
-	return &Reply{Value: map[string]any{"bytes": s.bytes, "window": windowBytes}, File: s.window.File()}, nil
+	bytes := s.bytes
+	if c.filling != nil {
+		bytes += c.filling.bytes()
+	}
+	return &Reply{Value: map[string]any{"bytes": bytes, "window": windowBytes}, File: s.window.File()}, nil
 }
 
 // uploadReply has the piece in the window, or at the end the batch. Then the blob is the plan's payload.
@@ -89,9 +97,16 @@ type residentReply struct {
 	Arrays []planArray     `json:"arrays"`
 	// Cursors are pairs of a buffer's number in the plan and a byte offset, where the position is stored. See loader.Loader.Cursors.
 	Cursors [][2]int64 `json:"cursors"`
+	Stores  []storeAt  `json:"stores,omitempty"` // one for each camera
 	// Episodes and Datasets map an episode in a batch to its number in its dataset, and to the dataset's number.
 	Episodes []int64 `json:"episodes"`
 	Datasets []int64 `json:"datasets,omitempty"` // nil for one dataset
+}
+
+// storeAt is the place of a camera's frames and of their places, for "fill", as for Cursors. See loader.Loader.FrameStore.
+type storeAt struct {
+	Frames [2]int64 `json:"frames"`
+	Places [2]int64 `json:"places"`
 }
 
 // planArray is a batch array inside an argument of the plan. Arrays may share an argument: strides are in elements, At is in bytes.
@@ -134,8 +149,10 @@ func upload(ctx context.Context, c *Conn, r *Request, _ Do) (*Reply, error) {
 		if s.batch, err = s.reply(); err != nil {
 			return nil, err
 		}
-		if err := s.source.Close(); err != nil { // because all data is on the device
-			return nil, err
+		if !s.borrowed {
+			if err := s.source.Close(); err != nil { // because all data is on the device
+				return nil, err
+			}
 		}
 		freed(s.bytes)
 	}
@@ -251,12 +268,30 @@ func (s *recorded) reply() (*residentReply, error) {
 		o.Argument, o.At = buffer, at
 		out.Arrays = append(out.Arrays, o.planArray)
 	}
-	for _, cursor := range s.loader.Cursors() {
-		buffer, at, ok := s.session.Find(cursor)
+	find := func(t *tensor.Tensor) ([2]int64, error) {
+		buffer, at, ok := s.session.Find(t)
 		if !ok {
-			return nil, errors.New("serve: a cursor is in no buffer of the plan")
+			return [2]int64{}, errors.New("serve: a cursor or a camera's frames are in no buffer of the plan")
 		}
-		out.Cursors = append(out.Cursors, [2]int64{int64(buffer), at})
+		return [2]int64{int64(buffer), at}, nil
+	}
+	for _, cursor := range s.loader.Cursors() {
+		at, err := find(cursor)
+		if err != nil {
+			return nil, err
+		}
+		out.Cursors = append(out.Cursors, at)
+	}
+	for i := range s.loader.Batch().Cameras {
+		var store storeAt
+		var errs [2]error
+		frames, places := s.loader.FrameStore(i)
+		store.Frames, errs[0] = find(frames)
+		store.Places, errs[1] = find(places)
+		if err := errors.Join(errs[:]...); err != nil {
+			return nil, err
+		}
+		out.Stores = append(out.Stores, store)
 	}
 	several := len(s.source.Paths) > 1
 	for e := range s.loader.Report().Episodes {

@@ -50,9 +50,15 @@ func (c *drawing) target(dev *cudadrv.Device) int {
 	return reply.Target
 }
 
-// openReplayed asks for a resident loader, takes its uploads, and makes the plan's memory.
+// openReplayed asks for a resident loader of the G1 episodes.
 func openReplayed(t *testing.T, drv *cudadrv.Driver, with fields) *replayed {
-	r := &replayed{drawing: connected(t), memory: map[int]*cudadrv.DeviceMem{}}
+	return replayedOn(connected(t), drv, asked(with))
+}
+
+// replayedOn asks for a resident loader, takes its uploads, and makes the plan's memory.
+func replayedOn(c *drawing, drv *cudadrv.Driver, all fields) *replayed {
+	t := c.t
+	r := &replayed{drawing: c, memory: map[int]*cudadrv.DeviceMem{}}
 	dev, err := drv.Device(0)
 	require.NoError(t, err)
 	r.ctx, err = dev.Primary()
@@ -65,7 +71,6 @@ func openReplayed(t *testing.T, drv *cudadrv.Driver, with fields) *replayed {
 		}
 		assert.NoError(t, errors.Join(append(errs, r.images.Close(), r.device.Close(), r.ctx.Close())...))
 	})
-	all := asked(with)
 	delete(all, "slots")
 	all["target"] = r.target(dev)
 	var first struct{ Bytes, Window int }
@@ -95,7 +100,9 @@ func openReplayed(t *testing.T, drv *cudadrv.Driver, with fields) *replayed {
 		break
 	}
 	assert.LessOrEqual(t, uploaded, first.Bytes)
-	assert.Greater(t, uploaded, first.Bytes/2)
+	if r.reply.Stores == nil {
+		assert.Greater(t, uploaded, first.Bytes/2)
+	}
 	r.queue, err = r.ctx.NewStream(cudadrv.StreamOptions{})
 	require.NoError(t, err)
 	have := map[int]uint64{}

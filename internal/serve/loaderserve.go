@@ -14,20 +14,33 @@ import (
 	"github.com/robocache/robocache/internal/columns"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/loader"
+	"github.com/robocache/robocache/ops"
 )
 
 // loading is a connection's loader. It draws into slots, or it is recorded and replayed on a GPU.
 type loading struct {
-	source *batching.Source
-	plan   align.Plan
-	loader *loader.Loader
-	notes  dataset.Notes // from opening the datasets
+	source   *batching.Source
+	borrowed bool // the source is another one's
+	plan     align.Plan
+	loader   *loader.Loader
+	notes    dataset.Notes // from opening the datasets
+	device   *ops.Device   // decodes frames; nil if it is the CPU
+	decoder  *decoder      // nil without cameras
 }
+
+// decoder is the device that decodes frames.
+type decoder struct {
+	Device string `json:"device"`
+	Reason string `json:"reason,omitempty"` // why it is not the GPU that was asked for
+}
+
+// decoderRoom is how much free memory a GPU must have to decode frames, bytes.
+const decoderRoom = 1 << 30
 
 // openLoading opens the datasets in a request for a loader. It returns an error if an argument is invalid, or if the connection already
 // has a loader.
 func openLoading(ctx context.Context, c *Conn, ask *loaderRequest) (*loading, error) {
-	if c.slots != nil || c.resident != nil {
+	if c.slots != nil || c.resident != nil || c.filling != nil {
 		return nil, &RequestError{Arg: "do", Got: "a second loader", Want: "one for each connection"}
 	}
 	err := ask.check()
@@ -43,7 +56,33 @@ func openLoading(ctx context.Context, c *Conn, ask *loaderRequest) (*loading, er
 		return nil, &loaderError{errors.Join(err, l.source.Close())}
 	}
 	freed(l.source.Bytes(l.plan))
+	if len(ask.Cameras) > 0 {
+		l.openDecoder(ask.FramesOn)
+	}
 	return l, nil
+}
+
+// openDecoder opens the device that decodes frames. If it cannot, the CPU decodes them.
+func (l *loading) openDecoder(name string) {
+	l.decoder = &decoder{Device: "cpu"}
+	if name == "" || name == "cpu" {
+		return
+	}
+	device, err := ops.Open(name)
+	if err == nil {
+		var free int64
+		if free, err = device.Free(); err == nil && free < decoderRoom {
+			err = &ops.MemoryError{Device: name, What: "decoding of frames", Bytes: decoderRoom, Err: fmt.Errorf("%d bytes are free", free)}
+		}
+		if err != nil {
+			err = errors.Join(err, device.Close())
+		}
+	}
+	if err != nil {
+		l.decoder.Reason = err.Error()
+		return
+	}
+	l.device, l.decoder.Device, l.source.Options.FramesOn = device, name, device
 }
 
 // Close closes the loader and its datasets.
@@ -51,6 +90,12 @@ func (l *loading) Close() error {
 	var err error
 	if l.loader != nil {
 		err = l.loader.Close()
+	}
+	if l.device != nil {
+		err = errors.Join(err, l.device.Close())
+	}
+	if l.borrowed {
+		return err
 	}
 	return errors.Join(err, l.source.Close())
 }
@@ -65,6 +110,7 @@ func LoaderLines(r *loader.Report) []string {
 type drawnReport struct {
 	loader.Report
 	Entries []notetext.EpisodeEntry `json:"notes"`
+	Decoder *decoder                `json:"decoder,omitempty"`
 }
 
 // Skipped is an episode that cannot be read.
@@ -100,7 +146,7 @@ func SkippedOf(notes dataset.Notes) []Skipped {
 
 func (l *loading) report() drawnReport {
 	r := batching.Listed(l.loader.Report())
-	d := drawnReport{r, append(notetext.NoteEntries(l.notes), LoaderEntries(&r)...)}
+	d := drawnReport{r, append(notetext.NoteEntries(l.notes), LoaderEntries(&r)...), l.decoder}
 	for i := range d.Entries {
 		d.Entries[i].Text = byArguments.Replace(d.Entries[i].Text)
 	}
@@ -127,6 +173,10 @@ type loaderReply struct {
 	// Tasks are the episodes' tasks, in order: the text is Texts[Text] from the time From on, ns.
 	Tasks []taskReply `json:"tasks"`
 	Texts []string    `json:"texts"`
+	// Listed are the first dataset's tasks by its own numbers. Frames are pairs of an episode's number there and its rows, in the order of
+	// the numbers, unless it is streamed.
+	Listed []string `json:"listed"`
+	Frames [][2]int `json:"frames"`
 }
 
 // taskReply is a task in an episode. The episode is given by the number of its dataset, and by its number there.
@@ -159,6 +209,12 @@ func (l *loading) describe() loaderReply {
 	out := loaderReply{Rank: o.Rank, World: o.Ranks, Batch: o.Batch, Last: o.Last.String(), Hz: l.plan.Rate, State: l.loader.StateAt(0, 0), Report: l.report(),
 		Problems: inspection.Problems(l.source.Problems), Skipped: []Skipped{}, Rounded: map[string]int{}, Normalised: batching.NormalisedBy(l.loader, l.source.Given)}
 	out.tasks(l.loader)
+	out.Listed = l.source.Data.Info().Tasks
+	if s := l.source.Store; s != nil {
+		for i := range s.Episodes {
+			out.Frames = append(out.Frames, [2]int{s.Episodes[i].Number, s.Episodes[i].Frames})
+		}
+	}
 	for _, s := range l.source.Stores {
 		out.Skipped = append(out.Skipped, SkippedOf(s.Skipped)...)
 		for _, p := range s.Streams {
@@ -286,6 +342,8 @@ func (c *Conn) loading() *loading {
 	switch {
 	case c.slots != nil:
 		return c.slots.loading
+	case c.filling != nil:
+		return c.filling.loading
 	case c.resident != nil && c.resident.ready():
 		return c.resident.loading
 	}

@@ -47,6 +47,8 @@ var handlers = map[string]handler{
 	"cloud":   typed(readCloud),
 	"close":   typed(closeRecordings),
 
+	"fill":     typed(fillFrames),
+	"filling":  openFilling,
 	"loader":   openLoader,
 	"next":     typed(nextBatch),
 	"report":   typed(reportLoader),
@@ -98,6 +100,7 @@ type Conn struct {
 	recordings recordings
 	slots      *slots // slots and resident are never both set
 	resident   *recorded
+	filling    *filling // of the resident loader's frames
 }
 
 func newConn(l link, version string) *Conn {

@@ -36,6 +36,7 @@ from ._version import __version__
 from ._voxelize import Box, VoxelCounts, Voxels, voxelize
 
 if _typing.TYPE_CHECKING:
+    from ._camera import Camera
     from ._loader import Loader
     from ._recording import Episode, Recording
     from ._clouds import Cloud, Clouds
@@ -47,6 +48,7 @@ __all__ = [
     "Anchored",
     "ArgumentError",
     "Box",
+    "Camera",
     "Channel",
     "DataError",
     "DeviceError",
@@ -87,6 +89,7 @@ __all__ = [
 _LATER = {
     "Aligned": "_streams",
     "AlignedStream": "_streams",
+    "Camera": "_camera",
     "Episode": "_recording",
     "Fused": "_streams",
     "Loader": "_loader",

@@ -13,8 +13,17 @@ from . import _slots
 from ._child import Child
 from ._errors import Error, ServerError, UnsupportedError
 
-_ATTEMPTS = 3  # starts of a helper process without a batch in between
+ATTEMPTS = 3  # starts of a helper process without a batch in between
 SPARE = 3  # slots besides prefetch: the batch in use, the batch before it, and one that is being returned
+
+
+def gone(error: ServerError) -> ServerError:
+    """Returns the error for a helper process that was killed."""
+    return ServerError(
+        "loader: its helper process is gone, and restart=True, which starts another and goes on at the same batch, "
+        "was not given: {}".format(error),
+        op="loader",
+    )
 
 
 class Place(NamedTuple):
@@ -31,6 +40,8 @@ class Ahead:
     after the process has ended.
     """
 
+    capturing = False
+
     def __init__(
         self, request: Dict[str, Any], framework: str, prefetch: int, restart: bool, max_memory: str = ""
     ) -> None:
@@ -45,7 +56,7 @@ class Ahead:
 
     def _start(self) -> None:
         """Starts a helper process that draws from this loader's position on."""
-        child = Child(self._max_memory)
+        child = Child(self._max_memory, self._request.get("frames_on", ""))
         try:
             reply, _, fd = child.request("loader", **self._request)
             try:
@@ -75,12 +86,8 @@ class Ahead:
     def _again(self, error: ServerError, attempt: int) -> None:
         """Starts another helper process after error, or raises error if restart is off or attempts are used up."""
         if not self.restart:
-            raise ServerError(
-                "loader: its helper process is gone, and restart=True, which starts another and goes on at the same "
-                "batch, was not given: {}".format(error),
-                op="loader",
-            ) from error
-        if attempt > _ATTEMPTS:
+            raise gone(error) from error
+        if attempt > ATTEMPTS:
             raise error
         self.child.close()
         self._start()
@@ -91,7 +98,7 @@ class Ahead:
             self.child.close()
             self._start()
             self._torn = False
-        for attempt in range(1, _ATTEMPTS + 2):
+        for attempt in range(1, ATTEMPTS + 2):
             try:
                 return do()
             except ServerError as e:
@@ -145,6 +152,13 @@ class Ahead:
         """Returns the current report with waiting times."""
         reply: Dict[str, Any] = self._retried(lambda: self.child.request("report")[0])
         return reply
+
+    def fill(self) -> None:
+        """Raises UnsupportedError."""
+        raise UnsupportedError(
+            'loader: fill: got frames that are not kept on a GPU, want cuda, frame_level="device" and streaming=False',
+            op="loader",
+        )
 
     def check(self) -> None:
         """Raises `ForkError` in a forked process."""
@@ -202,8 +216,8 @@ class Staged(Ahead):
         torch = self._torch
         if torch.cuda.is_current_stream_capturing():
             raise UnsupportedError(
-                "loader: got a stream that is being captured, want a loader that keeps its recordings on the GPU "
-                "(streaming=False, no cameras): what is read meanwhile cannot be a part of a graph",
+                "loader: got a stream that is being captured, want a loader that keeps its recordings and frames on the GPU "
+                '(streaming=False, frame_level="device"): what is read meanwhile cannot be a part of a graph',
                 op="loader",
             )
         if self._staged is None:
@@ -252,6 +266,13 @@ class Staged(Ahead):
     def seek(self, state: Dict[str, Any]) -> None:
         self._staged = None
         super().seek(state)
+
+    def report(self) -> Dict[str, Any]:
+        reply = super().report()
+        for camera in reply["report"]["cameras"]:
+            if camera["level"] == "device":  # of the helper process
+                camera["level"] = "pinned"
+        return reply
 
     def close(self) -> None:
         super().close()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
+import functools
 import json
 import math
 import os
 import re
 from datetime import timedelta
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union, cast
 
 from ._arrays import FLOATS, dtype_name
 from ._child import located, located_all
@@ -82,6 +84,7 @@ def request(paths: Union[Path, Sequence[Path]], **given: Any) -> Request:
 
     An argument with several forms is converted by its function in _FORMS; others are sent unchanged, and the helper process checks them.
     """
+    deltas = given.pop("delta_timestamps", None)
     paths = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     out: Request = {"paths": [located(os.fspath(p)) for p in paths]}
     given = {name: value for name, value in given.items() if value is not None}
@@ -90,6 +93,13 @@ def request(paths: Union[Path, Sequence[Path]], **given: Any) -> Request:
     numbers = {name: given.pop(name) for name in ("episodes", "leave_out") if name in given}
     for name, value in given.items():
         out[name] = _FORMS.get(name, _plain)(name, value)
+    if deltas is not None:
+        windows = out.setdefault("windows", {})
+        for stream, times in mapping("delta_timestamps", deltas, "{name: [seconds, ...]}").items():
+            arg = "delta_timestamps[{!r}]".format(stream)
+            if stream in windows:
+                raise wrong(arg, times, "a window or these")
+            windows[stream] = {"at": [seconds(arg, at) for at in _listed(arg, times)]}
     if plan is not None:
         out.update(_plan(plan))
     for name, value in numbers.items():
@@ -176,7 +186,9 @@ def _gaps(name: str, value: Any) -> Union[str, float, Dict[str, Union[str, float
 
 
 def _cameras(name: str, value: Any) -> List[Dict[str, Any]]:
-    return [_camera(n, size) for n, size in mapping(name, value, "{name: (height, width)} in pixels").items()]
+    from ._camera import cameras  # it imports this module
+
+    return cameras(name, value)
 
 
 _FORMS: Mapping[str, Callable[[str, Any], Any]] = {
@@ -298,15 +310,6 @@ def _span(name: str, window: Tuple[Seconds, Seconds]) -> List[float]:
     return [seconds(arg, a, want), seconds(arg, b, want)]
 
 
-def _camera(name: str, size: Tuple[int, int]) -> Dict[str, Any]:
-    arg = "cameras[{!r}]".format(name)
-    try:
-        height, width = size
-    except (TypeError, ValueError):
-        raise wrong(arg, size, "(height, width) in pixels") from None
-    return {"name": name, "height": whole(arg, height, 1, 1 << 20), "width": whole(arg, width, 1, 1 << 20)}
-
-
 def _plan(plan: Union[Path, Mapping[str, Any]]) -> Dict[str, str]:
     """Returns a plan's text and its file name. A dict becomes JSON, which is YAML too."""
     if isinstance(plan, Mapping):
@@ -320,3 +323,48 @@ def _plan(plan: Union[Path, Mapping[str, Any]]) -> Dict[str, str]:
             return {"plan": f.read(), "plan_name": name}
     except (OSError, UnicodeDecodeError) as e:
         raise PlanError("plan: {}: cannot be read: {}".format(name, e), path=name) from e
+
+
+_Init = TypeVar("_Init", bound=Callable[..., None])
+_OTHERS = {"batch_size": "batch", "num_workers": "workers", "world_size": "world"}  # torch's names and ours
+
+
+def known(init: _Init) -> _Init:
+    """Returns init, changed so that an unknown keyword argument is a TypeError with the most similar name."""
+    names = init.__code__.co_varnames[1 : init.__code__.co_argcount + init.__code__.co_kwonlyargcount]
+
+    @functools.wraps(init)
+    def checked(self: Any, *args: Any, **given: Any) -> None:
+        for name in given:
+            if name not in names:
+                near = [_OTHERS[name]] if name in _OTHERS else difflib.get_close_matches(name, names, 1)
+                hint = ": did you mean {}?".format(near[0]) if near else ""
+                raise TypeError("Loader() got an unexpected keyword argument {!r}{}".format(name, hint))
+        init(self, *args, **given)
+
+    return cast(_Init, checked)
+
+
+def device(framework: str, given: Any) -> Any:
+    """Returns a torch.device, or None for other frameworks."""
+    if framework != "torch":
+        if given not in (None, "cpu") or given == "cpu" and framework == "jax":
+            raise wrong("device", given, "None: NumPy's arrays are on the CPU, and JAX's on its default device")
+        return None
+    import torch
+
+    if given is None:
+        given = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(given)
+    except (RuntimeError, TypeError):
+        raise wrong("device", given, "cpu, cuda or cuda:N") from None
+    if device.type == "cpu":
+        return device
+    if device.type != "cuda" or not torch.cuda.is_available():
+        raise wrong("device", given, "cpu, or cuda where torch has a GPU")
+    if device.index is None:
+        local, count = os.environ.get("LOCAL_RANK", ""), torch.cuda.device_count()
+        index = int(local) if local.isdigit() and int(local) < count else torch.cuda.current_device()
+        device = torch.device("cuda", index)
+    return device

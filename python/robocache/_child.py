@@ -95,10 +95,11 @@ class Child:
         memo: facts about this helper process for callers, such as its numbers for targets.
         busy: a request is in progress. A thread that holds the lock and reads True is in a destructor, and must not send a request.
 
-    max_memory is the process's memory limit, bytes or text such as "2GiB". Default: ROBOCACHE_MAX_MEMORY and the system's limits.
+    max_memory is the process's memory limit, bytes or text such as "2GiB". Default: ROBOCACHE_MAX_MEMORY and the system's limits. decoder is the
+    GPU for its video decoders, such as "cuda:0", or "cpu". ROBOCACHE_DEVICE replaces it.
     """
 
-    def __init__(self, max_memory: str = "") -> None:
+    def __init__(self, max_memory: str = "", decoder: str = "") -> None:
         self.lock = threading.RLock()
         self.memo: Dict[Any, Any] = {}
         self.hello: Dict[str, Any] = {}
@@ -107,6 +108,7 @@ class Child:
         self._why = "the helper process of robocache was closed"
         self._arena: Optional[mmap.mmap] = None
         binary = find_binary()
+        number = "off" if decoder == "cpu" else decoder.replace("cuda:", "")
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         log = None
         try:
@@ -120,6 +122,7 @@ class Child:
                 pass_fds=(theirs.fileno(),),
                 close_fds=True,
                 start_new_session=True,
+                env=dict({"ROBOCACHE_DEVICE": number}, **os.environ) if decoder else None,
             )
         except BaseException as e:
             ours.close()

@@ -2,41 +2,21 @@
 
 from __future__ import annotations
 
-import difflib
-import functools
 import json
 import os
-import sys
 import threading
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union, cast
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _asked, _slots
 from ._ahead import Ahead, Staged
 from ._asked import Path, whole, wrong
+from ._camera import Camera
+from ._lerobot import Deltas, Items, camera, extra_keys
+from ._epoch import Epoch, refuse_workers
 from ._errors import ForkError, LoaderError, OutOfMemoryError
 from ._resident import Resident
 
 _VERSION = 1  # the version of the dict that state_dict returns
-
-
-_Init = TypeVar("_Init", bound=Callable[..., None])
-_OTHERS = {"batch_size": "batch", "drop_last": "last", "num_workers": "workers", "world_size": "world"}  # torch's names and ours
-
-
-def _known(init: _Init) -> _Init:
-    """Returns init, changed so that an unknown keyword argument is a TypeError with the most similar name."""
-    names = init.__code__.co_varnames[1 : init.__code__.co_argcount + init.__code__.co_kwonlyargcount]
-
-    @functools.wraps(init)
-    def checked(self: Any, *args: Any, **given: Any) -> None:
-        for name in given:
-            if name not in names:
-                near = [_OTHERS[name]] if name in _OTHERS else difflib.get_close_matches(name, names, 1)
-                hint = ": did you mean {}?".format(near[0]) if near else ""
-                raise TypeError("Loader() got an unexpected keyword argument {!r}{}".format(name, hint))
-        init(self, *args, **given)
-
-    return cast(_Init, checked)
 
 
 class Loader:
@@ -54,6 +34,11 @@ class Loader:
         windows: ``{stream: (from, to)}``, seconds from the anchor. If ``to`` is at most 0, the ticks after ``from`` up to and
             including ``to``; else the ticks from ``from``, included, until before ``to``. Example at 50 Hz: ``(-1, 0)`` is 50 ticks,
             the last is the anchor. Default: ``(0, 1)`` for streams named action or actions, the anchor alone for others.
+        delta_timestamps: ``{name: [seconds, ...]}`` instead of a window: times from the anchor, in any order, as LeRobot's.
+        keys: "lerobot": a batch is what torch's DataLoader makes of LeRobotDataset's items: names without ``delta_timestamps`` or a window
+            have no T, a stream with one column has no D, images of cameras that are given as (height, width) are float32 [B,3,H,W] from 0
+            to 1, and there are timestamp, index, task and task_index. index and task_index are left out where the recordings do not tell.
+            A list has more keys that batches keep, such as ``["lerobot", "anchor", "action_valid"]``. Default: the keys below.
         streams: names, or ``{name: columns}``; columns are names, ranges such as "0:7", or indices. Default: all.
         normalise: a rule for all streams, or ``{stream: rule}``: "mean-std", "min-max", "q01-q99", "q10-q90", "lerobot", "openpi",
             "octo", "gr00t" or "robomimic". `statistics` has the numbers. Default: values as recorded.
@@ -68,8 +53,12 @@ class Loader:
         weights: a number for each dataset: how often its windows are drawn relative to the others.
         epoch_windows: windows in an epoch with weights. Default: as many as the datasets have.
         drop_first, drop_last, episode_weights: ticks at an episode's ends that are no anchors; ``{episode: weight}``, 1 for others.
-        cameras: ``{name: (height, width)}``, pixels. Frames are decoded and resized to this size. Default: no cameras.
-        frame_cache: memory for decoded frames, bytes; -1 for none. Default: 1 GB, or an eighth of the free memory if that is less.
+        cameras: ``{name: (height, width)}`` in pixels, or ``{name: Camera}``. Frames are decoded and resized to this size. Default: none.
+        frame_level: where decoded frames are kept: "device", once for all epochs; "pinned", the same in host memory; "streaming", not at
+            all. Default: the first with room for all frames that a window can have.
+        frame_memory: room for the frames, bytes. Default: half of the free memory.
+        decode: "cpu" uses no GPU to decode and resize frames. "auto" uses a GPU's video decoder while frames are decoded, for a loader with
+            tensors there. `report` has the device, and the reason if it is the CPU. Default: "auto".
         age: also return ``name_age`` for each stream.
         streaming: True reads the dataset while batches are drawn, for data larger than the memory; the order is "shards" or "none".
             "auto" streams only if the data do not fit.
@@ -100,7 +89,7 @@ class Loader:
             system's limits.
 
     Batches: a batch is a dict with LeRobot's names. T and D are the ticks and columns of a stream.
-        ``name``: values [B,T,D]; of a camera uint8 [B,T,H,W,3], red, green, blue, and black if there is no frame.
+        ``name``: values [B,T,D]; of a camera [B,T,H,W,3] or [B,T,3,H,W], red, green, blue, uint8 by default, and black without a frame.
         ``name_is_pad``: bool [B,T], True outside the episode. The end sample is repeated there.
         ``name_valid``: bool [B,T], False if padded, in a gap, or without a sample. Multiply a loss by it.
         ``name_age``: int64 [B,T], ns: the tick's time minus the time of the sample at or before it.
@@ -116,8 +105,9 @@ class Loader:
 
     GPU, with torch: recordings are copied to the GPU once. A batch is two or three kernels on the current stream, without the helper
     process. Streams with the same window share memory, so their tensors are strided. A CUDA graph may capture `next`: each replay
-    draws the next batch into the same tensors. With cameras or streaming, the helper process draws, and batches are copied to the GPU
-    in advance.
+    draws the next batch into the same tensors. Cameras' frames are kept there too if they fit: the helper process decodes them ahead, each
+    once, and then ends. A capture needs all of them: see `fill`. With frames elsewhere, or with streaming, the helper process draws, and
+    batches are copied to the GPU in advance.
 
     Raises:
         ArgumentError, PlanError: an argument or the plan is wrong.
@@ -134,7 +124,7 @@ class Loader:
         ((32, 50, 26), (32, 50))
     """
 
-    @_known
+    @_asked.known
     def __init__(
         self,
         paths: Union[Path, Sequence[Path]],
@@ -143,6 +133,8 @@ class Loader:
         seed: int = 0,
         *,
         windows: Optional[_asked.Windows] = None,
+        delta_timestamps: Optional[Deltas] = None,
+        keys: Union[None, str, Sequence[str]] = None,
         streams: Optional[_asked.Streams] = None,
         normalise: Union[None, str, Mapping[str, str]] = None,
         plan: Union[None, Path, Mapping[str, Any]] = None,
@@ -157,8 +149,10 @@ class Loader:
         drop_first: int = 0,
         drop_last: int = 0,
         episode_weights: Optional[_asked.EpisodeWeights] = None,
-        cameras: Optional[Mapping[str, Tuple[int, int]]] = None,
-        frame_cache: int = 0,
+        cameras: Optional[Mapping[str, Union[Tuple[int, int], Camera]]] = None,
+        frame_level: str = "",
+        frame_memory: int = 0,
+        decode: str = "auto",
         age: bool = False,
         streaming: Union[bool, str] = False,
         workers: int = 0,
@@ -183,26 +177,39 @@ class Loader:
         max_memory: Union[None, int, str] = None,
     ) -> None:
         given = dict(locals())  # the helper process checks all arguments except the following
-        for name in ("self", "shuffle", "streaming", "framework", "device", "prefetch", "restart", "max_memory"):
+        for name in ("self", "shuffle", "streaming", "decode", "keys", "framework", "device", "prefetch", "restart", "max_memory"):
             del given[name]
-        _refuse_workers()
+        refuse_workers()
         if streaming not in (True, False, "auto"):
             raise wrong("streaming", streaming, 'True, False or "auto"')
         if streaming == "auto" and shuffle is None and plan is None:
             shuffle = "shards"  # so that the order does not depend on the memory
+        if decode not in ("auto", "cpu"):
+            raise wrong("decode", decode, '"auto" or "cpu"')
         prefetch = whole("prefetch", prefetch, 1, 1000)
         self._max_memory = _asked.memory("max_memory", max_memory)
+        extra = extra_keys(keys)
+        if extra is not None and cameras is not None:
+            given["cameras"] = {n: camera(c) for n, c in _asked.mapping("cameras", cameras, "{name: (height, width)}").items()}
         request = _asked.request(**given, shuffle=shuffle)
+        if extra is not None:
+            request["anchor_alone"] = True
         self.framework = framework or _slots.default_framework()
         self._tasks: Optional[Dict[Tuple[int, int], List[Tuple[int, str]]]] = None
         if self.framework not in ("torch", "numpy", "jax"):
             raise wrong("framework", self.framework, "torch, numpy or jax")
-        self.device = _device(self.framework, device)
+        self.device = _asked.device(self.framework, device)
+        if "cameras" in request:
+            if decode == "cpu" or os.environ.get("ROBOCACHE_DEVICE") == "off":
+                request["frames_on"] = "cpu"
+            elif self.device is not None and self.device.type != "cpu":
+                request["frames_on"] = str(self.device)
         self._lock = threading.RLock()
         self._closed = False
         self._goes_on = False  # True from load_state_dict until the next batch
         self._iterations = 0  # iterators that have begun
         self._way = self._begin(request, streaming, prefetch, restart)
+        self._items = None if extra is None else Items(self._way.reply, list(request.get("windows", ())), extra, drop_first, self.tasks)
 
     def _begin(
         self, request: Dict[str, Any], streaming: Union[bool, str], prefetch: int, restart: bool
@@ -215,10 +222,16 @@ class Loader:
 
         if streaming is True:
             return ahead(True)
+        level = request["frame_level"] if "cameras" in request else "device"
         try:
-            if self.device is None or self.device.type == "cpu" or "cameras" in request:
+            if self.device is None or self.device.type == "cpu" or level not in ("", "device"):
                 return ahead(False)
-            return Resident(request, self.device, self._max_memory)
+            try:
+                return Resident(request, self.device, self._max_memory, restart)
+            except OutOfMemoryError:
+                if level:
+                    raise
+            return ahead(False)  # with the frames in host memory
         except OutOfMemoryError as e:
             if streaming != "auto" or len(request["paths"]) > 1 or "weights" in request:  # mixtures cannot be streamed
                 raise
@@ -234,7 +247,7 @@ class Loader:
 
     def _alone(self) -> Any:
         """Returns the lock. In a forked process it raises `ForkError`, because a thread of the parent may hold the lock."""
-        _refuse_workers()
+        refuse_workers()
         self._way.check()
         return self._lock
 
@@ -252,7 +265,7 @@ class Loader:
                 except BaseException:
                     way.undo(before)
                     raise
-            return batch
+            return batch if self._items is None else self._items.convert(batch, self._way.capturing)
         except BaseException:  # such as Ctrl-C after the lock: the caller does not get the batch
             if after is not None:
                 with self._alone():
@@ -268,7 +281,7 @@ class Loader:
         """
         with self._alone():
             self._check()
-            return _Epoch(self)
+            return Epoch(self)
 
     def _begin_epoch(self) -> int:
         """Seeks to the beginning of an epoch and returns its number. After load_state_dict the position stays."""
@@ -332,6 +345,16 @@ class Loader:
         datasets = batch["dataset_index"].tolist() if "dataset_index" in batch else [0] * len(episodes)
         said = [self._tasks.get(key, []) for key in zip(datasets, episodes)]
         return [([""] + [text for at, text in one if at <= anchor])[-1] for one, anchor in zip(said, anchors)]
+
+    def fill(self) -> None:
+        """Decodes all frames of a loader that keeps them on a GPU, and returns when they are there. Then a CUDA graph may capture `next`.
+
+        Without it, frames are decoded in the order of the batches, and each batch waits for its own. Frames that are kept elsewhere are an
+        UnsupportedError.
+        """
+        with self._alone():
+            self._check()
+            self._way.fill()
 
     def report(self) -> Dict[str, Any]:
         """Returns a dict with the datasets, the windows, data that was left out with reasons, and waiting times.
@@ -437,64 +460,3 @@ class Loader:
 
     def __reduce__(self) -> Any:
         raise LoaderError("loader: got a copy to be made or sent to another process, want one made there", op="loader")
-
-
-class _Epoch:
-    """The iterator over one epoch, which begins with the first next(). Threads may share it."""
-
-    def __init__(self, loader: Loader) -> None:
-        self._loader: Optional[Loader] = loader
-        self._epoch = self._number = -1  # before the first next()
-
-    def __iter__(self) -> "_Epoch":
-        return self
-
-    def __next__(self) -> Dict[str, Any]:
-        loader = self._loader
-        if loader is None:
-            raise StopIteration
-        with loader._alone():
-            loader._check()
-            if self._epoch < 0:
-                self._epoch = loader._begin_epoch()
-                loader._iterations += 1
-                self._number = loader._iterations
-            elif loader._iterations != self._number:
-                raise LoaderError("loader: got an iterator after another one began, want one at a time", op="loader")
-            elif loader._way.place.epoch != self._epoch:
-                self._loader = None
-                raise StopIteration
-            return loader.next()
-
-
-def _refuse_workers() -> None:
-    data = sys.modules.get("torch.utils.data")
-    if data is not None and data.get_worker_info() is not None:
-        raise LoaderError(
-            "loader: got a worker of torch's DataLoader, want num_workers=0: the helper process reads ahead already", op="loader"
-        )
-
-
-def _device(framework: str, given: Any) -> Any:
-    """Returns a torch.device, or None for other frameworks."""
-    if framework != "torch":
-        if given not in (None, "cpu") or given == "cpu" and framework == "jax":
-            raise wrong("device", given, "None: NumPy's arrays are on the CPU, and JAX's on its default device")
-        return None
-    import torch
-
-    if given is None:
-        given = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        device = torch.device(given)
-    except (RuntimeError, TypeError):
-        raise wrong("device", given, "cpu, cuda or cuda:N") from None
-    if device.type == "cpu":
-        return device
-    if device.type != "cuda" or not torch.cuda.is_available():
-        raise wrong("device", given, "cpu, or cuda where torch has a GPU")
-    if device.index is None:
-        local, count = os.environ.get("LOCAL_RANK", ""), torch.cuda.device_count()
-        index = int(local) if local.isdigit() and int(local) < count else torch.cuda.current_device()
-        device = torch.device("cuda", index)
-    return device

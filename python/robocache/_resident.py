@@ -7,22 +7,24 @@ import mmap
 import os
 import struct
 import sys
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from . import _slots
 from ._ahead import Place
 from ._child import Child
-from ._errors import DeviceError, Error, LoaderError, OutOfMemoryError
+from ._errors import DeviceError, Error, LoaderError, OutOfMemoryError, UnsupportedError
+from ._filler import Filler
 
 
 class Resident:
     """A loader with its recordings and its position on a device. One thread at a time uses it.
 
-    The helper process ends when everything is on the device. A captured `next` draws the next batch at each replay, so after a capture the
+    The helper process ends when everything is on the device. With cameras that is when all frames are decoded; until then each batch waits
+    for its frames. A captured `next` draws the next batch at each replay, so after a capture the
     position is read from the device.
     """
 
-    def __init__(self, request: Dict[str, Any], device: Any, max_memory: str = "") -> None:
+    def __init__(self, request: Dict[str, Any], device: Any, max_memory: str = "", restart: bool = False) -> None:
         import torch
 
         from ._replay import replayer
@@ -31,23 +33,41 @@ class Resident:
         self._torch = torch
         self._at = device
         self._unsure = False  # the device may be further than _place
+        self.capturing = False  # the last batch was captured
         self._torn = False  # the device is one batch further than _place, and the caller did not get it
         self._on = replayer(device.index)
         self._session = Session(self._on)
-        child = Child(max_memory)
+        self._filler: Optional[Filler] = None
+        self._filled: Dict[str, Any] = {}  # the parts of the report about frames, at the end
         try:
-            self.reply = self._upload(child, request)
+            if "cameras" in request:
+                request = dict(request, frame_memory=request.get("frame_memory") or self._room(request))
+                self._filler = Filler(request, self._on.device, restart, max_memory)
+            child = self._filler.child if self._filler else Child(max_memory)
+            try:
+                self.reply = self._upload(child, request)
+            finally:
+                if self._filler is None:
+                    child.close()
         except BaseException:
-            self._session.close()
+            self.close()
             raise
-        finally:
-            child.close()
         self._template: Dict[str, Any] = self.reply["state"]
         report = self.reply["report"]
         self._windows, self._step = report["windows"], self.reply["batch"] * self.reply["world"]
         self._short = self.reply["last"] == "short"
         self._describe()
         self._place = (0, 0)
+
+    def _free(self) -> int:
+        free, _ = self._on.device.memory_info()
+        torch = self._torch
+        # torch can return its cached memory.
+        return int(free + torch.cuda.memory_reserved(self._at) - torch.cuda.memory_allocated(self._at))
+
+    def _room(self, request: Dict[str, Any]) -> int:
+        """Returns the memory for frames, bytes: half of what is free, or all of it if the level is given."""
+        return self._free() // (1 if request.get("frame_level") == "device" else 2)
 
     def _upload(self, child: Child, request: Dict[str, Any]) -> Dict[str, Any]:
         """Uploads the recordings, and returns the description of a batch."""
@@ -79,10 +99,7 @@ class Resident:
         return batch
 
     def _check_room(self, want: int) -> None:
-        free, _ = self._on.device.memory_info()
-        torch = self._torch
-        # torch can return its cached memory.
-        free += torch.cuda.memory_reserved(self._at) - torch.cuda.memory_allocated(self._at)
+        free = self._free()
         if want > free:
             mib = 1 << 20
             raise OutOfMemoryError(
@@ -126,7 +143,9 @@ class Resident:
         stream = torch.cuda.current_stream(self._at)
         memory = torch.empty(self._bytes, dtype=torch.uint8, device=self._at)
         pointer = memory.data_ptr()
-        capturing = torch.cuda.is_current_stream_capturing()
+        capturing = self.capturing = torch.cuda.is_current_stream_capturing()
+        if self._filler is not None:
+            self._fill(stream.cuda_stream, capturing, False)
         known, self._unsure = not self._unsure and not capturing, True  # Ctrl-C may come after the launch
         self._session.run(tuple([pointer + o for o in self._offsets]), stream.cuda_stream)
         if not capturing:
@@ -142,6 +161,30 @@ class Resident:
             for name, table in self._tables:
                 batch[name] = table[drawn]
         return batch
+
+    def _fill(self, stream: int, capturing: bool, everything: bool) -> None:
+        """Copies the frames of the next batch, or all frames, to the device. After the last one the helper process ends."""
+        filler = self._filler
+        assert filler is not None
+        if capturing:
+            raise UnsupportedError(
+                "loader: got a stream that is being captured while frames are decoded, want loader.fill() before, which decodes all",
+                op="loader",
+            )
+        filler.fill(self._session, self.reply["stores"], self.place.state, stream, everything)
+        if filler.done:
+            self._filled = self.report()
+            self._filler = None
+            filler.close()
+
+    def fill(self) -> None:
+        """Decodes all frames, and waits until they are on the device."""
+        if self._torn:
+            self.seek(self.place.state)
+        if self._filler is not None:
+            torch: Any = self._torch
+            stream = torch.cuda.current_stream(self._at).cuda_stream
+            self._fill(stream, torch.cuda.is_current_stream_capturing(), True)
 
     def _begin(self, epoch: int, taken: int) -> Tuple[int, int]:
         """Returns the position where the batch after a position begins: in the next epoch if this one has no further batch."""
@@ -201,10 +244,16 @@ class Resident:
         for buffer, at in self.reply["cursors"]:
             self._session.write(buffer, at, struct.pack("<qq", epoch, taken), stream)
         self._place, self._torn = (epoch, taken), False
+        if self._filler is not None:
+            self._filler.move()
 
     def report(self) -> Dict[str, Any]:
-        """Returns the report. There are no waiting times."""
-        return {"report": self.reply["report"], "waits": {}}
+        """Returns the report. The waiting time is that for frames, if there are cameras."""
+        if self._filler is None:
+            return self._filled or {"report": self.reply["report"], "waits": {}}
+        now = self._filler.report()
+        report = dict(self.reply["report"], cameras=now["cameras"], decoder=now["decoder"])
+        return {"report": report, "waits": {"frames_seconds": self._filler.waited}}
 
     def check(self) -> None:
         """Raises `ForkError` in a forked process."""
@@ -212,11 +261,13 @@ class Resident:
 
     def close(self) -> None:
         """Releases the memory on the device. Returned batches stay valid."""
+        if self._filler is not None:
+            self._filler.close()
         self._session.close()
 
     def __del__(self) -> None:
-        if hasattr(self, "_session") and not sys.is_finalizing():
-            self._session.close()
+        if hasattr(self, "_filler") and not sys.is_finalizing():
+            self.close()
 
 
 def _explain(faults: Dict[int, int]) -> Error:

@@ -79,6 +79,10 @@ class Session:
         if check:
             one.waited(instance, b"", False)
 
+    def copy(self, buffer: int, at: int, host: int, count: int, stream: int) -> None:
+        """Queues a copy of count bytes at host to offset at in a buffer, which has a number in the plan."""
+        self._on.device.to_device(self._having().address(buffer) + at, host, count, stream)
+
     def write(self, buffer: int, at: int, data: bytes, stream: int) -> None:
         """Overwrites bytes of a buffer, which has a number in the plan, after the stream's queued work, and waits."""
         address = self._having().address(buffer)

@@ -11,6 +11,7 @@ import pytest
 from loader_data import G1, binary, rows, shared
 from robocache._errors import ArgumentError, DataError, OutOfMemoryError, RecordingError, ServerError
 from robocache._loader import Loader
+from robocache._recording import Recording
 
 WINDOWS = {"observation.state": (-1.0, 0.0), "action": (0.0, 1.0)}
 HELD = {"episodes": [2], "shuffle": False}
@@ -182,8 +183,8 @@ def test_a_gap_may_be_too_long(tmp_path):
         ({"streams": {"action": "0:3"}}, "streams['action']: got '0:3', want a list of columns"),
         ({"streams": [1]}, "streams: got [1], want a list of names"),
         ({"hz": "50"}, "hz: got '50', want a number"),
-        ({"frame_cache": -2}, "frame_cache: got -2, want 1 byte or more"),
-        ({"frame_cache": 0.5}, "frame_cache: got 0.5, want a whole number"),
+        ({"frame_memory": -2}, "frame_memory: got -2, want 1 byte or more"),
+        ({"frame_memory": 0.5}, "frame_memory: got 0.5, want a whole number"),
         ({"max_memory": "much"}, "max_memory: got 'much', want bytes, such as 2 << 30 or \"2GiB\""),
         ({"max_memory": 1000}, "max_memory: got 1000, want bytes"),
         ({"max_memory": True}, "max_memory: got True, want bytes"),
@@ -212,7 +213,7 @@ def test_max_memory_is_the_limit_of_the_helper_process(tmp_path, most):
 
 
 def test_other_names_of_arguments_are_told():
-    names = {"batch_size": "batch", "normalize": "normalise", "drop_last": "last", "window": "windows"}
+    names = {"batch_size": "batch", "normalize": "normalise", "window": "windows"}
     for name, want in names.items():
         with pytest.raises(TypeError, match="unexpected keyword argument '{}': did you mean {}".format(name, want)):
             g1(**{name: 1})
@@ -249,3 +250,60 @@ def test_a_helper_that_is_gone_says_what_would_start_another():
         for _ in range(2):
             with pytest.raises(ServerError, match="restart=True"):
                 loader.next()
+
+
+FRONT, WRIST = "observation.images.front", "observation.images.wrist"
+
+
+def test_a_batch_of_lerobots_keys_is_what_its_data_loader_makes():
+    path = shared("lerobot_v3_g1")
+    third = 1 / 30
+    options = dict(batch=6, seed=1, framework="numpy", cameras={FRONT: (16, 24), WRIST: (8, 8)})
+    with Loader(path, keys=["lerobot", "anchor"], delta_timestamps={"action": [0, third, 2 * third], FRONT: [-third, 0]}, **options) as loader:
+        batch, report = loader.next(), loader.report()
+        listed = loader.tasks(batch)
+    shapes = {name: (str(x.dtype), x.shape[1:]) for name, x in batch.items() if name != "task"}
+    assert shapes == {
+        "observation.state": ("float32", (26,)),
+        "action": ("float32", (3, 26)),
+        "action_is_pad": ("bool", (3,)),
+        FRONT: ("float32", (2, 3, 16, 24)),
+        FRONT + "_is_pad": ("bool", (2,)),
+        WRIST: ("float32", (3, 8, 8)),
+        "anchor": ("int64", ()),
+        **{name: ("int64", ()) for name in ("episode_index", "frame_index", "index", "task_index")},
+        "timestamp": ("float32", ()),
+    }
+    assert report["windows"] == 3313 and 0 <= batch[FRONT].min() and 0.1 < batch[FRONT].max() <= 1
+    lengths = [len(e["action"].values) for e in Recording(path)]
+    for row, (episode, frame) in enumerate(zip(batch["episode_index"], batch["frame_index"])):
+        recorded = Recording(path)[int(episode)]
+        rows = np.minimum(np.arange(frame, frame + 3), lengths[episode] - 1)
+        assert np.array_equal(batch["action"][row], np.asarray(recorded["action"].values)[rows])
+        assert np.array_equal(batch["observation.state"][row], np.asarray(recorded["observation.state"].values)[frame])
+        assert batch["index"][row] == sum(lengths[:episode]) + frame
+        assert batch["timestamp"][row] == np.float32(frame / 30)
+        assert batch["task"][row] == recorded.task
+    assert batch["task"] == listed and len(set(zip(batch["task"], batch["task_index"].tolist()))) == len(set(listed)) == 2
+    with Loader(path, windows={FRONT: (-third, 0)}, **options) as loader:
+        assert loader.next()[FRONT].dtype == np.uint8  # without keys
+
+    with Loader(path, keys="lerobot", drop_first=2, episodes=[3], **dict(options, cameras=None)) as loader:
+        batch = loader.next()
+    assert "index" not in batch and min(batch["frame_index"]) >= 2
+    recorded = np.asarray(Recording(path)[3]["action"].values)
+    assert np.array_equal(batch["action"], recorded[batch["frame_index"]])
+
+
+@pytest.mark.parametrize(
+    "options, text",
+    [
+        ({"keys": "rlds"}, "keys: got 'rlds', want \"lerobot\""),
+        ({"delta_timestamps": {"action": 1}}, "delta_timestamps['action']: got 1, want a list"),
+        ({"delta_timestamps": {"action": [0]}, "windows": {"action": (0, 1)}}, "delta_timestamps['action']: got [0], want a window or these"),
+    ],
+)
+def test_keys_and_deltas_are_checked(options, text):
+    with pytest.raises(ArgumentError) as caught:
+        Loader(G1, **options)
+    assert text in str(caught.value)
