@@ -10,8 +10,9 @@ import (
 
 // Keeper keeps the cameras' frames in the place of the loader, for example in another process. Its methods may be called from any goroutine.
 type Keeper interface {
-	// Room returns memory u8 [n,h,w,3] for frames of a camera, which is an index in Options.Cameras. It waits if all memory is in use. n is
-	// at most KeptTogether. Each of Options.Workers may have three rooms at a time.
+	// Room returns memory u8 [n,h,w,3] for frames of a camera, which is an index in Options.Cameras, or [n,h*3/2,w] if they are yuv420: the
+	// luma, then both chroma planes. It waits if all memory is in use. n is at most KeptTogether. Each of Options.Workers may have three
+	// rooms at a time.
 	Room(ctx context.Context, camera, n int) (*tensor.Tensor, error)
 	// Keep takes a room whose frames are ready.
 	Keep(k Kept)
@@ -33,8 +34,8 @@ const KeptTogether = 16
 // NoPlace is the place of a frame that is black and not valid.
 const NoPlace = noPlace
 
-// FrameStore returns the tensors on the device that Fill fills for a camera: the frames u8 [N,h,w,3], and the frames' places in them, by
-// sample, as the bits of i64 in f64 [S,1]. They are nil if the level is another than FramesOnDevice.
+// FrameStore returns the tensors on the device that Fill fills for a camera: the frames, with N for n in [Keeper].Room, and the
+// frames' places in them, by sample, as the bits of i64 in f64 [S,1]. They are nil if the level is another than FramesOnDevice.
 func (l *Loader) FrameStore(camera int) (frames, places *tensor.Tensor) {
 	if m := l.films[camera]; m.level == FramesOnDevice {
 		return m.kept, m.places.values
@@ -62,7 +63,7 @@ func (l *Loader) FillNext(ctx context.Context) (left int, err error) {
 
 // target is the place of a stored frame. done is called when it is there.
 type target struct {
-	frame *tensor.Tensor // u8 [h,w,3]
+	frame *tensor.Tensor // u8 [h,w,3], or [h*3/2,w] for 4:2:0
 	done  func()         // may be nil
 }
 
