@@ -36,6 +36,11 @@ type Camera struct {
 	DType     tensor.DType `json:"dtype"`
 	Layout    string       `json:"layout"`
 	Normalise string       `json:"normalise"`
+	// Frames is the form of the kept frames: rgb, or yuv420, which takes half of the memory and gives other colours. Empty is rgb. With
+	// yuv420 the luma and both chroma planes of a decoded picture are resized on their own, and each batch converts them to RGB. The
+	// stored size must be even. All pictures must be of videos in 4:2:0 with 8 bits, one colour matrix and one range; else the error is
+	// an *OptionError. Decoded pictures go through host memory, so decoding takes longer. See CameraReport.YUV420Mean.
+	Frames string `json:"frames"`
 }
 
 // Layouts are the values of Camera.Layout. Crops are those of Camera.Crop.
@@ -66,6 +71,10 @@ func (c *Camera) check(arg string, seed uint64) (o ops.FramesOptions, err error)
 		return o, refuse(arg+".crop", c.Crop, "centre, random, or empty")
 	case layout < 0:
 		return o, refuse(arg+".layout", c.Layout, "HWC or CHW")
+	case !slices.Contains(FrameForms, c.Frames):
+		return o, refuse(arg+".frames", c.Frames, "rgb or yuv420")
+	case c.isYUV420() && (c.StoredHeight|c.StoredWidth)&1 != 0:
+		return o, refuse(arg+".frames", fmt.Sprintf("yuv420 stored as %dx%d", c.StoredWidth, c.StoredHeight), "an even stored height and width")
 	case c.StoredHeight < c.Height || c.StoredWidth < c.Width || resized && crop == 0:
 		got := fmt.Sprintf("%dx%d for frames of %dx%d, crop %q", c.StoredWidth, c.StoredHeight, c.Width, c.Height, c.Crop)
 		return o, refuse(arg+".stored", got, "the size of the frames, or a larger one with a crop")
@@ -147,13 +156,18 @@ type CameraReport struct {
 	// one, or empty.
 	Bad      int    `json:"bad"`
 	FirstBad string `json:"first_bad"`
+
+	// YUV420Mean and YUV420Most are the mean and the largest difference between the samples of yuv420 frames and those of rgb frames, at
+	// the stored size, from 0 to 255. They are measured once, over the first frames of a video. They are nil if frames are kept as rgb.
+	YUV420Mean *float64 `json:"yuv420_mean,omitempty"`
+	YUV420Most *int     `json:"yuv420_most,omitempty"`
 }
 
 // CameraError means that a camera's frames cannot be decoded, because there is no decoder for their encoding, or because they are
-// in a video and ffmpeg is missing. It matches dataset.ErrUnsupported.
+// in a video and ffmpeg is missing. It matches dataset.ErrUnsupported, unless a camera with yuv420 frames has only damaged ones.
 type CameraError struct {
 	Camera  string
-	Episode string // the name of the first episode with frames
+	Episode string // the episode's name: the first one with frames
 	Err     error  // the decoder's error
 }
 

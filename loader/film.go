@@ -17,6 +17,7 @@ import (
 type film struct {
 	Camera
 	options ops.FramesOptions
+	rule    ops.FrameSurface // format, matrix and range of the kept frames
 	plan    *cameraPlan
 	camera  int     // its index
 	begins  []int64 // [E+1]: the index of each drawn episode's first frame
@@ -25,7 +26,7 @@ type film struct {
 	// be decoded, or if the level is another.
 	places   part
 	level    FrameLevel
-	kept     *tensor.Tensor // u8 [N,h,w,3]; nil if the level is streaming
+	kept     *tensor.Tensor // u8 [N,h,w,3], or [N,h*3/2,w] with yuv420; nil if the level is streaming
 	place    []int32        // in kept, by index; -1 if no window wants the frame
 	isKept   []bool         // by index
 	report   *CameraReport
@@ -46,10 +47,13 @@ const (
 func (f *film) count() int { return f.report.Wanted }
 
 // bytes returns the size of n stored frames.
-func (f *film) bytes(n int) int64 { return int64(n) * int64(f.StoredHeight) * int64(f.StoredWidth) * 3 }
-
-// stored returns the shape of n stored frames.
-func (f *film) stored(n int) []int { return []int{n, f.StoredHeight, f.StoredWidth, 3} }
+func (f *film) bytes(n int) int64 {
+	size := int64(1)
+	for _, d := range f.stored(n) {
+		size *= int64(d)
+	}
+	return size
+}
 
 // episodeOf returns the drawn episode of a frame.
 func (f *film) episodeOf(index int) int {
@@ -347,9 +351,11 @@ func (l *Loader) planFrames(m *film, stack, selected *tensor.Tensor) (*ops.Plan,
 	if err != nil {
 		return nil, err
 	}
-	args := ops.FramesArgs{
-		Dst: frames, Surfaces: []ops.FrameSurface{{Planes: [3]*tensor.Tensor{stack}}}, Select: selected, Valid: valid,
+	surface, err := m.surfaceOf(stack)
+	if err != nil {
+		return nil, err
 	}
+	args := ops.FramesArgs{Dst: frames, Surfaces: []ops.FrameSurface{surface}, Select: selected, Valid: valid}
 	if m.isRandom() {
 		args.Keys = l.keys
 	}

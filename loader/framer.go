@@ -6,7 +6,6 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/raw"
 	"github.com/robocache/robocache/internal/video"
-	"github.com/robocache/robocache/internal/yuv"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -25,7 +24,8 @@ const stackSize = 4
 
 // pictureKind is what the pictures in a stack have in common.
 type pictureKind struct {
-	height, width int // of the stored frame
+	height, width int  // of the stored frame
+	planar        bool // the stored frame is 4:2:0
 	format        ops.FrameFormat
 	rows, columns int
 	starts        [3]int // bytes, of the planes
@@ -42,9 +42,9 @@ type pictureKind struct {
 type stack struct {
 	pictures *tensor.Tensor // u8 [stackSize,bytes]
 	host     *tensor.Tensor // pinned memory for pictures from the host; nil if they are on the device
-	frames   *tensor.Tensor // u8 [stackSize,h,w,3]
+	frames   *tensor.Tensor // the stored frames
 	out      *tensor.Tensor // pinned memory for the frames if their places are in other host memory
-	plans    [stackSize]*ops.Plan
+	plans    [stackSize][]*ops.Plan
 	to       []target
 }
 
@@ -61,18 +61,13 @@ func (w *framer) Close() error { return w.closers.close() }
 
 // planes adds a decoded picture whose frame belongs to a place.
 func (w *framer) planes(p *video.Planes, to target) error {
-	k := pictureKind{height: to.frame.Dim(0), width: to.frame.Dim(1), rows: p.Height, columns: p.Width, full: p.FullRange, bits: p.Bits}
-	switch p.Matrix {
-	case yuv.BT709:
-		k.matrix = ops.MatrixBT709
-	case yuv.BT2020, yuv.BT2020 + 1:
-		k.matrix = ops.MatrixBT2020
-	}
+	k := kindOf(to)
+	k.rows, k.columns, k.matrix, k.full, k.bits = p.Height, p.Width, matrixOf(p), p.FullRange, p.Bits
 	deep := p.Bits > 8
 	switch {
-	case p.Layout == video.NV12 && !deep:
+	case p.Layout == video.NV12 && !deep && !k.planar:
 		k.format = ops.FrameNV12
-	case p.Layout == video.YUV420 && !deep:
+	case !deep && (p.Layout == video.YUV420 || p.Layout == video.NV12):
 		k.format = ops.FrameI420
 	case p.Layout == video.NV12 && p.Shift == 16-p.Bits:
 		k.format = ops.FrameP016
@@ -107,6 +102,7 @@ func (w *framer) planes(p *video.Planes, to target) error {
 		return w.added(s, to)
 	}
 	k.onHost = true
+	split := p.Layout == video.NV12 && k.format == ops.FrameI420
 	for i, size := range k.format.Planes() {
 		shape := k.format.PlaneShape(i, k.rows, k.columns)
 		k.starts[i], k.pitches[i] = k.bytes, shape[1]*size
@@ -116,10 +112,23 @@ func (w *framer) planes(p *video.Planes, to target) error {
 		for i := range k.format.Planes() {
 			rows := k.format.PlaneShape(i, k.rows, k.columns)[0]
 			for y := range rows {
-				copy(out[k.starts[i]+y*k.pitches[i]:][:k.pitches[i]], p.Data[i][y*p.Stride[i]:])
+				row := out[k.starts[i]+y*k.pitches[i]:][:k.pitches[i]]
+				if i == 0 || !split {
+					copy(row, p.Data[i][y*p.Stride[i]:])
+					continue
+				}
+				pairs := p.Data[1][y*p.Stride[1]:]
+				for x := range row {
+					row[x] = pairs[2*x+i-1]
+				}
 			}
 		}
 	})
+}
+
+// kindOf returns the kind of pictures with a place, without what depends on the picture.
+func kindOf(to target) pictureKind {
+	return pictureKind{height: to.frame.Dim(0), width: to.frame.Dim(1), planar: to.frame.Rank() == 2}
 }
 
 // picture adds a decoded picture u8 [H,W,C].
@@ -132,7 +141,8 @@ func (w *framer) picture(p *tensor.Tensor, to target) error {
 	if err != nil {
 		return err
 	}
-	k := pictureKind{height: to.frame.Dim(0), width: to.frame.Dim(1), rows: p.Dim(0), columns: p.Dim(1), bytes: len(from), onHost: true}
+	k := kindOf(to)
+	k.rows, k.columns, k.bytes, k.onHost = p.Dim(0), p.Dim(1), len(from), true
 	k.pitches[0] = 3 * k.columns
 	return w.fill(k, to, func(out []byte) { copy(out, from) })
 }
@@ -190,8 +200,10 @@ func (w *framer) convert(s *stack) error {
 			return err
 		}
 	}
-	if err := s.plans[n-1].Run(w.queue); err != nil {
-		return err
+	for _, plan := range s.plans[n-1] {
+		if err := plan.Run(w.queue); err != nil {
+			return err
+		}
 	}
 	hands := false
 	for i, to := range s.to {
@@ -246,7 +258,8 @@ func (w *framer) stack(k pictureKind, to target) (*stack, error) {
 	if err := zero(w.device, s.pictures); err != nil {
 		return nil, err
 	}
-	if s.frames, err = alloc(w.device.Alloc, stackSize, k.height, k.width, 3); err != nil {
+	shape := append([]int{stackSize}, to.frame.Shape()...)
+	if s.frames, err = alloc(w.device.Alloc, shape...); err != nil {
 		return nil, err
 	}
 	if k.onHost && !s.pictures.OnHost() {
@@ -255,7 +268,7 @@ func (w *framer) stack(k pictureKind, to target) (*stack, error) {
 		}
 	}
 	if k.toHost {
-		if s.out, err = alloc(w.device.AllocHost, stackSize, k.height, k.width, 3); err != nil {
+		if s.out, err = alloc(w.device.AllocHost, shape...); err != nil {
 			return nil, err
 		}
 	}
@@ -268,11 +281,20 @@ func (w *framer) stack(k pictureKind, to target) (*stack, error) {
 				return nil, err
 			}
 		}
-		args := ops.FramesArgs{Dst: first(s.frames, n), Surfaces: []ops.FrameSurface{surface}}
-		if s.plans[n-1], err = w.device.PlanFrames(args, ops.FramesOptions{Layout: ops.LayoutHWC}); err != nil {
-			return nil, err
+		list := []ops.FramesArgs{{Dst: first(s.frames, n), Surfaces: []ops.FrameSurface{surface}}}
+		if k.planar {
+			if list, err = planeByPlane(list[0].Dst, surface); err != nil {
+				return nil, err
+			}
 		}
-		w.closers.add(s.plans[n-1])
+		for _, args := range list {
+			plan, err := w.device.PlanFrames(args, ops.FramesOptions{Layout: ops.LayoutHWC})
+			if err != nil {
+				return nil, err
+			}
+			w.closers.add(plan)
+			s.plans[n-1] = append(s.plans[n-1], plan)
+		}
 	}
 	w.stacks[k] = s
 	return s, nil

@@ -67,6 +67,9 @@ func newReel(ctx context.Context, l *Loader, c *selection) (err error) {
 		return err
 	}
 	l.closers.add(r.numbers)
+	if err := r.decodeFirst(ctx, c); err != nil {
+		return err
+	}
 	shots := 1 + framesAhead
 	if r.unfilled {
 		shots = 1
@@ -104,7 +107,7 @@ func newReel(ctx context.Context, l *Loader, c *selection) (err error) {
 		r.workers = append(r.workers, w)
 	}
 	l.closers.add(r)
-	return r.decodeFirst(ctx, c)
+	return nil
 }
 
 // FrameStore returns the tensors on the device that Fill fills for a camera: the frames u8 [N,h,w,3], and the frames' places in them, by
@@ -143,33 +146,49 @@ func (l *Loader) framesDevice(opt *Options) *ops.Device {
 }
 
 // decodeFirst decodes each camera's first frame, so that a missing decoder is an error at once: see CameraError. A damaged frame is no
-// error here.
+// error here. For yuv420 frames the first episode with a frame that can be decoded has the colour matrix and range.
 func (r *reel) decodeFirst(ctx context.Context, c *selection) error {
 	for i, m := range r.films {
-		e := slices.IndexFunc(c.frames, func(f *frameStreams) bool { return f.streams[i].Values != nil })
-		number := c.numbers[e]
-		err := r.source.GuardEpisode(number, func() error {
-			e, err := r.source.Episode(ctx, number)
-			if err != nil {
+		if r.unfilled && !m.isYUV420() {
+			continue
+		}
+		var err error
+		var episode string
+		for e, f := range c.frames {
+			if f.streams[i].Values == nil {
+				continue
+			}
+			sc := scene{camera: i, episode: e}
+			episode = c.entries[e].name
+			err = r.guarded(&sc, func() error {
+				media, err := r.media(ctx, &sc)
+				if err != nil {
+					return err // reading the frame will report it
+				}
+				if m.isYUV420() {
+					return r.measure420(ctx, i, media)
+				}
+				picture, err := media.Decode(ctx, 0)
+				if err == nil {
+					_, err = dataset.RGB(picture)
+				}
 				return err
+			})
+			if err == nil || !m.isYUV420() || errors.Is(err, dataset.ErrUnsupported) || dataset.IsFatal(err) || ctx.Err() != nil {
+				break
 			}
-			media := e.MediaStream(r.nameOf(m, number))
-			if media == nil {
-				return nil // reading the frame will report it
-			}
-			picture, err := media.Decode(ctx, 0)
-			if err == nil {
-				_, err = dataset.RGB(picture)
-			}
-			return err
-		})
+		}
+		var option *OptionError
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.Is(err, dataset.ErrUnsupported), dataset.IsSystem(err):
-			return &CameraError{m.Name, c.entries[e].name, err}
+		case errors.As(err, &option):
+			return err
+		case errors.Is(err, dataset.ErrUnsupported), dataset.IsSystem(err), err != nil && m.isYUV420():
+			return &CameraError{m.Name, episode, err}
 		}
 	}
+	clear(r.open)
 	c.frames = nil
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 
 // target is the place of a stored frame. done is called when it is there.
 type target struct {
-	frame *tensor.Tensor // u8 [h,w,3]
+	frame *tensor.Tensor // u8 [h,w,3], or [h*3/2,w] for 4:2:0
 	done  func()         // may be nil
 }
 

@@ -202,7 +202,7 @@ func (r *reel) decode(
 		}
 		return ended
 	}
-	err := r.pictures(ctx, f, media, frames, show)
+	err := r.pictures(ctx, f, sc.camera, media, frames, show)
 	if ended != nil {
 		return ended
 	}
@@ -228,16 +228,23 @@ func (r *reel) decode(
 
 // pictures decodes ascending frames, and calls show for each, with a function that adds its picture to the framer.
 func (r *reel) pictures(
-	ctx context.Context, f *framer, media *dataset.Media, frames []int, show func(frame int, add func(to target) error, err error) error,
+	ctx context.Context, f *framer, camera int, media *dataset.Media, frames []int, show func(frame int, add func(to target) error, err error) error,
 ) error {
+	m := r.films[camera]
 	if clip, ok := video.AsClip(media.Source); ok {
 		device := ""
-		if f.device.Info().Backend == "cuda" {
+		if f.device.Info().Backend == "cuda" && !m.isYUV420() { // because the host splits chroma planes
 			device = f.device.Name()
 		}
 		return clip.Planes(ctx, frames, device, func(frame int64, p *video.Planes, err error) error {
+			if err == nil && m.isYUV420() {
+				err = m.check420(camera, p)
+			}
 			return show(int(frame), func(to target) error { return f.planes(p, to) }, err)
 		})
+	}
+	if m.isYUV420() {
+		return no420(camera, "images")
 	}
 	at := frames[0]
 	var last error

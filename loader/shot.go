@@ -20,7 +20,7 @@ type shot struct {
 // stage is the room for one camera's frames.
 type stage struct {
 	film     *film
-	stack    *tensor.Tensor // u8 [B*T,h,w,3] on the device; nil if the level is device
+	stack    *tensor.Tensor // the stored frames, B*T at most, on the device; nil if the level is device
 	selected *tensor.Tensor // [B*T] i64 on the device
 	chosen   *tensor.Tensor // its contents, in host memory
 	places   []int64        // of chosen

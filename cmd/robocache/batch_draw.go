@@ -247,6 +247,9 @@ func writeCamera(b *bytes.Buffer, c *loader.CameraReport) {
 	} else {
 		fmt.Fprintf(b, "camera %s: frames are kept, level %s, %.1f MiB; %d decoded, %d of %d left", printed.Text(c.Name), c.Level, float64(c.Bytes)/mib, c.Decoded, c.Left, c.Wanted)
 	}
+	if c.YUV420Mean != nil {
+		fmt.Fprintf(b, "; as yuv420, which differs from rgb by %.2f in the mean, %d at most", *c.YUV420Mean, *c.YUV420Most)
+	}
 	if c.Need > 0 {
 		fmt.Fprintf(b, "; the next better level needs %.1f MiB, and may take %.1f", float64(c.Need)/mib, float64(c.Room)/mib)
 	}

@@ -203,11 +203,12 @@ const camerasHelp = `--camera NAME=WIDTHxHEIGHT adds frames of a camera, or of a
 [B,T,HEIGHT,WIDTH,3] uint8, red, green and blue. A target has the frame at or before it, unless a
 plan asks for method: nearest, and --window NAME=-100ms:0s gives a camera a window as a stream. Frames
 are decoded in advance, with the decoders that robocache info lists, and each is kept once where there
-is room (--frame-level): on the device, or in host memory. Settings after the size change them:
-front=224x224,stored=320x240,crop=random,flip=0.5,brightness=0.2,contrast=0.2,saturation=0.2,per-frame,
-dtype=bf16,layout=CHW,normalise=imagenet. --video-backend pyav or torchcodec takes the frames that
-LeRobotDataset takes with it: a target whose row has no frame within --tolerance-s is not valid, and
-counted.`
+is room (--frame-level): on the device, or in host memory. Settings after the size change them, as in
+front=224x224,stored=320x240,crop=random,dtype=bf16; others are flip=0.5, brightness=0.2,
+contrast=0.2, saturation=0.2, per-frame, layout=CHW, normalise=imagenet, and frames=yuv420: it keeps
+a video's frames as 4:2:0, in half of the memory and with other colours, and the difference is
+printed. --video-backend pyav or torchcodec takes the frames that LeRobotDataset takes with it: a
+target whose row has no frame within --tolerance-s is not valid, and counted.`
 
 const streamingHelp = `--streaming reads the dataset while batches are drawn, and keeps but a small part of it on the device:
 for datasets that are larger than the device's memory, or the machine's. It takes windows from

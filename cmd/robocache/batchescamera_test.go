@@ -165,6 +165,12 @@ func TestVideoBackendsOfBatches(t *testing.T) {
 	require.NoError(t, os.CopyFS(drawn, os.DirFS(recording)))
 	args := []string{"batches", drawn, "--streaming", "--backend=cpu", "--batch=2", "--stream=action", "--camera", camera + "=8x6", "--shuffle=none", "--digest", "--steps=2"}
 	want, _ := good(t, args...)
+	halved := slices.Clone(args)
+	halved[slices.Index(args, "--camera")+1] += ",frames=yuv420"
+	got, _ := good(t, halved...)
+	assert.NotEqual(t, want, got)
+	printed, _ := good(t, slices.DeleteFunc(halved, func(a string) bool { return a == "--digest" })...)
+	assert.Regexp(t, `as yuv420, which differs from rgb by \d+\.\d\d in the mean, \d+ at most`, printed)
 	plan := filepath.Join(t.TempDir(), "plan.yaml")
 	require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 10\nshuffle: none\nstreams: [{name: action}, {name: "+camera+", method: next}]\nwindows: {action: [0, 1]}\n"), 0o600))
 	planned := append(slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "--stream=action" || a == "--shuffle=none" }), "--plan", plan)
