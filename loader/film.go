@@ -221,6 +221,11 @@ func (l *Loader) keep(m *film, opt *Options) error {
 		room := free / frameShare
 		if opt.FrameMemory > 0 {
 			room = opt.FrameMemory
+			for _, o := range l.films {
+				if o != m && o.level == level {
+					room -= o.report.Bytes
+				}
+			}
 		}
 		if opt.FrameLevel == "" && need > room {
 			if r.Need == 0 {
