@@ -71,7 +71,7 @@ func matrixOf(p *video.Planes) ops.FrameMatrix {
 	return ops.MatrixUnspecified
 }
 
-// no420 returns the *OptionError for a camera whose pictures cannot be kept as 4:2:0.
+// no420 returns the *OptionError for a camera if its pictures cannot be kept as 4:2:0.
 func no420(camera int, got string) error {
 	return refuse(fmt.Sprintf("Cameras[%d].frames", camera), "yuv420 of "+got, "videos in 4:2:0 with 8 bits, one colour matrix and one range; or rgb")
 }
@@ -91,8 +91,8 @@ func (m *film) check420(camera int, p *video.Planes) error {
 	return nil
 }
 
-// measure420 finds the colour matrix and range of a camera, and measures on the CPU how much the stored frames of a video's first group, at
-// most KeptTogether, differ from those in RGB.
+// measure420 finds the camera's colour matrix and range. It also measures on the CPU how much yuv420 frames differ from RGB frames, over a
+// video's first group, at most KeptTogether.
 func (r *reel) measure420(ctx context.Context, camera int, media *dataset.Media) (err error) {
 	clip, isVideo := video.AsClip(media.Source)
 	if !isVideo {
