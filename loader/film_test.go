@@ -119,7 +119,9 @@ var changed = []loader.Camera{
 // changed420 are cameras with frames that are kept as 4:2:0.
 var changed420 = []loader.Camera{changed[0], {Name: "wrist", Height: 4, Width: 6, Flip: 0.5, PerFrame: true, Frames: "yuv420"}}
 
-func init() { changed420[0].StoredHeight, changed420[0].StoredWidth, changed420[0].Frames = 6, 8, "yuv420" }
+func init() {
+	changed420[0].StoredHeight, changed420[0].StoredWidth, changed420[0].Frames = 6, 8, "yuv420"
+}
 
 // The level changes how often frames are decoded, but no bit of a batch: with and without damage, of videos and of images.
 func TestEachLevelGivesTheSameBatches(t *testing.T) {
@@ -139,7 +141,8 @@ func TestEachLevelGivesTheSameBatches(t *testing.T) {
 				}
 				return videoRecordings(t, broken)
 			}
-			opt := loader.Options{Batch: 8, Seed: 5, Last: ops.LastShort, Cameras: cameras, ShardWindows: 40, MixShards: 3, Workers: 3, FrameLevel: loader.FramesStreaming}
+			opt := loader.Options{Batch: 8, Seed: 5, Last: ops.LastShort, Cameras: cameras, ShardWindows: 40, MixShards: 3, Workers: 3}
+			opt.FrameLevel = loader.FramesStreaming
 			m, _, all := recordings()
 			first, second, r := epochs(t, streamed(t, "cpu", m, cameraPlan(), opt), opt)
 			require.Len(t, first, 402)
