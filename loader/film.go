@@ -356,11 +356,7 @@ func (l *Loader) planFrames(m *film, stack, selected *tensor.Tensor) (*ops.Plan,
 	if err != nil {
 		return nil, err
 	}
-	surface, err := m.surfaceOf(stack)
-	if err != nil {
-		return nil, err
-	}
-	args := ops.FramesArgs{Dst: frames, Surfaces: []ops.FrameSurface{surface}, Select: selected, Valid: valid}
+	args := ops.FramesArgs{Dst: frames, Surfaces: m.surfaceOf(stack), Select: selected, Valid: valid}
 	if m.isRandom() {
 		args.Keys = l.keys
 	}

@@ -141,7 +141,8 @@ func TestEachLevelGivesTheSameBatches(t *testing.T) {
 				}
 				return videoRecordings(t, broken)
 			}
-			opt := loader.Options{Batch: 8, Seed: 5, Last: ops.LastShort, Cameras: cameras, ShardWindows: 40, MixShards: 3, Workers: 3, FrameLevel: loader.FramesStreaming}
+			opt := loader.Options{Batch: 8, Seed: 5, Last: ops.LastShort, Cameras: cameras, ShardWindows: 40, MixShards: 3, Workers: 3}
+			opt.FrameLevel = loader.FramesStreaming
 			m, _, all := recordings()
 			first, second, r := epochs(t, streamed(t, "cpu", m, cameraPlan(), opt), opt)
 			require.Len(t, first, 402)

@@ -283,9 +283,7 @@ func (w *framer) stack(k pictureKind, to target) (*stack, error) {
 		}
 		list := []ops.FramesArgs{{Dst: first(s.frames, n), Surfaces: []ops.FrameSurface{surface}}}
 		if k.planar {
-			if list, err = planeByPlane(list[0].Dst, surface); err != nil {
-				return nil, err
-			}
+			list = planeByPlane(list[0].Dst, surface)
 		}
 		for _, args := range list {
 			plan, err := w.device.PlanFrames(args, ops.FramesOptions{Layout: ops.LayoutHWC})

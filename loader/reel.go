@@ -153,7 +153,7 @@ func (r *reel) decodeFirst(ctx context.Context, c *selection) error {
 			continue
 		}
 		var err error
-		var episode string
+		episode := ""
 		for e, f := range c.frames {
 			if f.streams[i].Values == nil {
 				continue

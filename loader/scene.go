@@ -228,7 +228,8 @@ func (r *reel) decode(
 
 // pictures decodes ascending frames, and calls show for each, with a function that adds its picture to the framer.
 func (r *reel) pictures(
-	ctx context.Context, f *framer, camera int, media *dataset.Media, frames []int, show func(frame int, add func(to target) error, err error) error,
+	ctx context.Context, f *framer, camera int, media *dataset.Media, frames []int,
+	show func(frame int, add func(to target) error, err error) error,
 ) error {
 	m := r.films[camera]
 	if clip, ok := video.AsClip(media.Source); ok {

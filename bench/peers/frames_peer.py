@@ -5,8 +5,10 @@ figures next to RoboCache's:
     bench/peers/frames_peer.py --robocache ./robocache --videos /tmp/videos
 
 Videos: NVIDIA's own parser and decoder from C threads (nvdec_peer.c, if there is a C compiler), dav1d's program, ffmpeg, and OpenCV in
---processes processes. Images: torchvision and torch on the GPU, eager and compiled. Programs that are not installed are left out. A
-figure is microseconds a frame for videos, and microseconds a batch for images. A random frame of a video needs (g+1)/2 decoded frames
+--processes processes. Images: torchvision and torch on the GPU, eager and compiled. Batches: torch's DataLoader with OpenCV in --processes workers,
+and for resident frames torchvision and torch with a stack on the GPU. With --dataset and --camera, also steps of training, alone and with
+batches of the Python module robocache. Programs that are not installed are left out. A
+figure is microseconds a frame for videos and batches, and microseconds a batch for images. A random frame of a video needs (g+1)/2 decoded frames
 in the mean. The C program and dav1d get a file with the packets for the random frames, and decode them all.
 """
 from __future__ import annotations
@@ -168,6 +170,128 @@ def by_opencv(path, at_random, processes):
     return processes * frames / max(took)
 
 
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+STORED = 240, 320  # the size of kept frames, as in internal/benchmark/batches.go
+
+
+class Windows:
+    """Random frames of a video for torch's DataLoader: decoded, resized, cropped and normalised in its workers, f32 [3,to,to]."""
+
+    def __init__(self, path, to):
+        self.path, self.to, self.video = str(path), to, None
+
+    def __len__(self):
+        return 1 << 30
+
+    def __getitem__(self, i):
+        import cv2
+        import numpy
+        if self.video is None:
+            cv2.setNumThreads(1)
+            self.video = cv2.VideoCapture(self.path, cv2.CAP_FFMPEG, [cv2.CAP_PROP_N_THREADS, 1])
+            self.count = int(self.video.get(cv2.CAP_PROP_FRAME_COUNT))
+        self.video.set(cv2.CAP_PROP_POS_FRAMES, i * 7919 % self.count)
+        read, frame = self.video.read()
+        if not read:
+            raise RuntimeError(f"{self.path}: no frame {i * 7919 % self.count}")
+        frame = cv2.resize(frame, STORED[::-1], interpolation=cv2.INTER_AREA)
+        y, x = (random.randrange(n - self.to + 1) for n in STORED)
+        frame = frame[y:y + self.to, x:x + self.to, ::-1].transpose(2, 0, 1).astype(numpy.float32)
+        return (frame / 255 - numpy.float32(MEAN).reshape(3, 1, 1)) / numpy.float32(STD).reshape(3, 1, 1)
+
+
+def by_data_loader(path, j, device, processes):
+    """Frames a second. Each worker makes whole batches, so whole rounds of them count, after the first one."""
+    import torch
+    batches = iter(torch.utils.data.DataLoader(Windows(path, j["to"]), j["frames"], num_workers=processes, pin_memory=device == "cuda"))
+    for rounds in 1, 2:
+        began = time.perf_counter()
+        for _ in range(rounds * processes):
+            batch = next(batches).to(device, torch.bfloat16)
+        if device == "cuda":
+            torch.cuda.synchronize()
+    return rounds * processes * len(batch) / (time.perf_counter() - began)
+
+
+def resident(j, device):
+    """Functions that make a batch from a stack of frames on the GPU, a random crop for each, by name."""
+    import torch
+    from torchvision.transforms.v2 import functional as F
+    stack = torch.randint(0, 256, (720, 3, *STORED), dtype=torch.uint8, device=device)
+    mean, std = (torch.tensor(x, device=device).view(1, 3, 1, 1) for x in (MEAN, STD))
+    n, to = j["frames"], j["to"]
+    steps, channels = torch.arange(to, device=device), torch.arange(3, device=device).view(1, 3, 1, 1)
+    pick = lambda top: torch.randint(0, top, (n, 1, 1, 1), device=device)
+
+    def each(stack):
+        places = [(random.randrange(len(stack)), *(random.randrange(s - to + 1) for s in STORED)) for _ in range(n)]
+        x = torch.stack([F.crop(stack[i], y, x, to, to) for i, y, x in places])
+        return F.normalize(F.to_dtype(x, torch.float32, scale=True), MEAN, STD).to(torch.bfloat16)
+
+    def gather(stack):
+        y, x = (pick(s - to + 1) for s in STORED)
+        frames = stack[pick(len(stack)), channels, y + steps.view(1, 1, to, 1), x + steps.view(1, 1, 1, to)]
+        return ((frames.float() / 255 - mean) / std).to(torch.bfloat16)
+
+    yield "torchvision, a crop a frame", each, stack
+    yield "torch, one gather, eager", gather, stack
+    yield "torch, one gather, compiled", torch.compile(gather, dynamic=False), stack
+
+
+def matmuls(ms, device, n=8192):
+    """A step of about so many milliseconds."""
+    import torch
+    a = torch.randn(n, n, dtype=torch.bfloat16, device=device)
+    out = torch.empty_like(a)
+    once = timed(lambda: torch.mm(a, a, out=out), device, 20)
+
+    def step():
+        for _ in range(max(1, round(ms / once))):
+            torch.mm(a, a, out=out)
+    return step
+
+
+def timed(do, device, count):
+    """Milliseconds a call, in the median of five rounds, after one."""
+    import torch
+    times = []
+    for _ in range(6):
+        began = time.perf_counter()
+        for _ in range(count):
+            do()
+        if device == "cuda":
+            torch.cuda.synchronize()
+        times.append((time.perf_counter() - began) / count * 1e3)
+    return median(times[1:])
+
+
+def training(args):
+    """Prints the time of training steps, alone and with batches of the Python module."""
+    import robocache as rc
+    import torch
+    size = dict(size=(224, 224), stored=STORED, crop="random", dtype=torch.bfloat16, normalise="imagenet", layout="CHW")
+    for ms in 5, 30:
+        step = matmuls(ms, args.device)
+        count = max(1, 600 // ms)
+        alone = timed(step, args.device, count)
+        print(f"a step of {alone:.2f} ms")
+        for level in "device", "streaming":
+            with rc.Loader(args.dataset, batch=256, cameras={args.camera: rc.Camera(**size)}, frame_level=level, framework="torch", device=args.device) as batches:
+                for _ in batches:  # decodes all frames, if they are kept
+                    pass
+
+                def endless():
+                    while True:
+                        yield from batches
+                source = endless()
+
+                def both():
+                    next(source)
+                    step()
+                took = timed(both, args.device, count)
+            print(f"    with batches, level {level}: {took:.2f} ms, {took / alone - 1:+.1%}")
+
+
 def images(j, device):
     """Functions that make a batch of images in torch and torchvision from RGB pictures, by name."""
     import torch
@@ -216,6 +340,8 @@ def main():
     p.add_argument("--only", default="", help="the jobs whose name matches a regular expression")
     p.add_argument("--device", default="cuda", help="cuda (default) or cpu")
     p.add_argument("--processes", type=int, default=16, help="of OpenCV")
+    p.add_argument("--dataset", help="a dataset with a camera, for steps of training with the Python module")
+    p.add_argument("--camera", help="its camera")
     p.add_argument("--samples", default="11", help="the samples of a job")
     args = p.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -250,6 +376,11 @@ def main():
                     tries["ffmpeg"] = lambda: by_ffmpeg(path, max(240, j["video"]["gop"]))
                 if j["to"]:
                     tries = {}
+                if j.get("batches"):
+                    tries[f"OpenCV and a DataLoader, {args.processes} workers"] = lambda: by_data_loader(path, j, args.device, args.processes)
+                if j.get("batches") == "resident":
+                    for name, make, stack in resident(j, args.device):
+                        tries[name] = lambda make=make, stack=stack: j["frames"] * 1e6 / on_the_gpu(make, stack, int(args.samples))
             else:
                 print(f"{j['name']}: {us:.1f} us")
                 tries = {}
@@ -265,6 +396,8 @@ def main():
                     print(f"    not measured: {name}: {type(e).__name__}: {e}", file=sys.stderr)
                     continue
                 print(f"    {name}: {peers[name]:.1f} us, {peers[name] / us:.2f} of ours")
+        if args.dataset:
+            training(args)
 
 
 if __name__ == "__main__":
