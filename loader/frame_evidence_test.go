@@ -205,7 +205,7 @@ func TestBatchesHaveTheFramesOfLeRobotsRule(t *testing.T) {
 		{"open groups", "", append(h264, "-bf", "3", "-b_strategy", "0", "-g", "18", "-x264-params", "open-gop=1")},
 		{"open groups of HEVC", "", []string{"-c:v", "libx265", "-preset", "ultrafast", "-x265-params", "log-level=none:open-gop=1:bframes=4:keyint=20", "-tag:v", "hvc1"}},
 		{"drifted", "", append(h264, "-vf", "settb=1/90000,setpts=PTS*1.0002", "-vsync", "vfr", "-enc_time_base", "1/90000", "-video_track_timescale", "90000")},
-		{"far drifted", "", append(h264, "-vf", "settb=1/90000,setpts=PTS*1.02", "-vsync", "vfr", "-enc_time_base", "1/90000", "-video_track_timescale", "90000", "-g", "40")},
+		{"far drifted", "", append(h264, "-vf", "settb=1/90000,setpts=PTS*1.0213", "-vsync", "vfr", "-enc_time_base", "1/90000", "-video_track_timescale", "90000", "-g", "40")},
 		{"shorter than its table", "", append(h264, "-frames:v", "1100")},
 		{"varying rate", "", append(h264, "-vf", "settb=1/90000,setpts=(N+0.3*sin(N))/30/TB", "-vsync", "vfr", "-enc_time_base", "1/90000", "-video_track_timescale", "90000", "-bf", "2")},
 		{"varying rate", "pyav", append(h264, "-vf", "settb=1/90000,setpts=(N+0.3*sin(N))/30/TB", "-vsync", "vfr", "-enc_time_base", "1/90000", "-video_track_timescale", "90000")},
@@ -237,7 +237,13 @@ func TestBatchesHaveTheFramesOfLeRobotsRule(t *testing.T) {
 				}
 				oracles = append(oracles, o)
 			}
-			l := streamed(t, "cpu", d, p, loader.Options{Batch: 20, Seed: uint64(k), Cameras: cameras, ShardWindows: 50, MixShards: 4, Episodes: [][]int{{6}, {0, 1, 2, 3, 4, 5, 6, 7}}[thorough.Of(0, 1):][:1]})
+			episodes := []int{1, 2, 3, 5, 6, 7} // not the first ones in a file, where a far drift is ambiguous
+			if !thorough.Long {
+				episodes = []int{6}
+			} else if c.name != "far drifted" {
+				episodes = nil
+			}
+			l := streamed(t, "cpu", d, p, loader.Options{Batch: 20, Seed: uint64(k), Cameras: cameras, ShardWindows: 50, MixShards: 4, Episodes: [][]int{episodes}})
 			n, most := checkWindows(t, l, thorough.Of(40, 1000), []int64{-80e6, -40e6, 0, 40e6}, oracles)
 			assert.GreaterOrEqual(t, n, thorough.Of(300, 6000))
 			r := l.Report().Cameras
@@ -257,7 +263,7 @@ func videosOf(t *testing.T, dir, camera string) []string {
 
 // lerobotOracle returns the expected frames for a camera in lerobot_v3_g1, or in a copy with other videos. Row i has the frame nearest to its
 // time: without a backend within half a frame and after the previous row's, with pyav within the tolerance. With byNumber, frame i belongs
-// to row i, except in a file's first episode.
+// to row i.
 func lerobotOracle(t *testing.T, d dataset.Dataset, recording, dir, camera string, fps float64, backend string, byNumber bool) oracle {
 	t.Helper()
 	type place struct {
@@ -278,7 +284,7 @@ func lerobotOracle(t *testing.T, d dataset.Dataset, recording, dir, camera strin
 		last := -1
 		for row := range episode.Frames {
 			frame, off := f.near((float64(first) + float64(row)) / fps)
-			if byNumber && first > 0 {
+			if byNumber {
 				frame, off = first+row, 0
 			}
 			if off > 0.5/fps || backend == "" && frame <= last || frame >= len(f.frames) {
