@@ -3,6 +3,7 @@ package serve
 import (
 	"errors"
 	"math"
+	"sync"
 
 	"github.com/robocache/robocache/internal/raw"
 	"github.com/robocache/robocache/loader"
@@ -78,7 +79,7 @@ func (l *layout) fill(slot []byte, from *loader.Loader) error {
 			if err != nil {
 				return err
 			}
-			copy(to, bytes)
+			copyAll(to, bytes)
 			continue
 		}
 		for row, e := range episodes {
@@ -91,4 +92,19 @@ func (l *layout) fill(slot []byte, from *loader.Loader) error {
 		copy(to, raw.Bytes(l.numbers))
 	}
 	return nil
+}
+
+// copiedEach is how many bytes are worth a goroutine.
+const copiedEach = 1 << 21
+
+// copyAll copies bytes, with several goroutines if they are many.
+func copyAll(to, from []byte) {
+	var parts sync.WaitGroup
+	for len(from) > copiedEach {
+		part, rest := to[:copiedEach], from[:copiedEach]
+		parts.Go(func() { copy(part, rest) })
+		to, from = to[copiedEach:], from[copiedEach:]
+	}
+	copy(to, from)
+	parts.Wait()
 }
