@@ -254,7 +254,7 @@ func (r *rig) time(w *work) (Stats, error) {
 	if err != nil {
 		return Stats{}, err
 	}
-	return newStats(scaled(samples, n), n), r.wait()
+	return newStats(scaled(samples, n*max(w.per, 1)), n*max(w.per, 1)), r.wait()
 }
 
 // batch returns the calls per sample, for calls that take the given microseconds.
