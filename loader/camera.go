@@ -43,10 +43,11 @@ type Camera struct {
 	Frames string `json:"frames"`
 }
 
-// Layouts are the values of Camera.Layout. Crops are those of Camera.Crop.
+// Layouts, Crops and FrameForms are the values of Camera.Layout, Camera.Crop and Camera.Frames.
 var (
-	Layouts = []string{"HWC", "CHW"}
-	Crops   = []string{"", "centre", "random"}
+	Layouts    = []string{"HWC", "CHW"}
+	Crops      = []string{"", "centre", "random"}
+	FrameForms = []string{"", "rgb", "yuv420"}
 )
 
 // check sets the defaults, and returns the options for a batch's frames. The error is an *OptionError.
@@ -113,6 +114,17 @@ func (c *Camera) shape(b, t int) []int {
 		return []int{b, t, 3, c.Height, c.Width}
 	}
 	return []int{b, t, c.Height, c.Width, 3}
+}
+
+// isYUV420 reports whether frames are kept as 4:2:0.
+func (c *Camera) isYUV420() bool { return c.Frames == "yuv420" }
+
+// stored returns the shape of n stored frames.
+func (c *Camera) stored(n int) []int {
+	if c.isYUV420() { // the rows of luma, then both chroma planes
+		return []int{n, c.StoredHeight / 2 * 3, c.StoredWidth}
+	}
+	return []int{n, c.StoredHeight, c.StoredWidth, 3}
 }
 
 // FrameLevel is the place where a camera's frames are kept. All levels give the same batches.

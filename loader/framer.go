@@ -6,6 +6,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/raw"
 	"github.com/robocache/robocache/internal/video"
+	"github.com/robocache/robocache/internal/yuv"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -124,6 +125,39 @@ func (w *framer) planes(p *video.Planes, to target) error {
 			}
 		}
 	})
+}
+
+// matrixOf returns a picture's colour matrix.
+func matrixOf(p *video.Planes) ops.FrameMatrix {
+	switch p.Matrix {
+	case yuv.BT709:
+		return ops.MatrixBT709
+	case yuv.BT2020, yuv.BT2020 + 1:
+		return ops.MatrixBT2020
+	}
+	return ops.MatrixUnspecified
+}
+
+// planeByPlane returns the arguments that resize each plane of 4:2:0 pictures on its own.
+func planeByPlane(frames *tensor.Tensor, pictures ops.FrameSurface) (list []ops.FramesArgs) {
+	for i, p := range planesOf(frames) {
+		list = append(list, ops.FramesArgs{
+			Dst:      tensor.Must(p.AsStrided(append(p.Shape(), 1), append(p.Strides(), 1), 0)),
+			Surfaces: []ops.FrameSurface{{Format: ops.FrameGray, Planes: [3]*tensor.Tensor{pictures.Planes[i]}}},
+		})
+	}
+	return list
+}
+
+// planesOf returns the planes of stored frames u8 [n,h*3/2,w]: [n,h,w], and twice [n,h/2,w/2].
+func planesOf(frames *tensor.Tensor) (planes [3]*tensor.Tensor) {
+	h, w, at := frames.Dim(1)/3*2, frames.Dim(2), 0
+	for i := range planes {
+		size := ops.FrameI420.PlaneShape(i, h, w)
+		planes[i] = tensor.Must(frames.AsStrided(append([]int{frames.Dim(0)}, size...), []int{frames.Stride(0), size[1], 1}, at))
+		at += size[0] * size[1]
+	}
+	return planes
 }
 
 // kindOf returns the kind of pictures with a place, without what depends on the picture.
