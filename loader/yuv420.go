@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// surfaceOf returns the surface that stored frames are.
+// surfaceOf returns stored frames as a surface for ops.Frames.
 func (m *film) surfaceOf(frames *tensor.Tensor) []ops.FrameSurface {
 	s := m.rule
 	if s.Planes[0] = frames; m.isYUV420() {
@@ -27,7 +27,7 @@ func no420(camera int, got string) error {
 	return refuse(fmt.Sprintf("Cameras[%d].frames", camera), "yuv420 of "+got, want)
 }
 
-// check420 returns an *OptionError if a picture cannot be kept as 4:2:0, by the rule of the camera's first picture.
+// check420 returns an *OptionError if a picture cannot be kept as 4:2:0, for example because its colour matrix is not the first picture's.
 func (m *film) check420(camera int, p *video.Planes) error {
 	rule := ops.FrameSurface{Format: ops.FrameI420, Matrix: matrixOf(p), Full: p.FullRange}
 	switch {
