@@ -58,7 +58,7 @@ var rules = map[string][]string{
 	"align/planfile":         {"align", "internal/caught", "internal/decimal", "internal/fault", "internal/orderjson", "internal/planorigin", "internal/text", "ops", "tensor", "github.com/goccy/go-yaml/..."},
 	"align/suggest":          {"align", "align/planfile", "dataset", "internal/clocks", "internal/columns", "internal/cover", "internal/plausible", "internal/printed", "internal/recognise", "internal/text", "ops"},
 	"align":                  {"dataset/...", "internal/arrayfile", "internal/atomicfile", "internal/clocks", "internal/columns", "internal/cover", "internal/errs", "internal/plausible", "internal/planorigin", "internal/precision", "internal/prepared", "internal/printed", "internal/recognise", "internal/text", "ops", "tensor"},
-	"loader":                 {"dataset", "dataset/npy", "loader/store", "align", "ops", "stats", "tensor", "internal/caught", "internal/clocks", "internal/columns", "internal/inorder", "internal/plausible", "internal/prepared", "internal/raw", "internal/text"},
+	"loader":                 {"dataset", "dataset/npy", "loader/store", "align", "ops", "stats", "tensor", "internal/caught", "internal/clocks", "internal/columns", "internal/inorder", "internal/plausible", "internal/prepared", "internal/raw", "internal/text", "internal/video", "internal/yuv"},
 	"loader/store":           {"dataset/...", "storage", "align", "tensor", "internal/atomicfile", "internal/columns", "internal/inorder", "internal/raw", "internal/sources", "internal/text", "internal/video"},
 	"convert":                {"tensor", "dataset/...", "align", "align/planfile", "ops", "internal/arrayfile", "internal/atomicfile", "internal/clocks", "internal/fault", "internal/inorder", "internal/inspection", "internal/orderjson", "internal/recognise", "internal/schema", "internal/sources", "internal/text", "internal/video"},
 	"doctor":                 {"tensor", "dataset/...", "internal/cover", "internal/nth", "internal/plausible", "internal/recognise", "internal/summary", "internal/text"},
@@ -84,7 +84,7 @@ var rules = map[string][]string{
 	"internal/decimal":       {},
 	"internal/device":        {"cudadrv", "internal/raw", "ops/backend", "tensor"},
 	"internal/batching":      {"align", "align/planfile", "dataset/...", "internal/clocks", "internal/columns", "internal/cover", "internal/inspection", "internal/recognise", "internal/text", "loader/...", "ops", "storage", "tensor"},
-	"internal/benchmark":     {"cudadrv", "dataset/mp4", "internal/kernels", "internal/text", "internal/tuned", "internal/video", "nn", "ops", "ops/backend", "ops/cuda", "ptx", "tensor", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
+	"internal/benchmark":     {"align", "cudadrv", "dataset", "dataset/mp4", "internal/kernels", "internal/text", "internal/tuned", "internal/video", "loader", "loader/store", "nn", "ops", "ops/backend", "ops/cuda", "ptx", "tensor", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
 	"internal/errs":          {},
 	"internal/fault":         {},
 	"internal/fp32":          {},
@@ -449,7 +449,7 @@ var layers = map[string][]string{
 	},
 	"loader": {
 		"doc camera keeper missing_samples normalise part", "batch camera_plan empty_error options recordings stores", "report", "selection", "framer rooms",
-		"batches choose film loader loader_report order plan reel reread resident scene shard_reader shot slots stats streamer", "group",
+		"batches choose film loader loader_report order plan reel reread resident scene shard_reader shot slots stats streamer yuv420", "group",
 		"open", "mixture stream",
 	},
 	"loader/store": {

@@ -9,19 +9,19 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Camera is a media stream with frames in a batch. The plan's stream of the same name selects each target's frame, as for any stream: by
-// window, edge, gaps, tolerance and method. The method is previous if the plan sets none, or nearest or next.
+// Camera is a media stream with frames in a batch. The plan's stream with the same name selects each target's frame, as for any stream: by
+// window, edge, gaps, tolerance and method. The method is previous, nearest or next; previous if the plan sets none.
 //
 // A frame is decoded, converted to RGB, and resized to the stored size once; see [FrameLevel]. Each batch then cuts, flips, jitters and
-// normalises its frames by [ops.FramesOptions]. Random choices are functions of the seed, the epoch and the window's position in it.
+// normalises its frames by [ops.FramesOptions]. Random choices depend on the seed, the epoch and the window's position in it.
 type Camera struct {
 	Name string `json:"name"` // the name in the batch and the plan; also in the recordings, unless the plan sets From
-	// Names are the camera's names in the datasets of a mixture, in their order. A missing or empty one is Name.
+	// Names are the camera's names in a mixture's datasets, in their order. If one is missing or empty, Name applies.
 	Names  []string `json:"names"`
-	Height int      `json:"height"` // H and W, the size of a batch's frames in pixels
+	Height int      `json:"height"` // H and W: a batch's frames in pixels
 	Width  int      `json:"width"`
-	// StoredHeight and StoredWidth are the size of the kept frames; 0 is Height and Width. If they are larger, Crop cuts the batch's frames
-	// from them.
+	// StoredHeight and StoredWidth are the kept frames' size; 0 is Height and Width. If they are larger, Crop cuts the batch's frames from
+	// them.
 	StoredHeight int    `json:"stored_height"`
 	StoredWidth  int    `json:"stored_width"`
 	Crop         string `json:"crop"` // centre or random; empty without one
@@ -36,17 +36,19 @@ type Camera struct {
 	DType     tensor.DType `json:"dtype"`
 	Layout    string       `json:"layout"`
 	Normalise string       `json:"normalise"`
-	// Frames is the form of the kept frames: rgb, or yuv420, which takes half of the memory and gives other colours. Empty is rgb. With
-	// yuv420 the luma and both chroma planes of a decoded picture are resized on their own, and each batch converts them to RGB. The
-	// stored size must be even. All pictures must be of videos in 4:2:0 with 8 bits, one colour matrix and one range; else the error is
-	// an *OptionError. Decoded pictures go through host memory, so decoding takes longer. See CameraReport.YUV420Mean.
+	// Frames is the kept frames' form: rgb, or yuv420, which takes half the memory and gives other colours. Empty is rgb.
+	//
+	// With yuv420 a decoded picture's luma and both chroma planes are resized separately, and each batch converts them to RGB. The stored
+	// size must be even. All pictures must come from videos in 4:2:0 with 8 bits, one colour matrix and one range; else the error is an
+	// *OptionError. Decoding takes longer, because pictures go through host memory. See CameraReport.YUV420Mean.
 	Frames string `json:"frames"`
 }
 
-// Layouts are the values of Camera.Layout. Crops are those of Camera.Crop.
+// Layouts, Crops and FrameForms are the values of Camera.Layout, Camera.Crop and Camera.Frames.
 var (
-	Layouts = []string{"HWC", "CHW"}
-	Crops   = []string{"", "centre", "random"}
+	Layouts    = []string{"HWC", "CHW"}
+	Crops      = []string{"", "centre", "random"}
+	FrameForms = []string{"", "rgb", "yuv420"}
 )
 
 // check sets the defaults, and returns the options for a batch's frames. The error is an *OptionError.
@@ -94,7 +96,7 @@ func (c *Camera) check(arg string, seed uint64) (o ops.FramesOptions, err error)
 	return o, nil
 }
 
-// NameIn returns the camera's name in a dataset of a mixture, if Names has one.
+// NameIn returns the camera's name in a mixture's dataset: from Names, or else Name.
 func (c *Camera) NameIn(dataset int) string {
 	if dataset < len(c.Names) && c.Names[dataset] != "" {
 		return c.Names[dataset]
@@ -113,6 +115,17 @@ func (c *Camera) shape(b, t int) []int {
 		return []int{b, t, 3, c.Height, c.Width}
 	}
 	return []int{b, t, c.Height, c.Width, 3}
+}
+
+// isYUV420 reports whether frames are kept as 4:2:0.
+func (c *Camera) isYUV420() bool { return c.Frames == "yuv420" }
+
+// stored returns the shape of n stored frames.
+func (c *Camera) stored(n int) []int {
+	if c.isYUV420() { // luma rows, then both chroma planes
+		return []int{n, c.StoredHeight / 2 * 3, c.StoredWidth}
+	}
+	return []int{n, c.StoredHeight, c.StoredWidth, 3}
 }
 
 // FrameLevel is the place where a camera's frames are kept. All levels give the same batches.
@@ -139,26 +152,26 @@ type CameraReport struct {
 	Targets int    `json:"targets"`         // target times in a window
 	Frames  int    `json:"frames"`          // frames in the drawn episodes
 	Empty   int    `json:"empty"`           // drawn episodes without frames from the camera
-	InGaps  int    `json:"windows_in_gaps"` // windows with an anchor in a gap of the frames: see StreamsReport
+	InGaps  int    `json:"windows_in_gaps"` // windows with an anchor in a gap between frames: see StreamsReport
 	// Unlimited is set if neither a MaxGap nor a Tolerance marks frames in gaps as not valid.
 	Unlimited bool `json:"-"`
 
 	Level FrameLevel `json:"level"`
 	Bytes int64      `json:"bytes"` // memory for the kept frames
-	// Need is the memory that the next better level needs, and Room what it may take. They are 0 on the device.
+	// Need is the memory that the next faster level needs, and Room the memory that it may take. They are 0 on the device.
 	Need int64 `json:"need_bytes"`
 	Room int64 `json:"room_bytes"`
 
 	Wanted  int `json:"wanted"`  // frames that a window can have
 	Left    int `json:"left"`    // wanted frames that are not kept yet; 0 if none are kept
 	Decoded int `json:"decoded"` // frames decoded so far
-	// Bad counts the frames so far that cannot be decoded, each once: they are black and not valid. FirstBad is the error of the first
-	// one, or empty.
+	// Bad counts the frames so far that cannot be decoded, each once. They are black and not valid. FirstBad is the first one's error, or
+	// empty.
 	Bad      int    `json:"bad"`
 	FirstBad string `json:"first_bad"`
 
-	// YUV420Mean and YUV420Most are the mean and the largest difference between the samples of yuv420 frames and those of rgb frames, at
-	// the stored size, from 0 to 255. They are measured once, over the first frames of a video. They are nil if frames are kept as rgb.
+	// YUV420Mean and YUV420Most are the mean and the largest difference between yuv420 frames and rgb frames, from 0 to 255 for each colour
+	// channel, at the stored size. They are measured once, over a video's first frames. They are nil if frames are kept as rgb.
 	YUV420Mean *float64 `json:"yuv420_mean,omitempty"`
 	YUV420Most *int     `json:"yuv420_most,omitempty"`
 }
@@ -181,7 +194,7 @@ func (e *CameraError) Unwrap() error { return e.Err }
 // FramesError means that memory cannot hold a camera's frames.
 type FramesError struct {
 	Camera string
-	Shape  []int // of the frames in a batch, or of the kept frames with a fixed level
+	Shape  []int // the frames in a batch, or the stored frames
 	Copies int   // how many such tensors memory must hold
 	Err    error // an *ops.MemoryError; its bytes are at most math.MaxInt64
 }

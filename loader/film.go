@@ -13,17 +13,17 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// film is a camera with its frames in all drawn episodes. A frame's index counts through them.
+// film is a camera with its frames in all drawn episodes. A frame's index counts the frames of all drawn episodes, one after another.
 type film struct {
 	Camera
 	options ops.FramesOptions
-	rule    ops.FrameSurface // format, matrix and range of the kept frames
+	rule    ops.FrameSurface // the kept frames' format, matrix and range
 	plan    *cameraPlan
 	camera  int     // its index
-	begins  []int64 // [E+1]: the index of each drawn episode's first frame
+	begins  []int64 // [E+1]: each drawn episode's first index
 	numbers part    // on the CPU: the samples are the frames' indexes
-	// places is on the device: the samples are the frames' places in kept, as the bits of i64. A frame has the place NoPlace if it cannot
-	// be decoded, or if the level is another.
+	// places is on the device: the samples are the frames' places in kept, i64 carried in f64. A place is NoPlace if the frame cannot be
+	// decoded, or if the level is not FramesOnDevice.
 	places   part
 	level    FrameLevel
 	kept     *tensor.Tensor // u8 [N,h,w,3], or [N,h*3/2,w] with yuv420; nil if the level is streaming
@@ -31,22 +31,22 @@ type film struct {
 	isKept   []bool         // by index
 	report   *CameraReport
 	batch    BatchCamera
-	selected *tensor.Tensor // [B*T] i64 on the device: what a batch's places are fused to
+	selected *tensor.Tensor // [B*T] i64 on the device: a batch's places, written by a Fuse
 }
 
 const (
 	// noFrame is the index for a target without a frame. Its place is NoPlace.
 	noFrame = -1
-	// scanned is how many windows are scanned at a time for the frames that they want.
+	// scanned is how many windows scan draws at a time.
 	scanned = 4096
-	// frameShare is the share of the free memory that kept frames may take, as a divisor.
+	// frameShare is a divisor: kept frames may take this share of the free memory.
 	frameShare = 2
 )
 
-// count returns the number of kept frames.
+// count returns how many frames are kept.
 func (f *film) count() int { return f.report.Wanted }
 
-// bytes returns the size of n stored frames.
+// bytes returns the size that n stored frames have.
 func (f *film) bytes(n int) int64 {
 	size := int64(1)
 	for _, d := range f.stored(n) {
@@ -55,12 +55,12 @@ func (f *film) bytes(n int) int64 {
 	return size
 }
 
-// episodeOf returns the drawn episode of a frame.
+// episodeOf returns a frame's drawn episode.
 func (f *film) episodeOf(index int) int {
 	return sort.Search(len(f.begins)-1, func(e int) bool { return f.begins[e+1] > int64(index) })
 }
 
-// newFilms makes the cameras of the selected episodes: it finds the frames that windows want, and allocates the memory to keep them.
+// newFilms makes the films: it finds the frames that windows want, and allocates the memory to keep them.
 func (l *Loader) newFilms(ctx context.Context, c *selection) error {
 	f := c.cameras
 	for i, s := range f.streams {
@@ -276,7 +276,7 @@ func (l *Loader) keep(m *film, opt *Options) error {
 	return err
 }
 
-// samplesOf returns the samples of a frame in the numbers: more than one if the frame was recorded at several times.
+// samplesOf returns a frame's samples in numbers. There are several if the frame was recorded at several times.
 func (m *film) samplesOf(index int) (list []int, err error) {
 	indexes, err := tensor.Data[float64](m.numbers.values)
 	if err != nil {
@@ -299,7 +299,7 @@ func (l *Loader) frameCopies() int {
 	return framesAhead + 1
 }
 
-// planFilms plans a Fuse of places for each camera, and allocates a batch's frames and masks.
+// planFilms plans the Fuse that selects each camera's places, and allocates a batch's frames and masks.
 func (l *Loader) planFilms(ctx context.Context) error {
 	for _, m := range l.films {
 		b, t := l.order.Batch, len(m.places.deltas)
@@ -345,7 +345,7 @@ func (l *Loader) planFilms(ctx context.Context) error {
 	return nil
 }
 
-// planFrames plans the launch that makes a camera's frames in a batch, from a stack of stored frames and the places in it.
+// planFrames plans the launch that makes a batch's frames for a camera. stack holds stored frames, and selected the places in it.
 func (l *Loader) planFrames(m *film, stack, selected *tensor.Tensor) (*ops.Plan, error) {
 	shape := m.batch.Frames.Shape()
 	frames, err := m.batch.Frames.Reshape(append([]int{shape[0] * shape[1]}, shape[2:]...)...)

@@ -6,6 +6,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/raw"
 	"github.com/robocache/robocache/internal/video"
+	"github.com/robocache/robocache/internal/yuv"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -22,23 +23,23 @@ type framer struct {
 // stackSize is how many pictures one launch converts.
 const stackSize = 4
 
-// pictureKind is what the pictures in a stack have in common.
+// pictureKind is the format that all pictures in a stack share.
 type pictureKind struct {
-	height, width int  // of the stored frame
+	height, width int  // the stored frame's size
 	planar        bool // the stored frame is 4:2:0
 	format        ops.FrameFormat
 	rows, columns int
-	starts        [3]int // bytes, of the planes
-	pitches       [3]int
+	starts        [3]int // the planes' first bytes
+	pitches       [3]int // bytes from row to row
 	matrix        ops.FrameMatrix
 	full          bool
 	bits          int
 	bytes         int
-	onHost        bool // the pictures
-	toHost        bool // the places, with pictures on a device
+	onHost        bool // the pictures are in host memory
+	toHost        bool // the frames go to host memory, from a device
 }
 
-// stack is the room for pictures of one kind.
+// stack is the memory for pictures with one format.
 type stack struct {
 	pictures *tensor.Tensor // u8 [stackSize,bytes]
 	host     *tensor.Tensor // pinned memory for pictures from the host; nil if they are on the device
@@ -59,7 +60,7 @@ func newFramer(device *ops.Device) (*framer, error) {
 // Close releases the stacks.
 func (w *framer) Close() error { return w.closers.close() }
 
-// planes adds a decoded picture whose frame belongs to a place.
+// planes adds a decoded picture. Its stored frame goes to a target.
 func (w *framer) planes(p *video.Planes, to target) error {
 	k := kindOf(to)
 	k.rows, k.columns, k.matrix, k.full, k.bits = p.Height, p.Width, matrixOf(p), p.FullRange, p.Bits
@@ -126,7 +127,40 @@ func (w *framer) planes(p *video.Planes, to target) error {
 	})
 }
 
-// kindOf returns the kind of pictures with a place, without what depends on the picture.
+// matrixOf returns a picture's colour matrix.
+func matrixOf(p *video.Planes) ops.FrameMatrix {
+	switch p.Matrix {
+	case yuv.BT709:
+		return ops.MatrixBT709
+	case yuv.BT2020, yuv.BT2020 + 1:
+		return ops.MatrixBT2020
+	}
+	return ops.MatrixUnspecified
+}
+
+// planeByPlane returns the arguments that resize the planes in 4:2:0 pictures separately.
+func planeByPlane(frames *tensor.Tensor, pictures ops.FrameSurface) (list []ops.FramesArgs) {
+	for i, p := range planesOf(frames) {
+		list = append(list, ops.FramesArgs{
+			Dst:      tensor.Must(p.AsStrided(append(p.Shape(), 1), append(p.Strides(), 1), 0)),
+			Surfaces: []ops.FrameSurface{{Format: ops.FrameGray, Planes: [3]*tensor.Tensor{pictures.Planes[i]}}},
+		})
+	}
+	return list
+}
+
+// planesOf returns the planes in stored frames u8 [n,h*3/2,w]: [n,h,w], and twice [n,h/2,w/2].
+func planesOf(frames *tensor.Tensor) (planes [3]*tensor.Tensor) {
+	h, w, at := frames.Dim(1)/3*2, frames.Dim(2), 0
+	for i := range planes {
+		size := ops.FrameI420.PlaneShape(i, h, w)
+		planes[i] = tensor.Must(frames.AsStrided(append([]int{frames.Dim(0)}, size...), []int{frames.Stride(0), size[1], 1}, at))
+		at += size[0] * size[1]
+	}
+	return planes
+}
+
+// kindOf returns the fields that depend on the target alone.
 func kindOf(to target) pictureKind {
 	return pictureKind{height: to.frame.Dim(0), width: to.frame.Dim(1), planar: to.frame.Rank() == 2}
 }
@@ -173,7 +207,7 @@ func (w *framer) added(s *stack, to target) error {
 	return w.convert(s)
 }
 
-// flush converts all pictures, and returns when their frames are in their places.
+// flush converts all pictures, and returns when the frames are at their targets.
 func (w *framer) flush() error {
 	for _, s := range w.stacks {
 		if len(s.to) > 0 {
@@ -185,7 +219,7 @@ func (w *framer) flush() error {
 	return w.queue.Synchronize(context.Background())
 }
 
-// drop forgets the pictures that are not converted yet.
+// drop removes the pictures that are not converted yet.
 func (w *framer) drop() {
 	for _, s := range w.stacks {
 		s.to = s.to[:0]
@@ -237,7 +271,7 @@ func (w *framer) convert(s *stack) error {
 	return nil
 }
 
-// stack returns the stack for a kind of pictures.
+// stack returns the stack for pictures with a format.
 func (w *framer) stack(k pictureKind, to target) (*stack, error) {
 	k.toHost = to.frame.OnHost() && w.device.Info().Backend != "cpu"
 	if s := w.stacks[k]; s != nil {
@@ -331,7 +365,7 @@ func rowOf(t *tensor.Tensor, i int) *tensor.Tensor {
 	return tensor.Must(tensor.Must(t.Slice(0, i, i+1)).Reshape(t.Shape()[1:]...))
 }
 
-// bitsOf returns the bytes of i64 numbers as f64. A Fuse copies the bits of such numbers.
+// bitsOf returns i64 numbers as f64 with the same bits. A Fuse copies such bits unchanged.
 func bitsOf(t *tensor.Tensor) (*tensor.Tensor, error) {
 	if t.OnHost() {
 		memory, err := raw.Of(t)
@@ -343,7 +377,7 @@ func bitsOf(t *tensor.Tensor) (*tensor.Tensor, error) {
 	return tensor.OnDevice(borrowed{t}, tensor.F64, t.Shape()...)
 }
 
-// borrowed is the memory of a tensor that another one owns.
+// borrowed is memory that another tensor owns.
 type borrowed struct{ t *tensor.Tensor }
 
 // Addr implements tensor.Buffer.

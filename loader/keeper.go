@@ -6,28 +6,28 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Keeper keeps the cameras' frames in the place of the loader, for example in another process. Its methods may be called from any goroutine.
+// Keeper keeps the cameras' frames instead of the loader, for example in another process. Its methods may be called from any goroutine.
 type Keeper interface {
-	// Room returns memory u8 [n,h,w,3] for frames of a camera, which is an index in Options.Cameras, or [n,h*3/2,w] if they are yuv420: the
-	// luma, then both chroma planes. It waits if all memory is in use. n is at most KeptTogether. Each of Options.Workers may have three
-	// rooms at a time.
+	// Room returns memory for n frames from a camera, which is an index in Options.Cameras. The memory is u8 [n,h,w,3], or [n,h*3/2,w] for
+	// yuv420: the luma, then both chroma planes. Room waits if all memory is in use. n is at most KeptTogether. Each worker, see
+	// Options.Workers, may have three rooms at a time.
 	Room(ctx context.Context, camera, n int) (*tensor.Tensor, error)
-	// Keep takes a room whose frames are ready.
+	// Keep gets a room when its frames are ready.
 	Keep(k Kept)
 }
 
-// Kept is consecutive frames of a camera, in the order of [Loader.FrameStore].
+// Kept is consecutive frames from a camera, in the order that [Loader.FrameStore] has.
 type Kept struct {
 	Camera int
 	Room   *tensor.Tensor // nil if there are only Bad frames
-	Place  int            // of the first frame
-	// Bad are the indexes of samples in [Loader.FrameStore]'s places whose frames cannot be decoded. They must be set to NoPlace. Their frames
-	// may be in a room, with any contents.
+	Place  int            // the first frame's place
+	// Bad lists samples in [Loader.FrameStore]'s places, by index. Their frames cannot be decoded, so the Keeper must set the samples to
+	// NoPlace. Their frames may be in a room, with any contents.
 	Bad []int
 }
 
 // KeptTogether is how many frames a room has at most.
 const KeptTogether = 16
 
-// NoPlace is the place of a frame that is black and not valid.
+// NoPlace is the place for a black frame that is not valid.
 const NoPlace = int64(1) << 40

@@ -53,15 +53,15 @@ type Options struct {
 	// Workers is the number of goroutines that read episodes, and also the number that decode frames. 0 means one for each
 	// processor.
 	Workers int `json:"workers"`
-	// FrameLevel is the place for the cameras' frames. Empty means, for each camera, the first level with room for all frames that a window
-	// can have. FrameMemory is the room in bytes; 0 means half of what is free.
+	// FrameLevel is the place for the cameras' frames. If it is empty, each camera gets the first level in FrameLevels with room for all
+	// frames that windows can have. FrameMemory is that room in bytes; 0 means half the free memory.
 	FrameLevel  FrameLevel `json:"frame_level"`
 	FrameMemory int64      `json:"frame_memory"`
 	// FramesOn is the device that decodes and resizes frames; nil is the loader's own.
 	FramesOn *ops.Device `json:"-"`
-	// Keeper gets all cameras' frames; see [Loader.FillNext]. The loader itself has none, and makes no batches.
+	// Keeper gets all cameras' frames; see [Loader.FillNext]. Then the loader keeps no frames and makes no batches.
 	Keeper Keeper `json:"-"`
-	// Unfilled is for a loader whose program fills [Loader.FrameStore] itself, before it draws the batches that need the frames.
+	// Unfilled means that the program fills [Loader.FrameStore] itself, before it draws batches that need the frames.
 	Unfilled bool `json:"-"`
 }
 

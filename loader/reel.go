@@ -15,13 +15,14 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// reel prepares the batches' frames in advance. One goroutine draws the frame indexes of the next batches, on the CPU. Workers decode the
-// frames that are not kept yet.
+// reel prepares the batches' frames in advance. One goroutine draws the next batches' frame indexes, on the CPU. For each batch it adds
+// scenes (frames from one episode) as tasks. Workers decode the frames that are not kept yet, each with a framer. When a batch's frames are
+// ready, its shot goes to next.
 type reel struct {
 	loader   *Loader
 	films    []*film
 	source   episodes
-	numbers  *Loader // of frame indexes
+	numbers  *Loader // draws frame indexes
 	episodes []int   // the drawn episodes' numbers in the source
 	strict   bool
 	unfilled bool   // the program fills the store
@@ -30,11 +31,11 @@ type reel struct {
 	copies   *ops.Queue // from pinned memory to the shots
 	shots    []*shot
 	waitTime atomic.Int64
-	left     atomic.Int64 // frames that are not kept on the device yet; 1 or more if a camera has another level
+	left     atomic.Int64 // frames that are not kept yet, plus 1 for each camera with a level other than FramesOnDevice
 
 	mu   sync.Mutex
 	open map[int]*openEpisode // by number in the source
-	bad  []map[int]bool       // one a camera: the indexes of frames that cannot be decoded
+	bad  []map[int]bool       // one a camera, by index: frames that cannot be decoded
 	runs map[runKey]*run      // in progress
 
 	tasks         *tasks
@@ -45,7 +46,7 @@ type reel struct {
 	background    sync.WaitGroup // all other goroutines
 }
 
-// openEpisode is an episode whose frames are read. It is opened once for all its readers.
+// openEpisode is an episode that workers read frames from. It is opened once for all of them.
 type openEpisode struct {
 	once  sync.Once
 	media []dataset.Media
@@ -110,8 +111,8 @@ func newReel(ctx context.Context, l *Loader, c *selection) (err error) {
 	return nil
 }
 
-// FrameStore returns the tensors on the device that Fill fills for a camera: the frames u8 [N,h,w,3], and the frames' places in them, by
-// sample, as the bits of i64 in f64 [S,1]. They are nil if the level is another than FramesOnDevice.
+// FrameStore returns a camera's tensors on the device, which Fill fills. frames is u8 [N,h,w,3], or [N,h*3/2,w] for yuv420. places is f64
+// [S,1] with i64 bits: each sample's place in frames. They are nil if the level is not FramesOnDevice.
 func (l *Loader) FrameStore(camera int) (frames, places *tensor.Tensor) {
 	if m := l.films[camera]; m.level == FramesOnDevice {
 		return m.kept, m.places.values
@@ -119,8 +120,8 @@ func (l *Loader) FrameStore(camera int) (frames, places *tensor.Tensor) {
 	return nil, nil
 }
 
-// FillNext gives the frames of the next batch to Options.Keeper, and then moves to the batch after it, which it does not make. It returns how
-// many frames are left in all. Frames that were given are not given again.
+// FillNext passes the next batch's frames to Options.Keeper, each frame once, and moves to the batch after it. It makes no batch. left is how
+// many frames the Keeper does not have yet, for all batches together.
 func (l *Loader) FillNext(ctx context.Context) (left int, err error) {
 	if _, err = l.reel.next(ctx, l.feed); err != nil {
 		return 0, err
@@ -146,7 +147,7 @@ func (l *Loader) framesDevice(opt *Options) *ops.Device {
 }
 
 // decodeFirst decodes each camera's first frame, so that a missing decoder is an error at once: see CameraError. A damaged frame is no
-// error here. For yuv420 frames the first episode with a frame that can be decoded has the colour matrix and range.
+// error here. If frames are kept as yuv420, the first frame that can be decoded sets the colour matrix and range.
 func (r *reel) decodeFirst(ctx context.Context, c *selection) error {
 	for i, m := range r.films {
 		if r.unfilled && !m.isYUV420() {
@@ -208,8 +209,8 @@ func (r *reel) report(out *Report) {
 // isComplete reports whether all frames are on the device.
 func (r *reel) isComplete() bool { return r.unfilled || r.left.Load() == 0 }
 
-// next returns the number of the next batch's shot when its frames are ready. If nothing is read yet, reading starts at the feed's cursor.
-// An error stops it.
+// next returns the next batch's shot, by number, when its frames are ready. If nothing is read yet, reading starts at the feed's cursor. An
+// error stops the reading.
 func (r *reel) next(ctx context.Context, from feed) (int, error) {
 	if r.isComplete() {
 		r.stop()
@@ -245,14 +246,14 @@ func (r *reel) next(ctx context.Context, from feed) (int, error) {
 	return r.current.number, nil
 }
 
-// lose makes rows of the next batch ones without a window.
+// lose marks rows in the next batch that have no window.
 func (r *reel) lose(rows []int) {
 	if r.current != nil {
 		r.current.lose(rows)
 	}
 }
 
-// advance follows the batch of the shot that next returned.
+// advance frees the shot that next returned, when its batch is made.
 func (r *reel) advance() {
 	if r.current != nil {
 		r.free <- r.current
@@ -260,7 +261,7 @@ func (r *reel) advance() {
 	}
 }
 
-// start starts to prepare batches at a position, in the background. The work continues when the context of one batch ends.
+// start starts to prepare batches from a position on, in the background. The work continues after one batch's context ends.
 func (r *reel) start(ctx context.Context, at ops.Cursor) error {
 	if err := r.numbers.feed.seek(ctx, at); err != nil {
 		return err
@@ -360,7 +361,7 @@ func (r *reel) fill(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// draw draws the frame indexes of the next batch, and adds the tasks that decode its frames.
+// draw draws the next batch's frame indexes, and adds the tasks that decode its frames.
 func (r *reel) draw(ctx context.Context, s *shot, batch int) error {
 	if err := r.numbers.Next(ctx); err != nil {
 		return err
@@ -398,7 +399,7 @@ func (r *reel) draw(ctx context.Context, s *shot, batch int) error {
 	return nil
 }
 
-// evict closes the episodes that were not used for some batches.
+// evict closes episodes that the last openBatches batches did not use.
 func (r *reel) evict(batch int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -409,7 +410,7 @@ func (r *reel) evict(batch int) {
 	}
 }
 
-// finish sets the places of a shot's frames, and copies pinned frames to the device.
+// finish sets the places for a shot's frames, and copies pinned frames to the device.
 func (r *reel) finish(s *shot) error {
 	copied := false
 	for i := range s.stages {
@@ -449,13 +450,13 @@ func (r *reel) finish(s *shot) error {
 	return r.copies.Synchronize(context.Background())
 }
 
-// nameOf returns a camera's name in an episode of the source.
+// nameOf returns a camera's name in an episode, by the episode's number in the source.
 func (r *reel) nameOf(m *film, number int) string {
 	place, _ := r.source.Place(number)
 	return m.plan.from(m.camera, place)
 }
 
-// media returns the media stream of a scene's camera and episode. The episode stays open for later batches.
+// media returns the media stream for a scene. The episode stays open for later batches.
 func (r *reel) media(ctx context.Context, sc *scene) (*dataset.Media, error) {
 	number := r.episodes[sc.episode]
 	r.mu.Lock()

@@ -7,20 +7,20 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// target is the place of a stored frame. done is called when it is there.
+// target is the memory for a stored frame. done is called when the frame is there.
 type target struct {
 	frame *tensor.Tensor // u8 [h,w,3], or [h*3/2,w] for 4:2:0
 	done  func()         // may be nil
 }
 
-// places are the places of some frames, by their numbers in the episode.
+// places has the targets for some frames, by frame number in the episode.
 type places interface {
-	// of returns a frame's place. skip follows a frame that cannot be decoded.
+	// of returns a frame's target. If the frame cannot be decoded, skip is called, perhaps without a call to of.
 	of(ctx context.Context, frame int) (target, error)
 	skip(frame int)
 }
 
-// inStore are places in a tensor.
+// inStore has targets in a tensor.
 type inStore func(frame int) *tensor.Tensor
 
 func (p inStore) of(_ context.Context, frame int) (target, error) {
@@ -29,14 +29,14 @@ func (p inStore) of(_ context.Context, frame int) (target, error) {
 
 func (p inStore) skip(int) {}
 
-// rooms are places in a keeper's rooms.
+// rooms has targets in a keeper's rooms.
 type rooms struct {
 	keeper Keeper
 	camera int
 	frames []int            // ascending
-	place  int              // of the first one
+	place  int              // the first frame's
 	rooms  []*tensor.Tensor // for KeptTogether frames each
-	left   []int            // frames that are not ready yet
+	left   []int            // by room: frames that are not ready yet
 }
 
 func newRooms(k Keeper, camera int, frames []int, place int) *rooms {
@@ -59,7 +59,7 @@ func (r *rooms) of(ctx context.Context, frame int) (t target, err error) {
 	return target{rowOf(r.rooms[room], k%KeptTogether), func() { r.skip(frame) }}, nil
 }
 
-// skip counts a frame as ready, and gives its room to the keeper if it is the last one there.
+// skip counts a frame as ready. If it is the last one in its room, the keeper gets the room.
 func (r *rooms) skip(frame int) {
 	k, _ := slices.BinarySearch(r.frames, frame)
 	room := k / KeptTogether

@@ -13,26 +13,26 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// scene is frames that a batch wants from one camera in one episode, by ascending numbers in the episode.
+// scene is the frames that a batch wants from one camera in one episode.
 type scene struct {
 	camera, episode int
 	batch           int
-	frames          []int
+	frames          []int // ascending numbers in the episode
 }
 
-// run is a group of frames that are decoded together.
+// run is a group in progress: frames that one task decodes.
 type run struct {
-	frames []int // numbers in the episode
-	users  []*waiter
+	frames []int     // numbers in the episode
+	users  []*waiter // one for each batch that waits for the frames
 }
 
-// runKey identifies a run of frames that are kept. from is the number of the first frame in its group.
+// runKey identifies a run. from is the number that its group's first frame has.
 type runKey struct{ camera, episode, from int }
 
-// taskFrames is how many frames of a video a task decodes for a batch, or more if a group has more.
+// taskFrames is how many frames from a video one task decodes for a batch. It decodes more if they are in the same group.
 const taskFrames = 8
 
-// addScene adds a task for a scene. With a stage, its frames are decoded for that alone.
+// addScene adds a task for a scene. At FramesStreaming, the frames go to the stage g.
 func (r *reel) addScene(ctx context.Context, w *waiter, g *stage, sc scene) {
 	w.Add(1)
 	r.tasks.add(func(f *framer) {
@@ -54,7 +54,7 @@ func (r *reel) guarded(sc *scene, do func() error) error {
 	return caught.Do(func() error { return r.source.GuardEpisode(r.episodes[sc.episode], do) })
 }
 
-// addStreamed adds the tasks that decode a scene's frames for one batch. A group is decoded by one of them.
+// addStreamed adds the tasks that decode a scene's frames for one batch. If several frames are in one group, one task decodes them.
 func (r *reel) addStreamed(ctx context.Context, w *waiter, g *stage, sc scene, media *dataset.Media) error {
 	clip, isVideo := video.AsClip(media.Source)
 	first := int(r.films[sc.camera].begins[sc.episode])
@@ -84,7 +84,7 @@ func (r *reel) addStreamed(ctx context.Context, w *waiter, g *stage, sc scene, m
 	return nil
 }
 
-// addKept adds the tasks that decode the groups of a scene's frames.
+// addKept adds the tasks that decode and keep the groups with a scene's frames.
 func (r *reel) addKept(ctx context.Context, w *waiter, sc scene, media *dataset.Media) error {
 	for frames := sc.frames; len(frames) > 0; {
 		from, to, err := video.GroupOf(ctx, media.Source, media.Len(), frames[0])
@@ -101,7 +101,8 @@ func (r *reel) addKept(ctx context.Context, w *waiter, sc scene, media *dataset.
 	return nil
 }
 
-// addGroup adds the task that decodes a group, with frames from..to-1, unless its wanted frames are kept or the task is in progress.
+// addGroup adds a task that decodes a group, frames from..to-1. It adds none if the wanted frames are kept. If the group's task is already in
+// progress, w waits for that one.
 func (r *reel) addGroup(ctx context.Context, w *waiter, sc scene, media *dataset.Media, from, to int, wanted []int) {
 	m := r.films[sc.camera]
 	first := int(m.begins[sc.episode])
@@ -142,7 +143,7 @@ func (r *reel) addGroup(ctx context.Context, w *waiter, sc scene, media *dataset
 	})
 }
 
-// giveUp counts frames that cannot be read as lost. If the level keeps frames, they are not read again.
+// giveUp counts frames as bad, because their episode cannot be read. If the level keeps frames, they are not read again.
 func (r *reel) giveUp(ctx context.Context, sc *scene, frames []int, err error) error {
 	if err := r.lost(ctx, sc, frames, err); err != nil || r.films[sc.camera].level == FramesStreaming {
 		return err
@@ -152,7 +153,7 @@ func (r *reel) giveUp(ctx context.Context, sc *scene, frames []int, err error) e
 	return r.keep(sc, frames)
 }
 
-// keep marks frames as kept, and reports the ones that cannot be decoded to the keeper. The caller holds the lock.
+// keep marks frames as kept, and reports bad ones to the keeper. The caller holds the lock.
 func (r *reel) keep(sc *scene, frames []int) error {
 	m := r.films[sc.camera]
 	k := Kept{Camera: sc.camera}
@@ -177,7 +178,7 @@ func (r *reel) keep(sc *scene, frames []int) error {
 	return nil
 }
 
-// decode decodes ascending frames of an episode, and writes them to their places. A frame that cannot be decoded is counted as bad; with
+// decode decodes ascending frames from an episode, and writes them to their targets. If a frame cannot be decoded, it counts as bad; with
 // Strict it is an error.
 func (r *reel) decode(
 	ctx context.Context, f *framer, sc *scene, media *dataset.Media, frames []int, to places,
@@ -226,7 +227,7 @@ func (r *reel) decode(
 	return f.flush()
 }
 
-// pictures decodes ascending frames, and calls show for each, with a function that adds its picture to the framer.
+// pictures decodes ascending frames, and calls show for each one. add adds the frame's picture to the framer.
 func (r *reel) pictures(
 	ctx context.Context, f *framer, camera int, media *dataset.Media, frames []int,
 	show func(frame int, add func(to target) error, err error) error,
@@ -263,7 +264,7 @@ func (r *reel) pictures(
 	return last
 }
 
-// lost counts frames of a scene that cannot be decoded. It returns the error if it must end the loader.
+// lost counts frames as bad, because they cannot be decoded. It returns the error if the loader must stop: with Strict, for example.
 func (r *reel) lost(ctx context.Context, sc *scene, frames []int, err error) error {
 	if r.strict || ctx.Err() != nil || errors.Is(err, dataset.ErrClosed) || dataset.IsFatal(err) {
 		return err
@@ -303,7 +304,7 @@ func (r *reel) lost(ctx context.Context, sc *scene, frames []int, err error) err
 // badPlace is NoPlace as a sample.
 var badPlace = tensor.Must(bitsOf(tensor.Must(tensor.Of([]int64{NoPlace}, 1, 1))))
 
-// tasks is a queue of tasks for the workers. It has no limit, because a task may add others.
+// tasks is the workers' queue. It has no limit, because a task may add others.
 type tasks struct {
 	mu     sync.Mutex
 	more   sync.Cond

@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// shot is the room for the frames of one batch that is prepared in advance. A camera with frames on the device needs none.
+// shot is one batch's frames, prepared in advance. It has a stage for each camera.
 type shot struct {
 	waiter
 	number int
@@ -17,14 +17,14 @@ type shot struct {
 	ready  chan struct{}
 }
 
-// stage is the room for one camera's frames.
+// stage is one camera's memory in a shot. If the level is FramesOnDevice, it needs none, because the frames are in film.kept.
 type stage struct {
 	film     *film
 	stack    *tensor.Tensor // the stored frames, B*T at most, on the device; nil if the level is device
 	selected *tensor.Tensor // [B*T] i64 on the device
 	chosen   *tensor.Tensor // its contents, in host memory
-	places   []int64        // of chosen
-	wants    []int          // the indexes of the frames in the stack
+	places   []int64        // the elements in chosen
+	wants    []int          // the indexes that the frames in the stack have, ascending
 	indexes  []float64      // by target
 }
 
@@ -112,7 +112,7 @@ func (s *shot) run(q *ops.Queue) error {
 	return nil
 }
 
-// want sets the indexes of a batch's frames.
+// want sets a batch's frame indexes, by target.
 func (g *stage) want(indexes []float64) {
 	g.indexes = append(g.indexes[:0], indexes...)
 	g.wants = g.wants[:0]
@@ -135,7 +135,7 @@ func (g *stage) choose(bad map[int]bool) {
 	}
 }
 
-// lose makes rows of the batch ones without a window.
+// lose marks rows in the batch that have no window: their frames are black and not valid.
 func (s *shot) lose(rows []int) {
 	for i := range s.stages {
 		g := &s.stages[i]

@@ -8,37 +8,11 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/video"
-	"github.com/robocache/robocache/internal/yuv"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
 
-// FrameForms are the values of Camera.Frames.
-var FrameForms = []string{"", "rgb", "yuv420"}
-
-// isYUV420 reports whether frames are kept as 4:2:0.
-func (c *Camera) isYUV420() bool { return c.Frames == "yuv420" }
-
-// stored returns the shape of n stored frames.
-func (c *Camera) stored(n int) []int {
-	if c.isYUV420() { // the rows of luma, then both chroma planes
-		return []int{n, c.StoredHeight / 2 * 3, c.StoredWidth}
-	}
-	return []int{n, c.StoredHeight, c.StoredWidth, 3}
-}
-
-// planesOf returns the planes of stored frames u8 [n,h*3/2,w]: [n,h,w], and twice [n,h/2,w/2].
-func planesOf(frames *tensor.Tensor) (planes [3]*tensor.Tensor) {
-	h, w, at := frames.Dim(1)/3*2, frames.Dim(2), 0
-	for i := range planes {
-		size := ops.FrameI420.PlaneShape(i, h, w)
-		planes[i] = tensor.Must(frames.AsStrided(append([]int{frames.Dim(0)}, size...), []int{frames.Stride(0), size[1], 1}, at))
-		at += size[0] * size[1]
-	}
-	return planes
-}
-
-// surfaceOf returns the surface that stored frames are.
+// surfaceOf returns stored frames as a surface for ops.Frames.
 func (m *film) surfaceOf(frames *tensor.Tensor) []ops.FrameSurface {
 	s := m.rule
 	if s.Planes[0] = frames; m.isYUV420() {
@@ -47,35 +21,13 @@ func (m *film) surfaceOf(frames *tensor.Tensor) []ops.FrameSurface {
 	return []ops.FrameSurface{s}
 }
 
-// planeByPlane returns the arguments that resize each plane of 4:2:0 pictures on its own.
-func planeByPlane(frames *tensor.Tensor, pictures ops.FrameSurface) (list []ops.FramesArgs) {
-	for i, p := range planesOf(frames) {
-		list = append(list, ops.FramesArgs{
-			Dst:      tensor.Must(p.AsStrided(append(p.Shape(), 1), append(p.Strides(), 1), 0)),
-			Surfaces: []ops.FrameSurface{{Format: ops.FrameGray, Planes: [3]*tensor.Tensor{pictures.Planes[i]}}},
-		})
-	}
-	return list
-}
-
-// matrixOf returns a picture's colour matrix.
-func matrixOf(p *video.Planes) ops.FrameMatrix {
-	switch p.Matrix {
-	case yuv.BT709:
-		return ops.MatrixBT709
-	case yuv.BT2020, yuv.BT2020 + 1:
-		return ops.MatrixBT2020
-	}
-	return ops.MatrixUnspecified
-}
-
 // no420 returns the *OptionError for a camera if its pictures cannot be kept as 4:2:0.
 func no420(camera int, got string) error {
 	const want = "videos in 4:2:0 with 8 bits, one colour matrix and one range; or rgb"
 	return refuse(fmt.Sprintf("Cameras[%d].frames", camera), "yuv420 of "+got, want)
 }
 
-// check420 returns an *OptionError if a picture cannot be kept as 4:2:0, by the rule of the camera's first picture.
+// check420 returns an *OptionError if a picture cannot be kept as 4:2:0, for example because its colour matrix is not the first picture's.
 func (m *film) check420(camera int, p *video.Planes) error {
 	rule := ops.FrameSurface{Format: ops.FrameI420, Matrix: matrixOf(p), Full: p.FullRange}
 	switch {

@@ -52,7 +52,7 @@ func widePicture(pairs bool) *video.Planes {
 	return p
 }
 
-// Each plane of a yuv420 frame is resized on its own, then the batch converts it. The blue plane 0, 10, 100, 200, 255 becomes 36, 186, as
+// Each plane in a yuv420 frame is resized on its own, then the batch converts it. The blue plane 0, 10, 100, 200, 255 becomes 36, 186, as
 // Pillow's BILINEAR: see ops. So B is 200 + 1.772*(U-128), and G 200 - 0.344136*(U-128). In RGB the pixels are clipped before they are
 // resized. The report has the mean and the largest difference.
 func TestPlanesOfAYUV420FrameAreResizedOnTheirOwn(t *testing.T) {

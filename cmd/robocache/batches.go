@@ -84,7 +84,7 @@ func (a *app) batchesCommand() *cobra.Command {
 	gapsFlag(f, &b.maxGap)
 	f.Var((*cameras)(&b.Cameras), "camera", "a camera, the size of its frames, and changes to them: front=224x224,stored=320x240,crop=random; repeatable")
 	nameFlag(cmd, (*string)(&b.FrameLevel), "frame-level", "", "where frames are kept: device, pinned or streaming; the first with room for all unless given", levels()...)
-	f.Int64Var(&b.FrameMemory, "frame-memory", 0, "`BYTES` of memory for frames; 0 for half of what is free")
+	f.Int64Var(&b.FrameMemory, "frame-memory", 0, "`BYTES` of memory for frames; 0 for half the free memory")
 	nameFlag(cmd, &b.VideoBackend, "video-backend", "", "take the video frames that LeRobot's `BACKEND` takes: pyav or torchcodec", dataset.VideoBackends...)
 	f.Var(&cli.PositiveFlag{To: &b.Tolerance, Max: 1e9, Unit: "SECONDS"}, "tolerance-s", "how far a frame may be from its row, with --video-backend; 1e-4 unless given")
 	f.IntVar(&b.Batch, "batch", 32, "windows per batch on each device")
@@ -207,8 +207,8 @@ is room (--frame-level): on the device, or in host memory. Settings after the si
 front=224x224,stored=320x240,crop=random,dtype=bf16; others are flip=0.5, brightness=0.2,
 contrast=0.2, saturation=0.2, per-frame, layout=CHW, normalise=imagenet, and frames=yuv420: it keeps
 a video's frames as 4:2:0, in half of the memory and with other colours, and the difference is
-printed. --video-backend pyav or torchcodec takes the frames that LeRobotDataset takes with it: a
-target whose row has no frame within --tolerance-s is not valid, and counted.`
+printed. --video-backend pyav or torchcodec takes the frames that LeRobotDataset takes with it. If a
+row has no frame within --tolerance-s, its target is not valid, and counted.`
 
 const streamingHelp = `--streaming reads the dataset while batches are drawn, and keeps but a small part of it on the device:
 for datasets that are larger than the device's memory, or the machine's. It takes windows from

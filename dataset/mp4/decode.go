@@ -23,7 +23,7 @@ func (t *Track) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tenso
 	return video.DecodeRange(ctx, from, to, t.Planes)
 }
 
-// Planes implements video.Clip. Packages of this module use it, because show's type is internal.
+// Planes implements video.Clip. Packages of this module use it, because the type video.Show is internal.
 func (t *Track) Planes(ctx context.Context, frames []int, device string, show video.Show) error {
 	if err := video.CheckNumbers("frame", frames, t.Len()); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (t *Track) isBack(earlier, frame int) bool {
 	return t.samples[t.order[frame]].time < t.samples[t.order[earlier]].time
 }
 
-// forward returns the number of frames, at least 1, up to one where an edit list goes back.
+// forward returns how many frames, at least 1, come before an edit list goes back.
 func (t *Track) forward(frames []int) int {
 	n := 1
 	for n < len(frames) && !t.isBack(frames[n-1], frames[n]) {
@@ -71,12 +71,12 @@ func (t *Track) forward(frames []int) int {
 	return n
 }
 
-// run is a sequence of samples, in decoding order, that must be decoded for some frames.
+// run is the samples that must be decoded for some frames, in decoding order.
 type run struct {
 	samples []sample
 	index   []int32 // each sample's place in the file
-	rank    []int32 // of each sample, in the order in which the samples are shown
-	want    []int   // the ranks of the frames; -1 if the media times do not ascend
+	rank    []int32 // each sample's position in the order in which the samples are shown
+	want    []int   // the frames' ranks; -1 if the media times do not ascend
 }
 
 // plan finds the samples for frames with ascending media times.
@@ -115,7 +115,7 @@ func (t *Track) plan(frames []int) run {
 	return r
 }
 
-// begin returns the sample where decoding begins for frames. first is the first of their samples, and start is the time of the first frame.
+// begin returns the sample where decoding begins for frames. first is their first sample in the file, and start the first frame's time.
 //
 // A frame that follows a key frame in the file and is shown before it may need frames before the key frame. Therefore decoding begins with a
 // key frame that is shown before all wanted frames, and leaves out samples that are shown before the key frame. After a recovery point in h264
@@ -141,7 +141,7 @@ func (t *Track) fresh(i int) bool {
 			return false
 		}
 		if kind := head[prefix] & 31; kind >= 1 && kind <= 5 { // a slice
-			return kind == 5 // of an IDR picture
+			return kind == 5 // from an IDR picture
 		}
 		length := int64(0)
 		for _, b := range head[:prefix] {
@@ -187,7 +187,7 @@ func (t *Track) undecoded(int) *dataset.FormatError {
 	return &dataset.FormatError{Format: "mp4", Path: t.file.path, Offset: -1, Msg: "decode " + t.Codec}
 }
 
-// sampleReader reads the rest of a sample.
+// sampleReader reads a sample's remaining bytes.
 type sampleReader struct {
 	file     *File
 	at, left int64
@@ -205,7 +205,7 @@ func (r *sampleReader) Read(p []byte) (int, error) {
 	return int(n), nil
 }
 
-// lostError returns the error of a sample with no bytes in the file.
+// lostError returns the error for a sample without bytes in the file.
 func (t *Track) lostError(i int32) error {
 	at := min(t.samples[i].at, t.file.size)
 	return t.file.fail(at, dataset.ErrTruncated, fmt.Sprintf("sample %d", i+1), "no bytes of it", "all, because other frames need it")

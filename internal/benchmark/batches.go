@@ -25,7 +25,7 @@ const (
 
 var batchKinds = []string{batchesResident, batchesFirst, batchesStreaming}
 
-// batchJobs draw batches of one random frame a window from a dataset with a camera.
+// batchJobs returns jobs that draw batches from a dataset with a camera: windows with one random frame each.
 func batchJobs() []Job {
 	var out []Job
 	job := func(codec string, gop int, kind string) {
@@ -43,7 +43,7 @@ func batchJobs() []Job {
 	return out
 }
 
-// filmed is a dataset with a camera. Each episode is the whole video.
+// filmed is a dataset with a camera. Each episode has the whole video.
 type filmed struct {
 	track    *mp4.Track
 	episodes int
@@ -72,7 +72,7 @@ func (d *filmed) Episode(_ context.Context, i int) (*dataset.Episode, error) {
 	}, err
 }
 
-// batchEpisodes is the number of episodes.
+// batchEpisodes is how many episodes the dataset has.
 const batchEpisodes = 32
 
 // prepareBatches prepares a job with batches.
@@ -142,7 +142,7 @@ func (j *FramesJob) prepareBatches(r *rig) (*work, error) {
 	return w, nil
 }
 
-// randomFrames is the decoding of n random frames by the job's streams.
+// randomFrames returns work that only decodes n random frames, in the job's streams.
 func (j *FramesJob) randomFrames(track *mp4.Track, device string, n int) *work {
 	var next, started atomic.Int64
 	return &work{sets: 1, own: true, per: n, run: func(int) error {

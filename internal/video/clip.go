@@ -15,16 +15,17 @@ type Clip interface {
 	// B-frames may come after a later frame. The pictures are in the memory of the device, such as "cuda:0", if a driver decodes there.
 	// Otherwise, and if device is "", they have Data.
 	//
-	// If a frame cannot be decoded, show gets the reason, and the other frames follow. Planes returns only an error that all frames would
-	// have, the end of ctx, and show's own error, after which it decodes no more. A number beyond the frames is a *dataset.RangeError.
+	// If a frame cannot be decoded, show gets the reason, and the other frames follow. Planes returns an error if all frames would have it,
+	// if ctx ends, or if show returns one, and then it decodes no more. A number beyond the frames is a *dataset.RangeError.
 	Planes(ctx context.Context, frames []int, device string, show Show) error
-	// Group returns the run of frames from..to-1, in the order of presentation, that contains frame. It begins at a key frame, and the next
-	// one begins another. The frames before the first key frame are a run, too. If Planes decodes a whole run, it reads each packet once.
+	// Group returns the group from..to-1 that contains frame, in the order of presentation. A group begins at a key frame where decoding can
+	// begin, and ends before the next one. The frames before the first such frame are a group, too. If Planes decodes a whole group, it
+	// reads each packet once.
 	Group(ctx context.Context, frame int) (from, to int, err error)
 }
 
-// Decode decodes the frames with the given ascending numbers by planes, which is the method of a Clip or Job. Each is u8 [H,W,3]. They come
-// in the order of their numbers. A frame that cannot be decoded is an error. An error that all frames would have is the last one.
+// Decode decodes the frames with the given ascending numbers, in that order, each as u8 [H,W,3]. planes is a Clip's or a Job's method
+// Planes. If a frame cannot be decoded, it is an error, and the next frames follow. An error that all frames would have is the last one.
 func Decode(
 	ctx context.Context, frames []int, planes func(ctx context.Context, frames []int, device string, show Show) error,
 ) iter.Seq2[*tensor.Tensor, error] {
@@ -91,7 +92,7 @@ func Numbers(from, to int) []int {
 	return list
 }
 
-// CheckNumbers returns a *dataset.RangeError if one of the ascending numbers is not that of one of n things.
+// CheckNumbers returns a *dataset.RangeError if one of the ascending numbers is below 0, or n or more.
 func CheckNumbers(what string, numbers []int, n int) error {
 	if len(numbers) == 0 {
 		return nil
@@ -99,10 +100,10 @@ func CheckNumbers(what string, numbers []int, n int) error {
 	return dataset.CheckRange(what, numbers[0], numbers[len(numbers)-1]+1, n)
 }
 
-// longestSkip is the number of packets that are decoded without need to reach the next frame. After a longer gap another job begins.
+// longestSkip is how many unneeded packets a job decodes to reach the next wanted frame. After a longer gap another job begins.
 const longestSkip = 16
 
-// Together returns the number of frames, at least 1, that one job decodes. packet returns a frame's packet, and begin the one where its
+// Together returns how many of the frames, at least 1, one job decodes. packet returns a frame's packet, and begin the packet where its
 // decoding begins.
 func Together(frames []int, packet, begin func(frame int) int) int {
 	last := packet(frames[0])

@@ -18,8 +18,8 @@ import (
 // number. If a driver refuses the stream, the next one decodes the rest. ffmpeg is the last one. The pictures may be on the device.
 //
 // If a frame cannot be decoded, show gets the reason, and the later frames follow. If a decoder fails, decoding continues at the next packet
-// where it can begin, and the frames in between have an error. The result is an error that all frames would have, show's own error, or the
-// end of ctx. If ffmpeg is necessary and missing, it is dataset.ErrUnsupported.
+// where it can begin, and the frames in between have an error. Planes returns an error if all frames would have it, if show returns one, or
+// if ctx ends. If ffmpeg is necessary and missing, it is dataset.ErrUnsupported.
 func (j *Job) Planes(ctx context.Context, ranks []int, device string, show Show) error {
 	c, library, list := cursor{job: j, ranks: ranks, left: slices.Clone(ranks), device: device, show: show}, "", registered()
 	for len(c.left) > 0 && c.ended == nil {
@@ -59,7 +59,7 @@ func (j *Job) Planes(ctx context.Context, ranks []int, device string, show Show)
 type cursor struct {
 	job    *Job
 	ranks  []int // the wanted frames
-	left   []int // those without a picture or an error
+	left   []int // the wanted frames without a picture or an error so far
 	device string
 	show   Show
 	ended  error // show's error, or one that all frames would have
@@ -123,8 +123,8 @@ func (j *Job) packetOf(rank int) int {
 	return len(j.Packets)
 }
 
-// beginOf returns the packet where decoding begins for a packet's picture: the last one before it where decoding can begin, and which is
-// not shown after it.
+// beginOf returns the packet where decoding begins for a packet's picture: the last one up to it where decoding can begin, and that is not
+// shown after it.
 func (j *Job) beginOf(packet int) int {
 	at := packet
 	for at > 0 && !(j.Packets[at].Rank <= j.Packets[packet].Rank && j.nextBegin(at) == at) {
