@@ -8,9 +8,8 @@ import (
 
 // Keeper keeps the cameras' frames in the place of the loader, for example in another process. Its methods may be called from any goroutine.
 type Keeper interface {
-	// Room returns memory u8 [n,h,w,3] for frames of a camera, which is an index in Options.Cameras, or [n,h*3/2,w] if they are yuv420: the
-	// luma, then both chroma planes. It waits if all memory is in use. n is at most KeptTogether. Each of Options.Workers may have three
-	// rooms at a time.
+	// Room returns memory u8 for n frames of a camera, which is an index in Options.Cameras, in the shape of [Camera.Stored]. It waits if
+	// all memory is in use. n is at most KeptTogether. Each of Options.Workers may have three rooms at a time.
 	Room(ctx context.Context, camera, n int) (*tensor.Tensor, error)
 	// Keep takes a room whose frames are ready.
 	Keep(k Kept)

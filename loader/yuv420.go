@@ -19,12 +19,13 @@ var FrameForms = []string{"", "rgb", "yuv420"}
 // isYUV420 reports whether frames are kept as 4:2:0.
 func (c *Camera) isYUV420() bool { return c.Frames == "yuv420" }
 
-// stored returns the shape of n stored frames.
-func (c *Camera) stored(n int) []int {
-	if c.isYUV420() { // the rows of luma, then both chroma planes
-		return []int{n, c.StoredHeight / 2 * 3, c.StoredWidth}
+// Stored returns the shape of n kept frames: [n,h,w,3], or [n,h*3/2,w] with yuv420: the rows of luma, then both chroma planes.
+func (c *Camera) Stored(n int) []int {
+	height, width := cmp.Or(c.StoredHeight, c.Height), cmp.Or(c.StoredWidth, c.Width)
+	if c.isYUV420() {
+		return []int{n, height / 2 * 3, width}
 	}
-	return []int{n, c.StoredHeight, c.StoredWidth, 3}
+	return []int{n, height, width, 3}
 }
 
 // planesOf returns the planes of stored frames u8 [n,h*3/2,w]: [n,h,w], and twice [n,h/2,w/2].
@@ -104,7 +105,7 @@ func (r *reel) measure420(ctx context.Context, camera int, media *dataset.Media)
 		frames = append(frames, i)
 	}
 	n := len(frames)
-	kept, err := tensor.New(tensor.U8, m.stored(n)...)
+	kept, err := tensor.New(tensor.U8, m.Stored(n)...)
 	if err != nil {
 		return err
 	}
