@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -120,12 +121,13 @@ func (c *Camera) shape(b, t int) []int {
 // isYUV420 reports whether frames are kept as 4:2:0.
 func (c *Camera) isYUV420() bool { return c.Frames == "yuv420" }
 
-// stored returns the shape of n stored frames.
-func (c *Camera) stored(n int) []int {
-	if c.isYUV420() { // luma rows, then both chroma planes
-		return []int{n, c.StoredHeight / 2 * 3, c.StoredWidth}
+// Stored returns the shape of n kept frames: [n,h,w,3], or with yuv420 [n,h*3/2,w], which are the luma rows, then both chroma planes.
+func (c *Camera) Stored(n int) []int {
+	height, width := cmp.Or(c.StoredHeight, c.Height), cmp.Or(c.StoredWidth, c.Width)
+	if c.isYUV420() {
+		return []int{n, height / 2 * 3, width}
 	}
-	return []int{n, c.StoredHeight, c.StoredWidth, 3}
+	return []int{n, height, width, 3}
 }
 
 // FrameLevel is the place where a camera's frames are kept. All levels give the same batches.

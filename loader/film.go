@@ -49,7 +49,7 @@ func (f *film) count() int { return f.report.Wanted }
 // bytes returns the size that n stored frames have.
 func (f *film) bytes(n int) int64 {
 	size := int64(1)
-	for _, d := range f.stored(n) {
+	for _, d := range f.Stored(n) {
 		size *= int64(d)
 	}
 	return size
@@ -233,11 +233,11 @@ func (l *Loader) keep(m *film, opt *Options) error {
 			}
 			continue
 		}
-		t, err := alloc(tensor.U8, m.stored(m.count())...)
+		t, err := alloc(tensor.U8, m.Stored(m.count())...)
 		if err != nil {
 			var memory *ops.MemoryError
 			if opt.FrameLevel != "" || !errors.As(err, &memory) {
-				return noRoomForFrames(m.Name, m.stored(m.count()), 1, err)
+				return noRoomForFrames(m.Name, m.Stored(m.count()), 1, err)
 			}
 			if r.Need == 0 {
 				r.Need, r.Room = need, free

@@ -58,12 +58,12 @@ func (l *Loader) newShot(number int) (*shot, error) {
 				dtype tensor.DType
 				shape []int
 			}{
-				{&g.stack, l.alloc, tensor.U8, m.stored(n)}, {&g.selected, l.alloc, tensor.I64, []int{n}},
+				{&g.stack, l.alloc, tensor.U8, m.Stored(n)}, {&g.selected, l.alloc, tensor.I64, []int{n}},
 				{&g.chosen, l.device.AllocHost, tensor.I64, []int{n}},
 			} {
 				t, err := o.alloc(o.dtype, o.shape...)
 				if err != nil {
-					return nil, noRoomForFrames(m.Name, m.stored(n), l.frameCopies(), err)
+					return nil, noRoomForFrames(m.Name, m.Stored(n), l.frameCopies(), err)
 				}
 				if *o.to = t; t == g.chosen {
 					l.closers.add(t)

@@ -56,7 +56,7 @@ func (r *reel) measure420(ctx context.Context, camera int, media *dataset.Media)
 		frames = append(frames, i)
 	}
 	n := len(frames)
-	kept, err := tensor.New(tensor.U8, m.stored(n)...)
+	kept, err := tensor.New(tensor.U8, m.Stored(n)...)
 	if err != nil {
 		return err
 	}

@@ -95,7 +95,7 @@ func (f *filling) open(ctx context.Context, cpu *ops.Device) (err error) {
 		return err
 	}
 	for i, c := range f.loader.Report().Cameras {
-		shape := f.shape(i, c.Wanted)
+		shape := f.source.Cameras[i].Stored(c.Wanted)
 		if f.left += c.Left; c.Bytes > room {
 			err := fmt.Errorf("there are %d for frames", room)
 			return &loader.FramesError{Camera: c.Name, Shape: shape, Copies: 1, Err: &ops.MemoryError{Device: "cuda", What: "frames", Bytes: c.Bytes, Err: err}}
@@ -119,12 +119,6 @@ func (f *filling) open(ctx context.Context, cpu *ops.Device) (err error) {
 	return nil
 }
 
-// shape returns the shape of n stored frames of a camera.
-func (f *filling) shape(camera, n int) []int {
-	c := &f.source.Cameras[camera]
-	return []int{n, cmp.Or(c.StoredHeight, c.Height), cmp.Or(c.StoredWidth, c.Width), 3}
-}
-
 // bytes returns the size of all frames on the device.
 func (f *filling) bytes() (n int64) {
 	for _, c := range f.loader.Report().Cameras {
@@ -137,8 +131,12 @@ func (f *filling) bytes() (n int64) {
 func (f *filling) Room(ctx context.Context, camera, n int) (*tensor.Tensor, error) {
 	select {
 	case room := <-f.free:
-		shape := f.shape(camera, n)
-		t, err := raw.Over(f.memory.Bytes()[room*f.size:][:n*shape[1]*shape[2]*3], nil, tensor.U8, shape...)
+		shape := f.source.Cameras[camera].Stored(n)
+		size := 1
+		for _, d := range shape {
+			size *= d
+		}
+		t, err := raw.Over(f.memory.Bytes()[room*f.size:][:size], nil, tensor.U8, shape...)
 		if err != nil {
 			return nil, err
 		}
@@ -157,9 +155,8 @@ func (f *filling) Keep(k loader.Kept) {
 	defer f.mu.Unlock()
 	g := filled{Camera: k.Camera, Room: -1, Bad: k.Bad}
 	if k.Room != nil {
-		shape := f.shape(k.Camera, k.Place)
 		g.Room, g.Bytes = f.rooms[k.Room], int64(k.Room.Len())
-		g.At, g.Place = int64(g.Room)*int64(f.size), int64(k.Place)*int64(shape[1]*shape[2]*3)
+		g.At, g.Place = int64(g.Room)*int64(f.size), int64(k.Place*k.Room.Stride(0))
 		f.owners[g.Room] = ofClient
 		delete(f.rooms, k.Room)
 	}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -120,6 +121,19 @@ func (f *filler) fill(batches int64, state *loader.State) {
 	}
 }
 
+// isNext checks that the next batch is that of a loader on the CPU.
+func (f *filler) isNext(t *testing.T, want *loader.Loader) {
+	require.NoError(t, want.Next(context.Background()))
+	b, err := want.Batch().Host(context.Background())
+	require.NoError(t, err)
+	got := f.next()
+	for _, o := range outputs(b) {
+		bytes, err := raw.Of(o.tensor)
+		require.NoError(t, err)
+		require.Equal(t, bytes, got[[2]string{o.Name, o.Part}], "%s.%s", o.Name, o.Part)
+	}
+}
+
 // A resident loader with frames that the client copies gives the batches of a loader on the CPU, to the bit: while it is filled, after a
 // move, with a damaged frame, and when all frames are there.
 func TestAResidentLoaderIsFilled(t *testing.T) {
@@ -136,17 +150,7 @@ func TestAResidentLoaderIsFilled(t *testing.T) {
 		for i, at := range f.reply.Stores { // because Frames reads a little beyond a frame
 			f.put(at.Frames, 0, make([]byte, f.reply.Report.Cameras[i].Bytes))
 		}
-		check := func() {
-			require.NoError(t, want.Next(context.Background()))
-			b, err := want.Batch().Host(context.Background())
-			require.NoError(t, err)
-			got := f.next()
-			for _, o := range outputs(b) {
-				bytes, err := raw.Of(o.tensor)
-				require.NoError(t, err)
-				require.Equal(t, bytes, got[[2]string{o.Name, o.Part}], "%s.%s", o.Name, o.Part)
-			}
-		}
+		check := func() { f.isNext(t, want) }
 		f.fill(1, nil)
 		check()
 		state := want.StateAt(1, 6)
@@ -165,6 +169,38 @@ func TestAResidentLoaderIsFilled(t *testing.T) {
 		f.good("report", nil, &now)
 		assert.Equal(t, []int{1, 0, 0}, []int{now.Report.Cameras[0].Bad, now.Report.Cameras[1].Bad, now.Report.Cameras[0].Left})
 		assert.Equal(t, 8, now.Report.Cameras[0].Decoded+now.Report.Cameras[1].Decoded, "each once")
+	})
+}
+
+// Frames of a video that are kept as yuv420 have rooms and places of their size.
+func TestAResidentLoaderIsFilledWithYUV420(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
+	path := "../../../shared/data/lerobot_v3_g1"
+	if _, err := os.Stat(path); err != nil {
+		t.Skip("the shared recordings are not here: ", err)
+	}
+	if _, err := exec.LookPath("ffmpeg"); err != nil {
+		t.Skip("ffmpeg is not here: ", err)
+	}
+	gputest.Both(t, func(t *testing.T) {
+		drv := gputest.Require(t)
+		ask := fields{
+			"paths": []string{path}, "episodes": [][]int{{0}}, "batch": 8, "seed": 3, "workers": 1, "frame_memory": 1 << 30,
+			"cameras": []fields{{"name": "observation.images.front", "height": 6, "width": 8, "frames": "yuv420"}},
+		}
+		want := expected(t, ask)
+		c := connected(t)
+		f := openFiller(c, ask)
+		f.replayed = replayedOn(c, drv, ask)
+		camera := f.reply.Report.Cameras[0]
+		assert.EqualValues(t, camera.Wanted*6*8*3/2, camera.Bytes)
+		f.put(f.reply.Stores[0].Frames, 0, make([]byte, camera.Bytes))
+		f.fill(1, nil)
+		f.isNext(t, want)
+		f.fill(math.MaxInt64, nil)
+		for range 4 {
+			f.isNext(t, want)
+		}
 	})
 }
 

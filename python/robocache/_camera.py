@@ -28,6 +28,8 @@ class Camera(NamedTuple):
         dtype: uint8, float32, float16 or bfloat16. Default: uint8.
         normalise: of a float dtype: "imagenet" (mean and standard deviation), "lerobot" (0 to 1), "symmetric" (-1 to 1). Default: 0 to 1.
         layout: "HWC" or "CHW".
+        frames: form of the kept frames: "rgb", or "yuv420" for videos, which takes half of the memory and gives other colours. Default: "rgb".
+        names: the camera's name in each dataset of a mixture. A missing or empty one is its name in the batch.
 
     Example:
         >>> import robocache as rc
@@ -47,6 +49,8 @@ class Camera(NamedTuple):
     dtype: Any = "uint8"
     normalise: str = ""
     layout: str = "HWC"
+    frames: str = "rgb"
+    names: Sequence[str] = ()
 
 
 def cameras(name: str, value: Any) -> List[Dict[str, Any]]:
@@ -61,10 +65,13 @@ def _camera(arg: str, name: str, given: Any) -> Dict[str, Any]:
     out: Dict[str, Any] = {"name": name, "height": height, "width": width, "per_frame": bool(camera.per_frame)}
     if camera.stored is not None:
         out["stored_height"], out["stored_width"] = _size(arg + ".stored", camera.stored)
-    for field in ("crop", "normalise", "layout"):
+    for field in ("crop", "normalise", "layout", "frames"):
         out[field] = getattr(camera, field)
         if not isinstance(out[field], str):
             raise wrong("{}.{}".format(arg, field), out[field], "text")
+    if isinstance(camera.names, str) or not all(isinstance(n, str) for n in camera.names):
+        raise wrong(arg + ".names", camera.names, "a name for each dataset")
+    out["names"] = list(camera.names)
     out["dtype"] = _dtype(arg + ".dtype", camera.dtype)
     for field, x in _changes(arg, camera).items():
         if x:

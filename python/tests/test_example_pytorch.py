@@ -1,9 +1,10 @@
-"""examples/pytorch trains, prints what docs/python.md shows, goes on from its checkpoint, and runs on several ranks."""
+"""examples/pytorch/train.py trains, prints what docs/python.md shows, goes on from its checkpoint, and runs on several ranks. cameras.py trains and goes on."""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -16,12 +17,13 @@ from loader_data import G1, ROOT, binary, shared
 
 torch = pytest.importorskip("torch")
 SCRIPT = ROOT / "examples" / "pytorch" / "train.py"
+CAMERAS = SCRIPT.with_name("cameras.py")
 LINE = re.compile(r"step (\d+): loss ([\d.]+), held out ([\d.]+), last action held ([\d.]+), (\d+) windows/s")
 
 
-def start(data: Path, checkpoint: Path, steps: int, **env: str) -> "subprocess.Popen[str]":
+def start(data: Path, checkpoint: Path, steps: int, script: Path = SCRIPT, **env: str) -> "subprocess.Popen[str]":
     binary()
-    command = [sys.executable, str(SCRIPT), str(data), "--steps", str(steps), "--checkpoint", str(checkpoint)]
+    command = [sys.executable, str(script), str(data), "--steps", str(steps), "--checkpoint", str(checkpoint)]
     environment = dict(os.environ, OMP_NUM_THREADS="1", CUDA_VISIBLE_DEVICES="", **env)
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -73,3 +75,17 @@ def test_eight_episodes_in_under_a_minute(tmp_path: Path) -> None:
     assert [m[1] for m in got] == ["100", "200", "300", "400"]
     assert float(got[-1][3]) < 0.9 * float(got[-1][4])
     assert time.monotonic() - began < 120, "it took 6 s on two cores that were free"
+
+
+def test_images_and_states_are_better_than_the_mean_action(tmp_path: Path) -> None:
+    if shutil.which("ffmpeg") is None:
+        pytest.skip("ffmpeg is not here")
+    began = time.monotonic()
+    data, checkpoint = shared("lerobot_v3_g1"), tmp_path / "cameras.pt"
+    (line,) = lines(start(data, checkpoint, 50, CAMERAS))
+    found = re.fullmatch(r"step 50: loss ([\d.]+), held out ([\d.]+), mean action ([\d.]+), \d+ windows/s", line)
+    assert float(found[1]) < float(found[3]) and float(found[2]) < 0.9 * float(found[3])
+    (line,) = lines(start(data, checkpoint, 52, CAMERAS))
+    assert line.startswith("step 52: ")
+    assert torch.load(checkpoint)["loader"]["state"]["taken"] == 52 * 32
+    assert time.monotonic() - began < 180, "it took 40 s on two cores that were free"

@@ -261,6 +261,8 @@ def test_more_frames_than_rooms_are_copied(driver):
         (Camera((2, 3), crop=1), "cameras['a'].crop: got 1"),
         (Camera((2, 3), dtype="float64"), "cameras['a'].dtype: got 'float64'"),
         (Camera((2, 3), flip="x"), "cameras['a'].flip: got 'x'"),
+        (Camera((2, 3), frames=420), "cameras['a'].frames: got 420"),
+        (Camera((2, 3), names="b"), "cameras['a'].names: got 'b'"),
         (Camera((2, 3), jitter=(1, 2)), "cameras['a'].jitter: got (1, 2)"),
         (Camera((2, 3), jitter=0.1, contrast=0.1), "cameras['a'].jitter: got 0.1"),
     ],
@@ -276,3 +278,16 @@ def test_jitter_is_of_three_factors():
     assert (one["brightness"], one["contrast"], one["saturation"], one["flip"]) == (0.2, 0.2, 0.2, 0.5)
     (one,) = request("x", cameras={"a": Camera((2, 3), jitter=(0.1, 0, 0.3))})["cameras"]
     assert (one["brightness"], one["saturation"]) == (0.1, 0.3) and "contrast" not in one
+
+
+def test_a_camera_has_its_own_name_in_each_dataset():
+    whole, plan = ROOT / "dataset/aloha/testdata/jpeg.hdf5", dict(options(batch=8, frame_memory=0), framework="numpy")
+    camera = {"cam": Camera((6, 8), names=[HIGH, WRIST], frames="rgb")}
+    with Loader([whole, whole], **dict(plan, cameras=camera)) as loader:
+        got = loader.next()
+    with Loader(whole, **dict(plan, batch=4, cameras={HIGH: (6, 8), WRIST: (6, 8)})) as loader:
+        want = loader.next()
+    assert got["cam"].tobytes() == want[HIGH].tobytes() + want[WRIST].tobytes()
+    assert got["dataset_index"].tolist() == [0] * 4 + [1] * 4
+    with pytest.raises(ArgumentError, match="yuv420"):  # its frames are images
+        Loader(whole, **dict(plan, cameras={HIGH: Camera((6, 8), frames="yuv420")}))
