@@ -58,7 +58,9 @@ func newLiveCamera(d *ops.Device, c *LiveCamera, part *LivePart, slots int) (*li
 	if err != nil {
 		return nil, err
 	}
-	m := &liveCamera{height: cmp.Or(c.StoredHeight, c.Height), width: cmp.Or(c.StoredWidth, c.Width), slots: slots, numbers: numbers, choice: make([]int64, len(numbers))}
+	m := &liveCamera{
+		height: cmp.Or(c.StoredHeight, c.Height), width: cmp.Or(c.StoredWidth, c.Width), slots: slots, numbers: numbers, choice: make([]int64, len(numbers)),
+	}
 	shape := []int{len(numbers), c.Height, c.Width, 3}
 	if c.Options.Layout == ops.LayoutCHW {
 		shape = []int{len(numbers), 3, c.Height, c.Width}

@@ -30,8 +30,8 @@ func (l *Loader) Capture(q *ops.Queue) (*ops.Graph, error) {
 	return q.Capture(func() error { return l.run(q, l.firstShot()) })
 }
 
-// Run enqueues the next batch: a draw, a Fuse for each group of streams with the same window and dtype, and two launches for each camera. If
-// the loader streams, or if not all frames are kept on the device, Run returns a *StreamingError.
+// Run enqueues the next batch: a draw, a Fuse for each group of streams with the same window and dtype, and two launches for each camera.
+// If the loader streams, or if not all frames are kept on the device, Run returns a *StreamingError.
 func (l *Loader) Run(q *ops.Queue) error {
 	if !l.runsAlone() {
 		return &StreamingError{"Run"}
@@ -51,8 +51,8 @@ func (l *Loader) firstShot() *shot {
 	return l.reel.shots[0]
 }
 
-// Fill decodes all frames that are kept on the device, and returns when they are there. Then batches need no work on the host. Without it, a
-// frame is decoded when a batch first needs it. If a camera's frames are kept elsewhere, Fill returns a *StreamingError.
+// Fill decodes all frames that are kept on the device, and returns when they are there. Then batches need no work on the host. Without it,
+// a frame is decoded when a batch first needs it. If a camera's frames are kept elsewhere, Fill returns a *StreamingError.
 func (l *Loader) Fill(ctx context.Context) error {
 	if l.reel == nil {
 		return nil

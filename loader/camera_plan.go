@@ -93,7 +93,8 @@ type frameStreams struct {
 // findFrames returns an episode's camera frames as streams of frame numbers. If the plan cannot use a camera's frames, the camera is left
 // out with a note; with strict that is an error.
 func (f *cameraPlan) findFrames(e *dataset.Episode, place int, strict bool) (*frameStreams, error) {
-	out := &frameStreams{media: e.MediaNames(), streams: make([]prepared.Stream, len(f.streams)), counts: make([]int, len(f.streams)), why: make([]dataset.Note, len(f.streams))}
+	n := len(f.streams)
+	out := &frameStreams{media: e.MediaNames(), streams: make([]prepared.Stream, n), counts: make([]int, n), why: make([]dataset.Note, n)}
 	for i, s := range f.streams {
 		name := f.from(i, place)
 		if n := e.Notes.LeftOut(name); n != nil {

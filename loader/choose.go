@@ -239,7 +239,8 @@ func (c *selection) add(i int, l *firstPass) error {
 func (f *cameraPlan) checkResized(e *dataset.Episode, place int) error {
 	for i, c := range f.cameras {
 		if m := e.MediaStream(f.from(i, place)); m != nil && m.Resized && (m.Height != c.StoredHeight || m.Width != c.StoredWidth) {
-			return refuse(fmt.Sprintf("Cameras[%d]", i), fmt.Sprintf("%s stored as %dx%d", c.Name, c.StoredWidth, c.StoredHeight), fmt.Sprintf("%dx%d, to which the store's frames were resized", m.Width, m.Height))
+			return refuse(fmt.Sprintf("Cameras[%d]", i), fmt.Sprintf("%s stored as %dx%d", c.Name, c.StoredWidth, c.StoredHeight),
+				fmt.Sprintf("%dx%d, to which the store's frames were resized", m.Width, m.Height))
 		}
 	}
 	return nil

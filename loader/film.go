@@ -207,7 +207,8 @@ func (l *Loader) keep(m *film, opt *Options) error {
 	}
 	for _, level := range FrameLevels[:2] {
 		onDevice := level == FramesOnDevice
-		if opt.Keeper != nil || opt.FrameLevel != "" && opt.FrameLevel != level || opt.FrameLevel == "" && !onDevice && l.device.Info().Backend == "cpu" {
+		if opt.Keeper != nil || opt.FrameLevel != "" && opt.FrameLevel != level ||
+			opt.FrameLevel == "" && !onDevice && l.device.Info().Backend == "cpu" {
 			continue
 		}
 		free, alloc := tensor.Available(), l.device.AllocHost

@@ -261,9 +261,9 @@ func videosOf(t *testing.T, dir, camera string) []string {
 	return list
 }
 
-// lerobotOracle returns the expected frames for a camera in lerobot_v3_g1, or in a copy with other videos. Row i has the frame nearest to its
-// time: without a backend within half a frame and after the previous row's, with pyav within the tolerance. With byNumber, frame i belongs
-// to row i.
+// lerobotOracle returns the expected frames for a camera in lerobot_v3_g1, or in a copy with other videos. Row i has the frame nearest to
+// its time: without a backend within half a frame and after the previous row's, with pyav within the tolerance. With byNumber, frame i
+// belongs to row i.
 func lerobotOracle(t *testing.T, d dataset.Dataset, recording, dir, camera string, fps float64, backend string, byNumber bool) oracle {
 	t.Helper()
 	type place struct {

@@ -20,7 +20,8 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// numberedVideo opens a copy of lerobot_v3_g1. It returns its second video file, and the plan and options to draw the last episode in order.
+// numberedVideo opens a copy of lerobot_v3_g1. It returns its second video file, and the plan and options to draw the last episode in
+// order.
 func numberedVideo(t *testing.T, level loader.FrameLevel) (d dataset.Dataset, path string, p align.Plan, opt loader.Options) {
 	t.Helper()
 	const front = "observation.images.front"

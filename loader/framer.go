@@ -11,8 +11,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// framer makes stored frames from decoded pictures, on the loader's device. Pictures with one format are collected in a stack, and one launch
-// converts and resizes them. One goroutine at a time uses it.
+// framer makes stored frames from decoded pictures, on the loader's device. Pictures with one format are collected in a stack, and one
+// launch converts and resizes them. One goroutine at a time uses it.
 type framer struct {
 	device  *ops.Device
 	queue   *ops.Queue

@@ -40,8 +40,8 @@ func liveFrames(t *testing.T, e *dataset.Episode) (list []liveFrame) {
 	return list
 }
 
-// A live camera's windows have the frames and masks that a loader draws from the recording: at once for method previous, and for nearest when
-// the next frame is there.
+// A live camera's windows have the frames and masks that a loader draws from the recording: at once for method previous, and for nearest
+// when the next frame is there.
 func TestLiveCamerasGiveTheFramesOfBatches(t *testing.T) {
 	ctx := context.Background()
 	m := filmedRecordings(t, -1)[1:2]

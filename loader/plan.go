@@ -56,7 +56,10 @@ func (l *Loader) allocGroup(g *group, parts []*part) (err error) {
 		to    **tensor.Tensor
 		dtype tensor.DType
 		shape []int
-	}{{&g.values, parts[0].dtype, []int{b, t, width}}, {&g.valid, tensor.U8, []int{b, t, m}}, {&g.pad, tensor.U8, []int{b, t, m}}, {&g.age, tensor.I64, []int{b, t, m}}} {
+	}{
+		{&g.values, parts[0].dtype, []int{b, t, width}}, {&g.valid, tensor.U8, []int{b, t, m}}, {&g.pad, tensor.U8, []int{b, t, m}},
+		{&g.age, tensor.I64, []int{b, t, m}},
+	} {
 		if o.to == &g.age && !l.age {
 			continue
 		}

@@ -61,7 +61,10 @@ const (
 
 // newReel allocates the shots, and checks that each camera's first frame can be decoded.
 func newReel(ctx context.Context, l *Loader, c *selection) (err error) {
-	r := &reel{loader: l, films: l.films, source: c.from, episodes: c.numbers, strict: c.opt.Strict, unfilled: c.opt.Unfilled, keeper: c.opt.Keeper, open: map[int]*openEpisode{}, runs: map[runKey]*run{}}
+	r := &reel{
+		loader: l, films: l.films, source: c.from, episodes: c.numbers, strict: c.opt.Strict, unfilled: c.opt.Unfilled, keeper: c.opt.Keeper,
+		open: map[int]*openEpisode{}, runs: map[runKey]*run{},
+	}
 	order := l.order
 	order.Launch = ops.LaunchDefault
 	if r.numbers, err = l.numbersLoader(ctx, c, order); err != nil {
@@ -120,8 +123,8 @@ func (l *Loader) FrameStore(camera int) (frames, places *tensor.Tensor) {
 	return nil, nil
 }
 
-// FillNext passes the next batch's frames to Options.Keeper, each frame once, and moves to the batch after it. It makes no batch. left is how
-// many frames the Keeper does not have yet, for all batches together.
+// FillNext passes the next batch's frames to Options.Keeper, each frame once, and moves to the batch after it. It makes no batch. left is
+// how many frames the Keeper does not have yet, for all batches together.
 func (l *Loader) FillNext(ctx context.Context) (left int, err error) {
 	if _, err = l.reel.next(ctx, l.feed); err != nil {
 		return 0, err

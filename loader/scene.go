@@ -101,8 +101,8 @@ func (r *reel) addKept(ctx context.Context, w *waiter, sc scene, media *dataset.
 	return nil
 }
 
-// addGroup adds a task that decodes a group, frames from..to-1. It adds none if the wanted frames are kept. If the group's task is already in
-// progress, w waits for that one.
+// addGroup adds a task that decodes a group, frames from..to-1. It adds none if the wanted frames are kept. If the group's task is already
+// in progress, w waits for that one.
 func (r *reel) addGroup(ctx context.Context, w *waiter, sc scene, media *dataset.Media, from, to int, wanted []int) {
 	m := r.films[sc.camera]
 	first := int(m.begins[sc.episode])

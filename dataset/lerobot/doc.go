@@ -34,11 +34,12 @@
 // bytes is read from its path in the dataset.
 //
 // With Options.VideoBackend a row has the frame that LeRobotDataset returns with that video_backend, and no other rule applies. The row's
-// timestamp, as float32, plus the episode's from_timestamp is a time in the video. "pyav" takes the frame with the nearest time. "torchcodec"
-// takes number round(time * rate), to even, where rate is mp4.Track.BaseRate, or else fps in info.json: the first frame at or after
-// the time that the number has at the rate. If the frame is more than Options.Tolerance from the time, or does not exist, LeRobotDataset
-// raises an error; here the row has no frame, and Notes counts it. A frame may belong to two rows, or to another episode. One case
-// differs: with torchcodec, LeRobotDataset also returns the frame of another target in the same window if only that is near enough.
+// timestamp, as float32, plus the episode's from_timestamp is a time in the video. "pyav" takes the frame with the nearest time.
+// "torchcodec" takes number round(time * rate), to even, where rate is mp4.Track.BaseRate, or else fps in info.json: the first frame at or
+// after the time that the number has at the rate. If the frame is more than Options.Tolerance from the time, or does not exist,
+// LeRobotDataset raises an error; here the row has no frame, and Notes counts it. A frame may belong to two rows, or to another episode.
+// One case differs: with torchcodec, LeRobotDataset also returns the frame of another target in the same window if only that is near
+// enough.
 //
 // Supported: Parquet as listed in package internal/parquet; videos with h264, hevc, av1, vp9, vp8 and mpeg4 in mp4; JPEG and PNG
 // images. Depth maps with more than 8 bits and TIFF are returned encoded and not decoded. Not

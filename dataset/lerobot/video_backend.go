@@ -55,7 +55,8 @@ func (r *reader) pairAsLeRobot(name string, track *mp4.Track, begin float64, own
 		}
 	}
 	return frames, times, r.damage(dataset.Note{Code: dataset.CodeRowWithoutFrame, Subject: name, Count: missing, Row: dataset.At(worst)},
-		fmt.Sprintf("%s without a frame, or %g s away, at row %d", name, far, worst), fmt.Sprintf("within %g s, by %s's rule", r.set.opt.FrameTolerance(), r.set.opt.VideoBackend))
+		fmt.Sprintf("%s without a frame, or %g s away, at row %d", name, far, worst),
+		fmt.Sprintf("within %g s, by %s's rule", r.set.opt.FrameTolerance(), r.set.opt.VideoBackend))
 }
 
 // trackDamage adds the notes about damage in a video from which an episode lacks frames.

@@ -117,9 +117,9 @@ func (t *Track) plan(frames []int) run {
 
 // begin returns the sample where decoding begins for frames. first is their first sample in the file, and start the first frame's time.
 //
-// A frame that follows a key frame in the file and is shown before it may need frames before the key frame. Therefore decoding begins with a
-// key frame that is shown before all wanted frames, and leaves out samples that are shown before the key frame. After a recovery point in h264
-// such samples stay, because their absence is a gap in frame_num.
+// A frame that follows a key frame in the file and is shown before it may need frames before the key frame. Therefore decoding begins with
+// a key frame that is shown before all wanted frames, and leaves out samples that are shown before the key frame. After a recovery point in
+// h264 such samples stay, because their absence is a gap in frame_num.
 func (t *Track) begin(first int, start int64) int {
 	for first > 0 && !(t.samples[first].time <= start && t.fresh(first)) {
 		first--

@@ -171,9 +171,9 @@ func rescale(v int64, mul, div uint64) (int64, bool) {
 // maxTime is as far as a time may be from 0, in ticks and in nanoseconds: 146 years in the latter.
 const maxTime = 1 << 62
 
-// BaseRate returns the frames a second, which ffmpeg calls r_frame_rate: for the usual length of a frame, or 0 if the frames have none. It is
-// the length of all frames, or of all but the last. If they differ, it is the largest common divisor of the lengths of frames 4 to 20, in
-// the file's order, if it is longer than 2 ms. Otherwise ffmpeg guesses.
+// BaseRate returns the frames a second, which ffmpeg calls r_frame_rate: for the usual length of a frame, or 0 if the frames have none. It
+// is the length of all frames, or of all but the last. If they differ, it is the largest common divisor of the lengths of frames 4 to 20,
+// in the file's order, if it is longer than 2 ms. Otherwise ffmpeg guesses.
 func (t *Track) BaseRate() float64 {
 	if t.step == 0 {
 		return 0

@@ -126,8 +126,8 @@ func noStream(arg, name string, names []string) error {
 	return refusef(arg, "one of "+text.Closest(name, names), "stream %q%s", name, text.DidYouMean(name, names))
 }
 
-// withoutCameras returns the streams except the ones that the dataset declares as cameras and Options.Cameras lacks, with a note for each. A plan file may have
-// them for a conversion; batches take cameras from Options.Cameras.
+// withoutCameras returns the streams except the ones that the dataset declares as cameras and Options.Cameras lacks, with a note for each.
+// A plan file may have them for a conversion; batches take cameras from Options.Cameras.
 func (s *Source) withoutCameras(streams []align.Stream) []align.Stream {
 	info := s.Data.Info()
 	return slices.DeleteFunc(slices.Clone(streams), func(w align.Stream) bool {

@@ -98,7 +98,9 @@ func (j *FramesJob) prepareBatches(r *rig) (*work, error) {
 		if camera.DType, err = tensor.ParseDType(j.Out); err != nil {
 			return nil, err
 		}
-		opt := loader.Options{Batch: j.Frames, Seed: seed, Cameras: []loader.Camera{camera}, FrameLevel: loader.FramesOnDevice, Workers: j.Video.Streams}
+		opt := loader.Options{
+			Batch: j.Frames, Seed: seed, Cameras: []loader.Camera{camera}, FrameLevel: loader.FramesOnDevice, Workers: j.Video.Streams,
+		}
 		if j.Batches == batchesStreaming {
 			opt.FrameLevel = loader.FramesStreaming
 		}

@@ -43,8 +43,8 @@ type piece struct {
 	Bytes  int   `json:"bytes"`
 }
 
-// openResident handles "resident": it opens datasets, or takes those of "filling". The reply has the approximate bytes on the device, and its
-// file is the window.
+// openResident handles "resident": it opens datasets, or takes those of "filling". The reply has the approximate bytes on the device, and
+// its file is the window.
 func openResident(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	var ask struct {
 		loaderRequest
@@ -58,7 +58,9 @@ func openResident(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 		return nil, err
 	}
 	if ask.Streaming || len(ask.Cameras) > 0 && c.filling == nil {
-		return nil, &loaderError{&dataset.OptionError{Arg: "streaming", Got: "it, or cameras that nothing fills, for a loader that keeps datasets on a GPU", Want: "neither"}}
+		return nil, &loaderError{&dataset.OptionError{
+			Arg: "streaming", Got: "it, or cameras that nothing fills, for a loader that keeps datasets on a GPU", Want: "neither",
+		}}
 	}
 	var l *loading
 	if f := c.filling; f != nil {

@@ -18,8 +18,8 @@ type Clip interface {
 	// If a frame cannot be decoded, show gets the reason, and the other frames follow. Planes returns an error if all frames would have it,
 	// if ctx ends, or if show returns one, and then it decodes no more. A number beyond the frames is a *dataset.RangeError.
 	Planes(ctx context.Context, frames []int, device string, show Show) error
-	// Group returns the group from..to-1 that contains frame, in the order of presentation. A group begins at a key frame where decoding can
-	// begin, and ends before the next one. The frames before the first such frame are a group, too. If Planes decodes a whole group, it
+	// Group returns the group from..to-1 that contains frame, in the order of presentation. A group begins at a key frame where decoding
+	// can begin, and ends before the next one. The frames before the first such frame are a group, too. If Planes decodes a whole group, it
 	// reads each packet once.
 	Group(ctx context.Context, frame int) (from, to int, err error)
 }
@@ -48,7 +48,8 @@ func Decode(
 						return nil
 					}
 					r.err = &dataset.FormatError{
-						Format: "video", Offset: -1, Kind: dataset.ErrCorrupt, Msg: fmt.Sprint("decode frame ", frames[done]), Got: "no picture of it", Err: ErrNoPicture,
+						Format: "video", Offset: -1, Kind: dataset.ErrCorrupt, Msg: fmt.Sprint("decode frame ", frames[done]),
+						Got: "no picture of it", Err: ErrNoPicture,
 					}
 				}
 				delete(ready, frames[done])
@@ -120,8 +121,8 @@ func Together(frames []int, packet, begin func(frame int) int) int {
 // groupFrames is about how many frames are decoded together, because starting a decoder costs time.
 const groupFrames = 64
 
-// GroupOf returns the frames from..to-1 of a source with n frames that are decoded together with a frame: whole groups of a video, joined to
-// about 64 frames. A source that is no video has groups of one frame.
+// GroupOf returns the frames from..to-1 of a source with n frames that are decoded together with a frame: whole groups of a video, joined
+// to about 64 frames. A source that is no video has groups of one frame.
 func GroupOf(ctx context.Context, source dataset.FrameSource, n, frame int) (from, to int, err error) {
 	if _, is := source.(dataset.FrameDecoder); !is {
 		return frame, frame + 1, nil

@@ -17,9 +17,9 @@ import (
 // Planes decodes the frames with the given ascending ranks, and calls show for each one, in the decoder's order, with its rank as the
 // number. If a driver refuses the stream, the next one decodes the rest. ffmpeg is the last one. The pictures may be on the device.
 //
-// If a frame cannot be decoded, show gets the reason, and the later frames follow. If a decoder fails, decoding continues at the next packet
-// where it can begin, and the frames in between have an error. Planes returns an error if all frames would have it, if show returns one, or
-// if ctx ends. If ffmpeg is necessary and missing, it is dataset.ErrUnsupported.
+// If a frame cannot be decoded, show gets the reason, and the later frames follow. If a decoder fails, decoding continues at the next
+// packet where it can begin, and the frames in between have an error. Planes returns an error if all frames would have it, if show returns
+// one, or if ctx ends. If ffmpeg is necessary and missing, it is dataset.ErrUnsupported.
 func (j *Job) Planes(ctx context.Context, ranks []int, device string, show Show) error {
 	c, library, list := cursor{job: j, ranks: ranks, left: slices.Clone(ranks), device: device, show: show}, "", registered()
 	for len(c.left) > 0 && c.ended == nil {
@@ -133,8 +133,8 @@ func (j *Job) beginOf(packet int) int {
 	return at
 }
 
-// needed reports for each packet from c.from on whether the remaining frames need it. A decoder skips the others, and goes on where decoding
-// can begin. It also skips pictures that are shown before the one where it begins, because they may refer to skipped ones.
+// needed reports for each packet from c.from on whether the remaining frames need it. A decoder skips the others, and goes on where
+// decoding can begin. It also skips pictures that are shown before the one where it begins, because they may refer to skipped ones.
 func (c *cursor) needed() []bool {
 	j := c.job
 	list := make([]bool, len(j.Packets)-c.from)

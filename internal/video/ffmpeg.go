@@ -49,8 +49,8 @@ var errLeftOut = errors.New("the next frame's picture comes instead")
 // colourless has the paths of programs that do not report a picture's colours. They must convert pictures to RGB.
 var colourless sync.Map
 
-// run decodes the remaining frames with ffmpeg, or only the next one if c.single is set. It returns like drive. library is the absent library
-// that decodes the stream too, or "".
+// run decodes the remaining frames with ffmpeg, or only the next one if c.single is set. It returns like drive. library is the absent
+// library that decodes the stream too, or "".
 func (c *cursor) run(ctx context.Context, library string) (failed int, err error) {
 	path, err := c.job.program(library)
 	if err != nil {

@@ -52,7 +52,9 @@ func (s Size) frames(ctx context.Context, m *dataset.Media, workers int) iter.Se
 		begins := runs(ctx, m)
 		for _, r := range inorder.Each(ctx, len(begins)-1, workers, workers, func(run) int { return workers }, func(ctx context.Context, k int) (r run) {
 			n := begins[k+1] - begins[k]
-			last := error(&dataset.FormatError{Format: "video", Offset: -1, Kind: dataset.ErrMissing, Msg: "frames of " + m.Name, Got: "fewer", Want: fmt.Sprint(n)})
+			last := error(&dataset.FormatError{
+				Format: "video", Offset: -1, Kind: dataset.ErrMissing, Msg: "frames of " + m.Name, Got: "fewer", Want: fmt.Sprint(n),
+			})
 			for picture, err := range m.DecodeRange(ctx, begins[k], begins[k+1]) {
 				frame, err := s.decode(picture, err)
 				if r.frames, r.errs = append(r.frames, frame), append(r.errs, err); err != nil {

@@ -215,7 +215,9 @@ func (s *Store) joinMedia(shard int, m *Media) {
 		s.leaveOut(shard, m.Name, m.Offsets, nameOfStream)
 		return
 	case to == nil:
-		s.Media = append(s.Media, Media{Name: m.Name, Encoding: m.Encoding, Width: m.Width, Height: m.Height, Resized: m.Resized, shards: make([]*Media, len(s.shards)), begins: s.begins})
+		s.Media = append(s.Media, Media{
+			Name: m.Name, Encoding: m.Encoding, Width: m.Width, Height: m.Height, Resized: m.Resized, shards: make([]*Media, len(s.shards)), begins: s.begins,
+		})
 		to = &s.Media[len(s.Media)-1]
 	default:
 		if why := to.difference(m.Encoding, m.Width, m.Height); why.Code != "" {

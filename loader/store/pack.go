@@ -169,7 +169,10 @@ type mediaPacker struct {
 // newPacker returns a packer. Without a path it keeps all numbers in memory. With a path it writes numbers beyond the limit to a file
 // next to path, until it is closed.
 func newPacker(path string, opt *BuildOptions) (*packer, error) {
-	p := &packer{pool: pool{path: path}, as: opt.DType, strict: opt.Strict, only: opt.Streams, columns: opt.Columns, refused: map[string]error{}, at: map[string]int{}, cameras: opt.Media, sizes: opt.Frames, workers: cmp.Or(opt.Workers, runtime.GOMAXPROCS(0)), double: opt.Double}
+	p := &packer{
+		pool: pool{path: path}, as: opt.DType, strict: opt.Strict, only: opt.Streams, columns: opt.Columns, refused: map[string]error{},
+		at: map[string]int{}, cameras: opt.Media, sizes: opt.Frames, workers: cmp.Or(opt.Workers, runtime.GOMAXPROCS(0)), double: opt.Double,
+	}
 	for _, name := range slices.Sorted(maps.Keys(opt.Frames)) {
 		if size := opt.Frames[name]; size.Width < 1 || size.Height < 1 || slices.Contains(opt.Media, name) {
 			return nil, refuse("Frames", fmt.Sprintf("%s=%dx%d", name, size.Width, size.Height), "a size from one pixel up, of a media stream that is not in Media")

@@ -78,7 +78,8 @@ func (p *packer) frames(ctx context.Context, m *dataset.Media) (why dataset.Note
 		frames = size.frames(ctx, m, p.workers)
 		if at < 0 {
 			if _, err := size.decode(m.Decode(ctx, 0)); errors.Is(err, dataset.ErrUnsupported) { // so all its frames would be lost
-				return dataset.Note{Code: dataset.CodeFramesUnread, Row: dataset.At(0), Count: m.Len(), Detail: dataset.Detail{Of: m.Len(), Cause: err}}, nil
+				cause := dataset.Detail{Of: m.Len(), Cause: err}
+				return dataset.Note{Code: dataset.CodeFramesUnread, Row: dataset.At(0), Count: m.Len(), Detail: cause}, nil
 			}
 		}
 	} else if why = undecodable(m); why.Code != "" {

@@ -247,7 +247,8 @@ func (a Amount) Factor(u uint32) float32 {
 // Jitters reports whether a frame's colours are changed.
 func (j *FramesJob) Jitters() bool { return j.Brightness > 0 || j.Contrast > 0 || j.Saturation > 0 }
 
-// FaultError converts a fault into a *ValueError, or nil for NoFault. The only fault is a picture in Select that does not exist, without Valid.
+// FaultError converts a fault into a *ValueError, or nil for NoFault. The only fault is a picture in Select that does not exist, without
+// Valid.
 func (j *FramesJob) FaultError(f Fault) error {
 	if f == NoFault {
 		return nil
