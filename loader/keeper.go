@@ -9,7 +9,7 @@ import (
 // Keeper keeps the cameras' frames instead of the loader, for example in another process. Its methods may be called from any goroutine.
 type Keeper interface {
 	// Room returns memory u8 for n frames from a camera, which is an index in Options.Cameras, with the shape from [Camera.Stored]. It waits if
-	// all memory is in use. n is at most KeptTogether. Each worker, see Options.Workers, may have three rooms at a time.
+	// all memory is in use. n is at most KeptTogether. Each worker, see [Loader.FrameWorkers], may have three rooms at a time.
 	Room(ctx context.Context, camera, n int) (*tensor.Tensor, error)
 	// Keep gets a room when its frames are ready.
 	Keep(k Kept)

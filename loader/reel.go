@@ -141,6 +141,9 @@ func (l *Loader) FillNext(ctx context.Context) (left int, err error) {
 	return int(l.reel.left.Load()), nil
 }
 
+// FrameWorkers returns how many goroutines decode frames: Options.Workers, or more on a GPU.
+func (l *Loader) FrameWorkers() int { return len(l.reel.workers) }
+
 // framesDevice returns the device that decodes and resizes frames.
 func (l *Loader) framesDevice(opt *Options) *ops.Device {
 	if opt.FramesOn != nil {

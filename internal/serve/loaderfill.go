@@ -19,7 +19,7 @@ import (
 )
 
 // roomsPerWorker is how many rooms there are for each goroutine that decodes frames. It may have three at a time; see loader.Keeper.
-const roomsPerWorker = 4
+const roomsPerWorker = 3
 
 // filling decodes the frames for a resident loader's cameras, in the order of its batches. It writes them to rooms in shared memory, and
 // the client copies them to the GPU. A room is memory for consecutive frames. The number of rooms limits how far it works ahead.
@@ -108,7 +108,7 @@ func (f *filling) open(ctx context.Context, cpu *ops.Device) (err error) {
 		}
 		f.size = max(f.size, (n+slotPage-1)/slotPage*slotPage)
 	}
-	count := roomsPerWorker * o.Workers
+	count := roomsPerWorker * f.loader.FrameWorkers()
 	if f.memory, err = NewMemory("frames for a GPU", int64(count)*int64(f.size)); err != nil {
 		return err
 	}
