@@ -19,7 +19,7 @@ import (
 // Except for a few, every argument in a request is a flag of batches and an argument of Python's Loader.
 func TestArgumentsOfARequestAreFlagsAndArgumentsOfPython(t *testing.T) {
 	noFlag := []string{"paths", "plan_name", "normalise", "statistics", "age", "anchor_alone"} // paths are no flag, and a plan has the others, or the Loader alone
-	notOfPython := []string{"plan_name", "fresh", "anchor_alone"} // keys="lerobot" sets the last one
+	notOfPython := []string{"plan_name", "fresh", "anchor_alone"}                              // keys="lerobot" sets the last one
 	flags := (&app{}).batchesCommand().Flags()
 	python, err := os.ReadFile("../../python/robocache/_loader.py")
 	require.NoError(t, err)

@@ -19,7 +19,7 @@ import (
 )
 
 // roomsPerWorker is how many rooms there are for each goroutine that decodes frames. It may have three at a time; see loader.Keeper.
-const roomsPerWorker = 3
+const roomsPerWorker = 4
 
 // filling decodes the frames for a resident loader's cameras, in the order of its batches. It writes them to rooms in shared memory, and
 // the client copies them to the GPU. A room is memory for consecutive frames. The number of rooms limits how far it works ahead.
