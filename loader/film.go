@@ -376,3 +376,11 @@ func (l *Loader) planFrames(m *film, stack, selected *tensor.Tensor) (*ops.Plan,
 func (l *Loader) hasRandom() bool {
 	return slices.ContainsFunc(l.films, func(m *film) bool { return m.isRandom() })
 }
+
+// framesDevice returns the device that decodes and resizes frames.
+func (l *Loader) framesDevice(opt *Options) *ops.Device {
+	if opt.FramesOn != nil {
+		return opt.FramesOn
+	}
+	return l.device
+}

@@ -107,6 +107,7 @@ func (l *Loader) Resume(ctx context.Context, s State) error {
 	}
 	if l.reel != nil {
 		l.reel.stop() // it starts again at the feed's cursor
+		l.reel.failed = nil
 	}
 	return l.feed.seek(ctx, ops.Cursor{Epoch: s.Epoch, Taken: s.Taken})
 }

@@ -42,6 +42,7 @@ type reel struct {
 	free, readied chan *shot
 	current       *shot
 	cancel        context.CancelFunc // nil until reading starts
+	failed        error              // repeats until Resume
 	drawing       sync.WaitGroup
 	background    sync.WaitGroup // all other goroutines
 }
@@ -144,14 +145,6 @@ func (l *Loader) FillNext(ctx context.Context) (left int, err error) {
 // FrameWorkers returns how many goroutines decode frames: Options.Workers, or more on a GPU.
 func (l *Loader) FrameWorkers() int { return len(l.reel.workers) }
 
-// framesDevice returns the device that decodes and resizes frames.
-func (l *Loader) framesDevice(opt *Options) *ops.Device {
-	if opt.FramesOn != nil {
-		return opt.FramesOn
-	}
-	return l.device
-}
-
 // decodeFirst decodes each camera's first frame, so that a missing decoder is an error at once: see CameraError. A damaged frame is no
 // error here. If frames are kept as yuv420, the first frame that can be decoded sets the colour matrix and range.
 func (r *reel) decodeFirst(ctx context.Context, c *selection) error {
@@ -218,6 +211,9 @@ func (r *reel) isComplete() bool { return r.unfilled || r.left.Load() == 0 }
 // next returns the next batch's shot, by number, when its frames are ready. If nothing is read yet, reading starts at the feed's cursor. An
 // error stops the reading.
 func (r *reel) next(ctx context.Context, from feed) (int, error) {
+	if r.failed != nil {
+		return 0, r.failed
+	}
 	if r.isComplete() {
 		r.stop()
 		return 0, nil
@@ -245,9 +241,9 @@ func (r *reel) next(ctx context.Context, from feed) (int, error) {
 		return 0, ctx.Err()
 	}
 	r.waitTime.Add(int64(time.Since(begin)))
-	if err := r.current.err; err != nil {
+	if r.failed = r.current.err; r.failed != nil {
 		r.stop()
-		return 0, err
+		return 0, r.failed
 	}
 	return r.current.number, nil
 }
