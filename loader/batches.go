@@ -54,8 +54,8 @@ func (l *Loader) firstShot() *shot {
 // Fill decodes all frames that are kept on the device, and returns when they are there. Then batches need no work on the host. Without it,
 // a frame is decoded when a batch first needs it. If a camera's frames are kept elsewhere, Fill returns a *StreamingError.
 func (l *Loader) Fill(ctx context.Context) error {
-	if l.reel == nil {
-		return nil
+	if err := l.usable(); err != nil || l.reel == nil {
+		return err
 	}
 	return l.reel.fill(ctx)
 }
@@ -129,8 +129,8 @@ func (l *Loader) Epoch(ctx context.Context) iter.Seq2[*Batch, error] {
 // and the next call makes the same batch. All other errors repeat until [Loader.Resume]: an error of the device, or, with
 // Options.Strict, of an episode or a frame that cannot be read. After Close the error is dataset.ErrClosed.
 func (l *Loader) Next(ctx context.Context) error {
-	if l.closed {
-		return fmt.Errorf("loader: %w", dataset.ErrClosed)
+	if err := l.usable(); err != nil {
+		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return err

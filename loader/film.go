@@ -384,3 +384,11 @@ func (l *Loader) framesDevice(opt *Options) *ops.Device {
 	}
 	return l.device
 }
+
+// FrameWorkers returns how many goroutines decode frames: Options.Workers, or more on a GPU.
+func (l *Loader) FrameWorkers() int {
+	if l.reel == nil {
+		return 0
+	}
+	return len(l.reel.workers)
+}

@@ -233,7 +233,16 @@ func TestBatchesWithFramesAreCapturedAfterFill(t *testing.T) {
 		require.NoError(t, g.Close())
 		require.NoError(t, q.Close())
 		require.NoError(t, l.Close())
+		assert.ErrorIs(t, l.Fill(ctx), dataset.ErrClosed)
 	}
+	l, err := loader.New(ctx, open(t, "cpu"), inMemory(t, recordings(t)), plan(), loader.Options{Batch: 8})
+	require.NoError(t, err)
+	left, err := l.FillNext(ctx)
+	assert.NoError(t, err)
+	assert.Zero(t, left+l.FrameWorkers(), "it has no cameras")
+	require.NoError(t, l.Close())
+	_, err = l.FillNext(ctx)
+	assert.ErrorIs(t, err, dataset.ErrClosed)
 }
 
 // Whoever gives up a batch leaves nothing half decoded behind: the batch that comes again has the same frames.

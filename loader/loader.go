@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"slices"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -103,6 +104,14 @@ func (l *Loader) count() error {
 	r.Episodes, r.Windows, r.Batches, r.Dropped, r.Missing = len(l.numbers), cmp.Or(l.order.Positions, l.order.Count), l.order.Batches(), l.order.Dropped(), l.order.Missing()
 	if r.Batches == 0 {
 		return refuse("Batch", fmt.Sprintf("%d of each of %d ranks", l.order.Batch, l.order.Ranks), fmt.Sprintf("at most the %d windows that there are", r.Windows))
+	}
+	return nil
+}
+
+// usable returns an error that is dataset.ErrClosed after Close.
+func (l *Loader) usable() error {
+	if l.closed {
+		return fmt.Errorf("loader: %w", dataset.ErrClosed)
 	}
 	return nil
 }

@@ -127,6 +127,9 @@ func (l *Loader) FrameStore(camera int) (frames, places *tensor.Tensor) {
 // FillNext passes the next batch's frames to Options.Keeper, each frame once, and moves to the batch after it. It makes no batch. left is
 // how many frames the Keeper does not have yet, for all batches together.
 func (l *Loader) FillNext(ctx context.Context) (left int, err error) {
+	if err := l.usable(); err != nil || l.reel == nil {
+		return 0, err
+	}
 	if _, err = l.reel.next(ctx, l.feed); err != nil {
 		return 0, err
 	}
@@ -141,9 +144,6 @@ func (l *Loader) FillNext(ctx context.Context) (left int, err error) {
 	l.reel.advance()
 	return int(l.reel.left.Load()), nil
 }
-
-// FrameWorkers returns how many goroutines decode frames: Options.Workers, or more on a GPU.
-func (l *Loader) FrameWorkers() int { return len(l.reel.workers) }
 
 // decodeFirst decodes each camera's first frame, so that a missing decoder is an error at once: see CameraError. A damaged frame is no
 // error here. If frames are kept as yuv420, the first frame that can be decoded sets the colour matrix and range.
