@@ -132,8 +132,8 @@ func (e *ProgramError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *ProgramError) Unwrap() error { return e.Err }
 
-// outside returns the cause if a program failed for a reason other than its input: a signal ended it, or its output contains one of the
-// given system errors. Otherwise it returns nil.
+// outside returns the cause if a program failed for a reason other than its input: a signal ended it, it could not start, or its output
+// contains one of the given system errors. Otherwise it returns nil.
 func outside(failed error, said []byte, errors ...syscall.Errno) error {
 	low := strings.ToLower(string(said))
 	for _, e := range errors {
@@ -143,6 +143,10 @@ func outside(failed error, said []byte, errors ...syscall.Errno) error {
 	}
 	if failed == nil {
 		return nil
+	}
+	const notRun, notFound = 126, 127 // exit codes if the system cannot start the program, for example without one of its libraries
+	if e, exited := failed.(*exec.ExitError); exited && (e.ExitCode() == notRun || e.ExitCode() == notFound) {
+		return failed
 	}
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 		if failed.Error() == "signal: "+signal.String() {

@@ -3,6 +3,7 @@ package video
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"strings"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset"
 )
 
 func TestOutputThatIsNotFFmpegsIsAnError(t *testing.T) {
@@ -50,4 +53,16 @@ func TestTheTailOfWhatIsSaidIsKept(t *testing.T) {
 	assert.Equal(t, "the last", s.last())
 	assert.Less(t, len(s.b), 5000)
 	assert.Empty(t, new(tail).last())
+}
+
+// A program that the system cannot start, for example without one of its libraries, is no damage of the frames.
+func TestAProgramThatCannotStartIsNoDamage(t *testing.T) {
+	for _, code := range []int{126, 127} {
+		without(t, fmt.Sprintf("cat > /dev/null; echo error while loading shared libraries >&2; exit %d", code))
+		refusing := &fake{name: "one", open: &Refusal{Driver: "one", Reason: OtherCodec}}
+		_, err := levels(context.Background(), install(t, pyramid, refusing), all)
+		var program *ProgramError
+		require.ErrorAs(t, err, &program)
+		assert.ErrorIs(t, err, dataset.ErrUnsupported)
+	}
 }
