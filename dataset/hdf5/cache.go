@@ -1,7 +1,6 @@
 package hdf5
 
 import (
-	"container/list"
 	"sync"
 
 	"github.com/robocache/robocache/internal/raw"
@@ -37,63 +36,8 @@ func (s *scratch) forget(data []byte) {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// maxKept limits the bytes of chunks in the cache.
-const maxKept = 64 << 20
-
-// chunkCache keeps decoded chunks that were read in part: the last one, and earlier ones if they fit. The chunks are read-only. The
-// zero value is empty.
-type chunkCache struct {
-	mu     sync.Mutex
-	byUse  list.List // keptChunk values; the most recently used first
-	find   map[chunkKey]*list.Element
-	bytes  int
-	closed bool
-}
-
+// chunkKey identifies a chunk in the file's cache.
 type chunkKey struct {
 	of     *chunked
 	number int
-}
-
-type keptChunk struct {
-	chunkKey
-	data []byte
-}
-
-// get returns a chunk, or nil.
-func (c *chunkCache) get(of *chunked, number int) []byte {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e := c.find[chunkKey{of, number}]
-	if e == nil {
-		return nil
-	}
-	c.byUse.MoveToFront(e)
-	return e.Value.(keptChunk).data
-}
-
-func (c *chunkCache) put(of *chunked, number int, data []byte) {
-	key := chunkKey{of, number}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed || c.find[key] != nil {
-		return
-	}
-	for c.bytes += len(data); c.bytes > maxKept && c.byUse.Len() > 0; {
-		old := c.byUse.Remove(c.byUse.Back()).(keptChunk)
-		delete(c.find, old.chunkKey)
-		c.bytes -= len(old.data)
-	}
-	if c.find == nil {
-		c.find = map[chunkKey]*list.Element{}
-	}
-	c.find[key] = c.byUse.PushFront(keptChunk{key, data})
-}
-
-// close releases all chunks.
-func (c *chunkCache) close() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.byUse.Init()
-	c.find, c.bytes, c.closed = nil, 0, true
 }

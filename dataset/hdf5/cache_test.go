@@ -57,25 +57,7 @@ func TestRowsOfAChunkReadItOnce(t *testing.T) {
 	}
 	assert.Equal(t, once, source.n-before, "bytes that were read")
 	require.NoError(t, f.Close())
-	assert.Zero(t, f.chunks.byUse.Len(), "closed files keep nothing")
-}
-
-func TestChunksThatAreKeptAreBounded(t *testing.T) {
-	var c chunkCache
-	of := []*chunked{{}, {}}
-	for i := range 10 {
-		c.put(of[i%2], i, make([]byte, maxKept/4))
-		c.put(of[i%2], i, make([]byte, maxKept/4)) // another goroutine had it, too
-		assert.LessOrEqual(t, c.bytes, maxKept)
-	}
-	assert.Equal(t, 4, c.byUse.Len())
-	assert.Nil(t, c.get(of[1], 5))
-	assert.NotNil(t, c.get(of[0], 6))
-	c.put(of[0], 20, make([]byte, maxKept/2))
-	assert.NotNil(t, c.get(of[0], 6), "it was used since")
-	assert.Nil(t, c.get(of[1], 7))
-	c.put(of[0], 30, make([]byte, 2*maxKept))
-	assert.Equal(t, 1, c.byUse.Len(), "the last one is kept, however large")
+	assert.Zero(t, f.chunks.Len(), "closed files keep nothing")
 }
 
 // Rows of a chunk may be read by many at a time.

@@ -234,7 +234,7 @@ func (d *chunked) load(v *Values, k chunk, place []int, edge bool, lo, hi int, s
 		if addr < k.addr {
 			addr = none // past the end of any file
 		}
-	} else if data := v.f.chunks.get(d, k.number); part && data != nil {
+	} else if data := v.f.chunks.Get(chunkKey{d, k.number}); part && data != nil {
 		return data, 0, nil
 	}
 	err = v.f.fits(v.name, addr, size)
@@ -249,7 +249,7 @@ func (d *chunked) load(v *Values, k chunk, place []int, edge bool, lo, hi int, s
 		return data, first, nil
 	}
 	if data, err = decode(v.f.source, what, v.f.offset(addr), data, filters, k.mask, d.bytes, space); err == nil && part {
-		v.f.chunks.put(d, k.number, data)
+		v.f.chunks.Put(chunkKey{d, k.number}, data)
 		space.forget(data)
 	}
 	return data, 0, err

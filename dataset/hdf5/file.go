@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/chunkcache"
 	"github.com/robocache/robocache/storage"
 )
 
@@ -21,7 +22,7 @@ type File struct {
 	closer   io.Closer
 	root     *Group
 	warnings []string
-	chunks   chunkCache
+	chunks   chunkcache.Cache[chunkKey]
 
 	mu    sync.Mutex
 	links map[uint64]groupLinks  // links of the groups read so far, by address
@@ -71,7 +72,7 @@ func (s *source) file() (*File, error) {
 
 // Close closes the file that Open opened. Close twice is fine; reading after it is an error that is dataset.ErrClosed.
 func (f *File) Close() error {
-	f.chunks.close()
+	f.chunks.Close()
 	return storage.CloseOnce(f.closer)
 }
 
