@@ -52,6 +52,7 @@ var rules = map[string][]string{
 	"dataset/hdf5":           {"tensor", "dataset/...", "storage", "internal/memory", "internal/raw", "github.com/klauspost/compress/..."},
 	"dataset/safetensors":    {"tensor", "dataset/...", "storage", "internal/atomicfile", "internal/mapped", "internal/raw"},
 	"dataset/lerobot":        {"tensor", "dataset/...", "storage", "internal/inorder", "internal/orderjson", "internal/parquet", "internal/summary"},
+	"dataset/zarr":           {"tensor", "dataset/...", "storage", "internal/atomicfile", "internal/fault", "internal/inorder", "internal/memory", "internal/raw", "github.com/klauspost/compress/...", "github.com/pierrec/lz4/..."},
 	"internal/schema":        {},
 	"internal/sources":       {"storage"},
 	"internal/summary":       {},

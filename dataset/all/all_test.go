@@ -13,5 +13,5 @@ func TestEveryFormatIsThere(t *testing.T) {
 	for _, f := range dataset.Formats() {
 		names = append(names, f.Name)
 	}
-	assert.Equal(t, []string{"aloha", "calvin", "csv", "hdf5", "isaaclab", "lerobot", "mcap", "npz", "rlds", "robomimic", "rosbag", "rosbag2", "safetensors", "tum", "ulog"}, names)
+	assert.Equal(t, []string{"aloha", "calvin", "csv", "hdf5", "isaaclab", "lerobot", "mcap", "npz", "rlds", "robomimic", "rosbag", "rosbag2", "safetensors", "tum", "ulog", "zarr"}, names)
 }

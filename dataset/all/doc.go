@@ -23,4 +23,5 @@ import (
 	_ "github.com/robocache/robocache/dataset/safetensors"
 	_ "github.com/robocache/robocache/dataset/tum"
 	_ "github.com/robocache/robocache/dataset/ulog"
+	_ "github.com/robocache/robocache/dataset/zarr"
 )

@@ -3,7 +3,6 @@ package h5episode
 import (
 	"cmp"
 	"encoding/json"
-	"math"
 	"path"
 	"strings"
 
@@ -59,7 +58,7 @@ func (r *Reader) findClocks() error {
 		if err != nil {
 			return nil, err
 		}
-		if c.times, err = timesOf(values, exponent, known); c.times == nil || err != nil {
+		if c.times, err = clockname.Times(values, exponent, known); c.times == nil || err != nil {
 			return nil, err
 		}
 		r.clocks = append(r.clocks, c)
@@ -88,47 +87,6 @@ func (r *Reader) findClocks() error {
 		}
 	}
 	return nil
-}
-
-// timesOf returns timestamps from numbers [T] or [T,1] in a unit that is judged unless it is known; nil if they do not rise, or count rows.
-func timesOf(values *tensor.Tensor, exponent int, known bool) (*tensor.Tensor, error) {
-	list, err := tensor.Floats(values)
-	if err != nil {
-		return nil, err
-	}
-	up, down, counts := 0, 0, !known
-	for i, v := range list[1:] {
-		if v > list[i] {
-			up++
-		} else if v < list[i] {
-			down++
-		}
-		counts = counts && v == list[i]+1
-	}
-	if counts || up <= 9*down || 2*up < len(list)-1 {
-		return nil, nil
-	}
-	if !known {
-		exponent, _ = clockname.Judge(list)
-	}
-	if values, err = values.Reshape(len(list)); err != nil || dataset.CheckSpacing(values) != nil {
-		return nil, err
-	}
-	if exponent == 0 && (values.DType() == tensor.F64 || values.DType() == tensor.F32) {
-		return values, nil
-	}
-	whole, _ := tensor.Data[int64](values) // nil if they are of another type
-	scale := math.Pow10(9 + exponent)
-	ns := make([]int64, len(list))
-	for i, v := range list {
-		if !(math.Abs(v)*scale <= 1<<62) {
-			return nil, nil
-		}
-		if ns[i] = int64(math.Round(v * scale)); whole != nil {
-			ns[i] = whole[i] * int64(scale)
-		}
-	}
-	return tensor.Of(ns, len(ns))
 }
 
 // inStep reports whether n rows are the episode's steps, or the steps and one observation after the last.
