@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/robocache/robocache/dataset"
@@ -85,7 +86,42 @@ func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error
 		}
 	}
 	e.Notes = append(append(e.Notes, damage...), left...)
+	if err := s.mask(e); err != nil {
+		return nil, err
+	}
 	return e, ctx.Err()
+}
+
+// mask removes the rows of streams that are not valid by their masks, and the masks.
+func (s *Set) mask(e *dataset.Episode) error {
+	for k := range s.parts {
+		p := &s.parts[k]
+		at := slices.IndexFunc(e.Streams, func(s dataset.Stream) bool { return s.Name == p.name })
+		to := e.Stream(p.maskOf)
+		if p.maskOf == "" || at < 0 || to == nil || len(e.Streams[at].Columns) != 1 {
+			continue
+		}
+		list, err := tensor.Floats(e.Streams[at].Values)
+		if err != nil {
+			return err
+		}
+		flags := make([]uint8, len(list))
+		for i, v := range list {
+			if v != 0 {
+				flags[i] = 1
+			}
+		}
+		lost, err := to.OnlyValid(flags)
+		if err != nil {
+			return err
+		}
+		if lost > 0 {
+			e.Notes.Add(dataset.Note{Code: dataset.CodeRowsNotValid, Subject: p.maskOf, Count: lost})
+		}
+		e.Notes.Add(dataset.Note{Code: dataset.CodeMaskApplied, Subject: p.name, Count: len(flags), Detail: dataset.Detail{Got: p.maskOf}})
+		e.Streams = slices.Delete(e.Streams, at, at+1)
+	}
+	return nil
 }
 
 // times returns the timestamps of rows from their clock; nil if there is none, or if it does not rise in these rows.

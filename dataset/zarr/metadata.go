@@ -35,6 +35,7 @@ type array struct {
 	sep     string
 	columns []string // names of the columns; nil if none are stated
 	unit    string   // of timestamps; empty if none is stated
+	maskOf  string   // the array whose rows this one marks as valid; empty if none is stated
 }
 
 // codec is a compressor or filter in version 2, or a codec in version 3.
@@ -51,6 +52,7 @@ type codec struct {
 type attributes struct {
 	Columns []string `json:"columns"`
 	Unit    string   `json:"unit"`
+	MaskOf  string   `json:"mask_of"`
 }
 
 // metadata is .zarray or zarr.json.
@@ -114,7 +116,7 @@ func (f *files) readArray(ctx context.Context, path string) (*array, error) {
 	} else {
 		_ = json.Unmarshal(m.Attributes, &about)
 	}
-	a.columns, a.unit = about.Columns, about.Unit
+	a.columns, a.unit, a.maskOf = about.Columns, about.Unit, about.MaskOf
 	if bad := a.parse(&m); bad != nil {
 		bad.Path = f.where(path + "/" + metadataNames[a.version-2])
 		return nil, bad

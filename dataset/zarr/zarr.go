@@ -288,13 +288,13 @@ func (s *Set) add(ctx context.Context, a *array) error {
 		s.clock = a
 	case native && width < 1<<28 && len(a.shape) == 4 && min(a.shape[1], a.shape[2]) >= minSide:
 		p.encoding = encodings[fmt.Sprint(typ, " ", a.shape[3])]
-		if typ == "float32" && a.shape[0] > 0 && encodings[fmt.Sprint("uint8 ", a.shape[3])] != "" {
+		if typ == "float32" && a.shape[0] > 0 && a.shape[3] == 3 {
 			data, err := s.rows(ctx, a, 0, 1)
 			if err != nil {
 				return err
 			}
 			if _, p.pixels = pixels(data); p.pixels {
-				p.encoding = encodings[fmt.Sprint("uint8 ", a.shape[3])]
+				p.encoding = "rgb8"
 			}
 		}
 	case native && len(a.shape) == 3 && width > maxMatrix && width < 1<<28 && min(a.shape[1], a.shape[2]) > minSide:
