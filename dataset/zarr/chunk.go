@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/zarr/internal/blosc"
@@ -33,16 +34,34 @@ func (a *array) rowBytes() int {
 	return n * a.head.ItemSize()
 }
 
+// mostAtOnce is how many bytes of rows are read at once. Of more rows the memory grows with the chunks that exist.
+const mostAtOnce = 64 << 20
+
 // rows returns the bytes of rows from to to-1, row-major. The rows exist. The caller owns the slice.
-func (s *Set) rows(ctx context.Context, a *array, from, to int) ([]byte, error) {
+func (s *Set) rows(ctx context.Context, a *array, from, to int) (out []byte, err error) {
 	if s.closed.Load() {
 		return nil, fmt.Errorf("zarr: %s: %w", s.path, dataset.ErrClosed)
 	}
-	row := a.rowBytes()
-	if row > 0 && to-from > math.MaxInt/row {
-		return nil, s.bad(a, dataset.ErrTooLarge, "rows", fmt.Sprintf("%d of %d bytes", to-from, row), "less than 2^63 bytes")
+	some, stored := max(mostAtOnce/max(a.rowBytes(), 1), 1), new(atomic.Int64)
+	if to-from <= some {
+		return s.someRows(ctx, a, from, to, stored)
 	}
-	out, err := memory.Make[byte](a.path, (to-from)*row)
+	for ; from < to; from += some {
+		part, err := s.someRows(ctx, a, from, min(from+some, to), stored)
+		if err == nil {
+			err = memory.Check(a.path, int64(len(out)+len(part)), stored.Load())
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, part...)
+	}
+	return out, nil
+}
+
+// someRows is rows for a part of them. It adds the bytes of the files that it reads to stored.
+func (s *Set) someRows(ctx context.Context, a *array, from, to int, stored *atomic.Int64) ([]byte, error) {
+	out, err := memory.Make[byte](a.path, (to-from)*a.rowBytes())
 	if err != nil || len(out) == 0 {
 		return nil, err
 	}
@@ -67,7 +86,7 @@ func (s *Set) rows(ctx context.Context, a *array, from, to int) ([]byte, error) 
 			n /= a.grid[d]
 		}
 		lo, hi := at[0]*a.chunks[0], min((at[0]+1)*a.chunks[0], a.shape[0])
-		data, err := s.chunk(ctx, a, at, number, lo < from || hi > to)
+		data, err := s.chunk(ctx, a, at, number, lo < from || hi > to, stored)
 		if err == nil && data != nil {
 			a.place(out, data, at, from, to)
 		}
@@ -80,9 +99,11 @@ func (s *Set) rows(ctx context.Context, a *array, from, to int) ([]byte, error) 
 	return out, nil
 }
 
-// chunk returns the decoded bytes of a chunk, row-major and read-only; nil if it has no file. With keep they stay in the cache.
-func (s *Set) chunk(ctx context.Context, a *array, at []int, number int, keep bool) ([]byte, error) {
+// chunk returns the decoded bytes of a chunk, row-major and read-only; nil if it has no file. With keep they stay in the cache. It adds
+// the bytes that it reads to stored.
+func (s *Set) chunk(ctx context.Context, a *array, at []int, number int, keep bool, stored *atomic.Int64) ([]byte, error) {
 	if data := s.chunks.Get(chunkKey{a, number}); data != nil {
+		stored.Add(int64(len(data)))
 		return data, nil
 	}
 	numbers := make([]string, len(at))
@@ -95,6 +116,7 @@ func (s *Set) chunk(ctx context.Context, a *array, at []int, number int, keep bo
 		return nil, nil
 	}
 	if err == nil {
+		stored.Add(int64(len(data)))
 		data, err = a.decode(data)
 	}
 	var bad *dataset.FormatError

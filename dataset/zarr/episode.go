@@ -1,6 +1,7 @@
 package zarr
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/clockname"
 	"github.com/robocache/robocache/internal/inorder"
+	"github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/storage"
 	"github.com/robocache/robocache/tensor"
 )
@@ -25,15 +27,21 @@ func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error
 		return nil, err
 	}
 	from, to := s.rowsOf(i)
+	longest := 0
+	for k := range s.parts {
+		longest = max(longest, s.parts[k].shape[0])
+	}
+	if to > longest {
+		return nil, s.fail(dataset.ErrCorrupt, endsPath, strconv.Itoa(to), fmt.Sprintf("at most %d, the rows of the arrays", longest))
+	}
+	if err := memory.Check("times", 8*int64(to-from), 0); err != nil {
+		return nil, err
+	}
 	e := &dataset.Episode{Name: "episode_" + strconv.Itoa(i), Frames: to - from}
 	e.Attributes = dataset.Attributes{Source: s.path}
 	if i < len(s.about) {
-		if about := s.about[i]; true {
-			e.Attributes.Task, e.Attributes.Success = about.Task, about.Success
-			if about.Name != "" {
-				e.Name = about.Name
-			}
-		}
+		about := &s.about[i]
+		e.Name, e.Attributes.Task, e.Attributes.Success = cmp.Or(about.Name, e.Name), about.Task, about.Success
 	}
 	e.Notes = append(append(e.Notes, s.lost...), s.left...)
 	var damage, left dataset.Notes

@@ -240,7 +240,7 @@ func (w *Writer) writeJSON(path string, v any) {
 // file does not have the written bytes, the error is atomicfile.ErrReadBack.
 func (w *Writer) Commit(ctx context.Context) error {
 	for _, c := range w.arrays {
-		if len(c.pending) > 0 {
+		if c.per = min(c.per, max(c.rows, 1)); len(c.pending) > 0 {
 			c.pending = append(c.pending, make([]byte, c.per*c.row-len(c.pending))...)
 			w.complete(c)
 		}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -200,6 +199,9 @@ func (s *Set) leave(name string, code dataset.Code, d dataset.Detail) {
 	s.left = append(s.left, dataset.Note{Code: code, Subject: name, Detail: d})
 }
 
+// mostEpisodes limits the episodes of a dataset.
+const mostEpisodes = 1 << 24
+
 // readEnds reads meta/episode_ends.
 func (s *Set) readEnds(ctx context.Context) error {
 	a, err := s.files.readArray(ctx, endsPath)
@@ -212,23 +214,28 @@ func (s *Set) readEnds(ctx context.Context) error {
 	if dtype, ok := a.head.DType(); len(a.shape) != 1 || !ok || dtype.IsFloat() {
 		return s.fail(dataset.ErrCorrupt, endsPath, a.head.Type()+" "+tensor.FormatShape(a.shape), "whole numbers [E]")
 	}
-	values, err := s.numbers(ctx, a, 0, a.shape[0])
-	if err != nil {
-		return err
+	if a.shape[0] > mostEpisodes {
+		return s.fail(dataset.ErrTooLarge, endsPath, strconv.Itoa(a.shape[0]), fmt.Sprintf("at most %d", mostEpisodes))
 	}
-	list, err := tensor.Floats(values)
-	if err != nil {
-		return err
-	}
-	last := 0.0
-	for i, end := range list {
-		if end < last || end > math.MaxInt32<<16 {
-			return s.fail(dataset.ErrCorrupt, endsPath, fmt.Sprintf("%.0f after %.0f, at episode %d", end, last, i), "ends that rise")
+	const some, most = 1 << 16, 1 << 47 // missing chunks must not cost much memory, so a fall ends the reading
+	for first := 0; first < a.shape[0]; first += some {
+		values, err := s.numbers(ctx, a, first, min(first+some, a.shape[0]))
+		if err != nil {
+			return err
 		}
-		last = end
-		s.ends = append(s.ends, int(end))
+		list, err := tensor.Floats(values)
+		if err != nil {
+			return err
+		}
+		for i, end := range list {
+			if end < float64(s.info.Frames) || end > most {
+				return s.fail(dataset.ErrCorrupt, endsPath, fmt.Sprintf("%.0f after %d, at episode %d", end, s.info.Frames, first+i), "ends that rise")
+			}
+			s.info.Frames = int(end)
+			s.ends = append(s.ends, s.info.Frames)
+		}
 	}
-	s.info.Version, s.info.Frames = strconv.Itoa(a.version), int(last)
+	s.info.Version = strconv.Itoa(a.version)
 	return nil
 }
 
@@ -259,6 +266,9 @@ const (
 	minSide = 8
 )
 
+// maxPixels is how many numbers a frame may have.
+const maxPixels = 1 << 26
+
 // encodings are the encodings of frames by the type and the number of channels.
 var encodings = map[string]string{"uint8 1": "mono8", "uint8 3": "rgb8", "uint8 4": "rgba8", "uint16 1": "16UC1", "float32 1": "32FC1"}
 
@@ -286,7 +296,7 @@ func (s *Set) add(ctx context.Context, a *array) error {
 		return nil
 	case s.clock == nil && isClock && width == 1:
 		s.clock = a
-	case native && width < 1<<28 && len(a.shape) == 4 && min(a.shape[1], a.shape[2]) >= minSide:
+	case native && width < maxPixels && len(a.shape) == 4 && min(a.shape[1], a.shape[2]) >= minSide:
 		p.encoding = encodings[fmt.Sprint(typ, " ", a.shape[3])]
 		if typ == "float32" && a.shape[0] > 0 && a.shape[3] == 3 {
 			data, err := s.rows(ctx, a, 0, 1)
@@ -297,7 +307,7 @@ func (s *Set) add(ctx context.Context, a *array) error {
 				p.encoding = "rgb8"
 			}
 		}
-	case native && len(a.shape) == 3 && width > maxMatrix && width < 1<<28 && min(a.shape[1], a.shape[2]) > minSide:
+	case native && len(a.shape) == 3 && width > maxMatrix && width < maxPixels && min(a.shape[1], a.shape[2]) > minSide:
 		p.encoding = encodings[typ+" 1"]
 	}
 	if p.encoding == "" && (err != nil || width > most) {
