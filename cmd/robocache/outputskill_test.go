@@ -81,7 +81,7 @@ func writers(t *testing.T) []writer {
 			stays: func(path string) bool { return strings.HasPrefix(path, "/deep/policy/") },
 		},
 	}
-	for _, target := range []string{"lerobot", "mcap", "npz", "safetensors", "webdataset"} {
+	for _, target := range []string{"lerobot", "mcap", "npz", "safetensors", "webdataset", "zarr"} {
 		args := []string{"convert", kindsRLDS, "--to", target, "--rate=10", "--media=none", "--hz=20", "-o"}
 		list = append(list, writer{
 			name: "convert " + target, args: file("deep/er/"+target, args...),

@@ -34,7 +34,11 @@ func isArchive(ctx context.Context, path string) (is bool, err error) {
 	defer f.Close()
 	var head [4]byte
 	n, _ := f.ReadAt(head[:], 0)
-	return strings.EqualFold(filepath.Ext(path), ".npz") || n == len(head) && (string(head[:]) == "PK\x03\x04" || string(head[:]) == "PK\x05\x06"), nil
+	if n < len(head) || string(head[:]) != "PK\x03\x04" && string(head[:]) != "PK\x05\x06" {
+		return strings.EqualFold(filepath.Ext(path), ".npz"), nil
+	}
+	format, failed := dataset.Recognise(ctx, path) // a zip file may have another format's files
+	return failed != nil || format.Name == "npz", nil
 }
 
 // Archive returns the dataset of an .npz file. Its episode also has notes about arrays that make no stream; their cause is an
