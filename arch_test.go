@@ -52,7 +52,7 @@ var rules = map[string][]string{
 	"dataset/hdf5":           {"tensor", "dataset/...", "storage", "internal/memory", "internal/raw", "github.com/klauspost/compress/..."},
 	"dataset/safetensors":    {"tensor", "dataset/...", "storage", "internal/atomicfile", "internal/mapped", "internal/raw"},
 	"dataset/lerobot":        {"tensor", "dataset/...", "storage", "internal/inorder", "internal/orderjson", "internal/parquet", "internal/summary"},
-	"dataset/zarr":           {"tensor", "dataset/...", "storage", "internal/atomicfile", "internal/fault", "internal/inorder", "internal/memory", "internal/raw", "github.com/klauspost/compress/...", "github.com/pierrec/lz4/..."},
+	"dataset/zarr":           {"tensor", "dataset/...", "storage", "internal/atomicfile", "internal/fault", "internal/inorder", "internal/memory", "github.com/klauspost/compress/...", "github.com/pierrec/lz4/..."},
 	"internal/schema":        {},
 	"internal/sources":       {"storage"},
 	"internal/summary":       {},
@@ -425,7 +425,7 @@ var layers = map[string][]string{
 	"convert": {
 		"doc options account missing_streams column_order row_clock picture", "episode_error report sample_usage", "picked input", "target frame_stream shard_weights",
 		"conversion place", "journal foreign_output ready arrange trim", "work prepare", "piece", "make", "shard", "lerobot_writer lerobot_vectors",
-		"lerobot_times lerobot_tasks lerobot_modality lerobot_features text", "lerobot mcap arrays webdataset",
+		"lerobot_times lerobot_tasks lerobot_modality lerobot_features text", "lerobot mcap arrays webdataset zarr",
 	},
 	"cudasim/internal/memory": {"doc word", "space"},
 	"cudasim/internal/exec": {

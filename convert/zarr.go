@@ -20,9 +20,9 @@ import (
 )
 
 // Zarr returns the target for datasets in zarr's ReplayBuffer layout, one per shard; see package dataset/zarr. Streams and cameras are arrays
-// in data, without a slash at the beginning of the name and with dots in place of other slashes. Whole numbers keep their recorded type
-// unless there is a plan. Cameras are uint8 [N,H,W,C]; depth of uint16 or float32 keeps its type. timestamp has the time of each row in ns.
-// With a plan, NAME.valid marks the rows in which a stream is valid. The rate, names, tasks and success of episodes are attributes.
+// in data; a slash at the beginning is removed from their names, and other slashes become dots. Whole numbers keep their recorded type
+// unless there is a plan. Cameras are uint8 [N,H,W,C]; depth in uint16 or float32 keeps its type. timestamp has each row's time in ns.
+// With a plan, NAME.valid marks the rows in which a stream is valid. The rate, and the episodes' names, tasks and success, are attributes.
 //
 // The first episode defines the arrays and their types. A later episode that lacks one is refused; what only it has is left out.
 func Zarr() Target { return toZarr{} }
@@ -44,17 +44,17 @@ type zarrWriter struct {
 	path   string
 	rate   float64 // the plan's, Hz; 0 without a plan
 	w      *zarr.Writer
-	arrays map[string]zarr.Array // of the first episode
+	arrays map[string]zarr.Array // the first episode's
 }
 
-// clockArray is the array with the times of the rows.
+// clockArray is the array with the rows' times.
 const clockArray = "timestamp"
 
-// zarrPart is a stream or camera of an episode, and its array.
+// zarrPart is a stream or camera, and its array.
 type zarrPart struct {
 	zarr.Array
 	name string // in the episode; empty for times and masks
-	data []byte // of a stream
+	data []byte // a stream's numbers
 	m    *dataset.Media
 }
 
@@ -99,7 +99,7 @@ func (z *zarrWriter) Add(ctx context.Context, e *Episode) (kept Kept, err error)
 	return kept, z.w.EndEpisode(e.Name, e.Attributes.Task, e.Attributes.Success)
 }
 
-// parts returns the arrays of an episode, with the numbers of its streams.
+// parts returns an episode's arrays, with its streams' numbers.
 func (z *zarrWriter) parts(ctx context.Context, e *Episode, kept *Kept) (list []zarrPart, err error) {
 	if !e.Steps {
 		p := zarrPart{Array: zarr.Array{Name: clockArray, DType: "<i8", Unit: "ns"}}
@@ -145,7 +145,7 @@ func (z *zarrWriter) parts(ctx context.Context, e *Episode, kept *Kept) (list []
 	return list, nil
 }
 
-// declare creates the dataset with the arrays of its first episode, or checks that another episode has them. It returns the parts to write.
+// declare creates the dataset with its first episode's arrays, or checks that another episode has them. It returns the parts to write.
 func (z *zarrWriter) declare(e *Episode, parts []zarrPart, kept *Kept) (list []zarrPart, err error) {
 	refused := func(array, got, want string) error {
 		return &RefusedError{&zarr.Error{Array: array, Kind: dataset.ErrShape, Got: got, Want: want}}
@@ -191,7 +191,7 @@ func (z *zarrWriter) declare(e *Episode, parts []zarrPart, kept *Kept) (list []z
 	}
 	for name := range z.arrays {
 		if !whole[name] {
-			return nil, refused(name, "none", "the array of the first episode")
+			return nil, refused(name, "none", "the first episode's array")
 		}
 	}
 	if written == 0 {
@@ -207,12 +207,12 @@ func (z *zarrWriter) anew() error {
 	return err
 }
 
-// zarrName returns the name of the array for a stream or camera.
+// zarrName returns the array's name for a stream or camera.
 func zarrName(name string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(name, "/"), "/", ".")
 }
 
-// zarrStream returns the array of stream i. If numpy has no type for its values, the error is a *RefusedError.
+// zarrStream returns the array for stream i. If numpy has no type for its values, the error is a *RefusedError.
 func zarrStream(e *Episode, i int) (p zarrPart, err error) {
 	s := &e.Streams[i]
 	p.name, p.Name, p.Columns = s.Name, zarrName(s.Name), s.ColumnNames()
@@ -242,13 +242,13 @@ func zarrStream(e *Episode, i int) (p zarrPart, err error) {
 		p.DType = map[tensor.DType]string{tensor.F16: "<f2", tensor.F32: "<f4", tensor.F64: "<f8"}[values.DType()]
 	}
 	if p.DType == "" {
-		return p, &RefusedError{fmt.Errorf("values of %v, want f16, f32 or f64", values.DType())}
+		return p, &RefusedError{fmt.Errorf("%v values, want f16, f32 or f64", values.DType())}
 	}
 	p.data, err = elementsOf(typ, values)
 	return p, err
 }
 
-// elementsOf returns the elements of a tensor, little-endian and row-major, as whole numbers of a type unless that is empty.
+// elementsOf returns a tensor's elements, little-endian and row-major, as whole numbers with the type typ unless that is empty.
 func elementsOf(typ string, t *tensor.Tensor) ([]byte, error) {
 	var b bytes.Buffer
 	b.Grow(t.Len() * t.DType().Size())
@@ -260,7 +260,7 @@ func elementsOf(typ string, t *tensor.Tensor) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// matrix returns the shape of a row if the columns have the names that dataset.Indices gives to its numbers: [2 3] for "[0][0]" to
+// matrix returns a row's shape if the columns have the names that dataset.Indices gives to its numbers: [2 3] for "[0][0]" to
 // "[1][2]". Otherwise it returns nil.
 func matrix(columns []string) (shape []int) {
 	if len(columns) == 0 {
@@ -285,7 +285,7 @@ func matrix(columns []string) (shape []int) {
 	return shape
 }
 
-// camera returns the array of a camera, or the reason to leave it out. The first good frame has its shape.
+// camera returns the array for a camera, or the reason to leave it out. The first good frame has its shape.
 func (z *zarrWriter) camera(ctx context.Context, m *dataset.Media) (p zarrPart, why dataset.Note, err error) {
 	p.name, p.Name, p.m = m.Name, zarrName(m.Name), m
 	switch {
@@ -303,7 +303,7 @@ func (z *zarrWriter) camera(ctx context.Context, m *dataset.Media) (p zarrPart, 
 	}
 	p.DType = "|u1"
 	if a, known := z.arrays[p.Name]; known && a.DType == p.DType {
-		p.Shape = a.Shape // frames of another size are damage
+		p.Shape = a.Shape // frames with another size are damage
 		return p, why, nil
 	}
 	for t, bad := range zarrFrames(ctx, m) {
@@ -318,7 +318,7 @@ func (z *zarrWriter) camera(ctx context.Context, m *dataset.Media) (p zarrPart, 
 	return p, why, err
 }
 
-// zarrFrames decodes the frames of a camera in order, several at a time if they do not depend on each other.
+// zarrFrames decodes a camera's frames in order, several at a time if they do not depend on each other.
 func zarrFrames(ctx context.Context, m *dataset.Media) iter.Seq2[*tensor.Tensor, error] {
 	if p, picked := m.Source.(*Picked); m.IsVideo() || picked && p.Recorded.IsVideo() {
 		return m.DecodeRange(ctx, 0, m.Len())
@@ -340,7 +340,7 @@ func zarrFrames(ctx context.Context, m *dataset.Media) iter.Seq2[*tensor.Tensor,
 	}
 }
 
-// film writes the frames of a camera. A damaged frame, or one of another size, shows the frame before it, or else the first good one; held
+// film writes a camera's frames. A damaged frame, or one with another size, shows the frame before it, or else the first good one; held
 // counts it, and goOn reports whether the limit still holds.
 func (z *zarrWriter) film(ctx context.Context, p *zarrPart, held func(string, int, error), goOn func() bool) error {
 	var good []byte
@@ -402,7 +402,7 @@ func (z *zarrWriter) film(ctx context.Context, p *zarrPart, held func(string, in
 	return nil
 }
 
-// unlike is the damage of a frame that has no place in the array.
+// unlike returns the damage for a frame that has no place in the array.
 func (p *zarrPart) unlike(row int, got, want string) error {
 	return &dataset.FormatError{Format: "zarr", Offset: -1, Kind: dataset.ErrShape, Msg: fmt.Sprintf("frame %d of %s", row, p.name), Got: got, Want: want}
 }

@@ -22,22 +22,22 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// chunkKey identifies a chunk in the cache of a dataset.
+// chunkKey identifies a chunk in the dataset's cache.
 type chunkKey struct {
 	of     *array
-	number int // in the row-major order of the grid
+	number int // in the grid, row-major
 }
 
-// rowBytes returns the bytes of a row.
+// rowBytes returns a row's size in bytes.
 func (a *array) rowBytes() int {
 	n, _ := tensor.NumElements(a.shape[1:]...)
 	return n * a.head.ItemSize()
 }
 
-// mostAtOnce is how many bytes of rows are read at once. Of more rows the memory grows with the chunks that exist.
+// mostAtOnce is the largest size in bytes that is allocated before chunks are read. For more rows the memory grows with the chunks that exist.
 const mostAtOnce = 64 << 20
 
-// rows returns the bytes of rows from to to-1, row-major. The rows exist. The caller owns the slice.
+// rows returns rows from to to-1 as they are in the file, row-major. The rows exist. The caller owns the slice.
 func (s *Set) rows(ctx context.Context, a *array, from, to int) (out []byte, err error) {
 	if s.closed.Load() {
 		return nil, fmt.Errorf("zarr: %s: %w", s.path, dataset.ErrClosed)
@@ -59,7 +59,7 @@ func (s *Set) rows(ctx context.Context, a *array, from, to int) (out []byte, err
 	return out, nil
 }
 
-// someRows is rows for a part of them. It adds the bytes of the files that it reads to stored.
+// someRows is rows for at most mostAtOnce bytes. It adds the sizes of the files that it reads to stored.
 func (s *Set) someRows(ctx context.Context, a *array, from, to int, stored *atomic.Int64) ([]byte, error) {
 	out, err := memory.Make[byte](a.path, (to-from)*a.rowBytes())
 	if err != nil || len(out) == 0 {
@@ -99,7 +99,7 @@ func (s *Set) someRows(ctx context.Context, a *array, from, to int, stored *atom
 	return out, nil
 }
 
-// chunk returns the decoded bytes of a chunk, row-major and read-only; nil if it has no file. With keep they stay in the cache. It adds
+// chunk returns a chunk, decoded, row-major and read-only; nil if it has no file. With keep they stay in the cache. It adds
 // the bytes that it reads to stored.
 func (s *Set) chunk(ctx context.Context, a *array, at []int, number int, keep bool, stored *atomic.Int64) ([]byte, error) {
 	if data := s.chunks.Get(chunkKey{a, number}); data != nil {
@@ -132,7 +132,7 @@ func (s *Set) chunk(ctx context.Context, a *array, at []int, number int, keep bo
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// decode returns the bytes of a chunk, row-major, from the content of its file. Its errors have no path.
+// decode decodes a chunk's file, row-major. Its errors have no path.
 func (a *array) decode(data []byte) ([]byte, error) {
 	for i, c := range slices.Backward(a.codecs) {
 		want := a.bytes + 4*i // the codecs before a compressor are checksums
@@ -140,18 +140,18 @@ func (a *array) decode(data []byte) ([]byte, error) {
 		case c == checksum:
 			n := len(data) - 4
 			if n < 0 || binary.LittleEndian.Uint32(data[n:]) != crc32.Checksum(data[:n], castagnoli) {
-				return nil, fail(dataset.ErrCorrupt, "", "crc32c", "another", "that of the chunk")
+				return nil, fail(dataset.ErrCorrupt, "", "crc32c", "another", "the one in its last 4 bytes")
 			}
 			data = data[:n]
 			continue
 		case c == "lz4": // numcodecs writes the size before the block
 			if len(data) < 4 || int(binary.LittleEndian.Uint32(data)) != want {
-				return nil, fail(dataset.ErrCorrupt, "", "size of the chunk", fmt.Sprintf("% x", data[:min(4, len(data))]), strconv.Itoa(want))
+				return nil, fail(dataset.ErrCorrupt, "", "chunk size", fmt.Sprintf("% x", data[:min(4, len(data))]), strconv.Itoa(want))
 			}
 			data = data[4:]
 		case c == "blosc":
 			if n, err := blosc.Size(data); err == nil && n != want {
-				return nil, fail(dataset.ErrCorrupt, "", "size of the chunk", strconv.Itoa(n), strconv.Itoa(want))
+				return nil, fail(dataset.ErrCorrupt, "", "chunk size", strconv.Itoa(n), strconv.Itoa(want))
 			}
 		}
 		if err := memory.Check("chunk", int64(want), int64(len(data))); err != nil {
@@ -196,10 +196,10 @@ func (a *array) decode(data []byte) ([]byte, error) {
 	return tensor.Data[uint8](flat)
 }
 
-// place copies a chunk's part of rows from to to-1 to out, which has these rows.
+// place copies a chunk's rows to out, which has the rows from to to-1.
 func (a *array) place(out, data []byte, at []int, from, to int) {
 	rank, item := len(a.shape), a.head.ItemSize()
-	shape, size := slices.Clone(a.shape), make([]int, rank) // of out, and of the box that is copied
+	shape, size := slices.Clone(a.shape), make([]int, rank) // the dimensions in out, and in the copied box
 	shape[0] = to - from
 	target, source := 0, 0 // elements before the box
 	for d := range rank {
@@ -219,8 +219,8 @@ func (a *array) place(out, data []byte, at []int, from, to int) {
 	copyBox(out[target:], data[source:], shape[:rank], a.chunks[:rank], size[:rank], item)
 }
 
-// copyBox copies a box of elements with item bytes from the beginning of an array to the beginning of another. to, from and size are the
-// dimensions of both arrays and of the box.
+// copyBox copies a box from the beginning of src to the beginning of dst. to and from are the dimensions in both, size are the box's
+// dimensions, and an element has item bytes.
 func copyBox(dst, src []byte, to, from, size []int, item int) {
 	if len(size) == 1 {
 		copy(dst, src[:size[0]*item])

@@ -32,7 +32,7 @@ func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error
 		longest = max(longest, s.parts[k].shape[0])
 	}
 	if to > longest {
-		return nil, s.fail(dataset.ErrCorrupt, endsPath, strconv.Itoa(to), fmt.Sprintf("at most %d, the rows of the arrays", longest))
+		return nil, s.fail(dataset.ErrCorrupt, endsPath, strconv.Itoa(to), fmt.Sprintf("at most %d, as the longest array", longest))
 	}
 	if err := memory.Check("times", 8*int64(to-from), 0); err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error
 	return e, ctx.Err()
 }
 
-// mask removes the rows of streams that are not valid by their masks, and the masks.
+// mask removes rows that a mask marks as not valid, and the masks.
 func (s *Set) mask(e *dataset.Episode) error {
 	for k := range s.parts {
 		p := &s.parts[k]
@@ -132,7 +132,7 @@ func (s *Set) mask(e *dataset.Episode) error {
 	return nil
 }
 
-// times returns the timestamps of rows from their clock; nil if there is none, or if it does not rise in these rows.
+// times returns the rows' timestamps from their clock; nil if there is none, or if it does not rise in these rows.
 func (s *Set) times(ctx context.Context, from, to int) (*tensor.Tensor, error) {
 	if s.clock == nil || s.clock.shape[0] < to || from == to {
 		return nil, nil
@@ -145,7 +145,7 @@ func (s *Set) times(ctx context.Context, from, to int) (*tensor.Tensor, error) {
 	return clockname.Times(values, exponent, known)
 }
 
-// stream reads the rows of a stream, as many as times, from a row on.
+// stream reads a stream from a row on, with as many rows as times.
 func (s *Set) stream(ctx context.Context, a *array, from int, times *tensor.Tensor) (none dataset.Stream, err error) {
 	rows := times.Len()
 	values, err := s.numbers(ctx, a, from, from+rows)
@@ -179,11 +179,11 @@ func (s *Set) stream(ctx context.Context, a *array, from int, times *tensor.Tens
 	return out, err
 }
 
-// frames reads the frames of a camera.
+// frames reads a camera's frames.
 type frames struct {
 	set  *Set
 	part *part
-	from int // the row of the first
+	from int // the row with frame 0
 }
 
 func (f *frames) ReadFrame(ctx context.Context, i int) (data []byte, err error) {
@@ -199,7 +199,7 @@ func (f *frames) ReadFrame(ctx context.Context, i int) (data []byte, err error) 
 	return whole, nil
 }
 
-// pixels returns the pixels of a frame of float32, little-endian, and true if all are whole numbers from 0 to 255.
+// pixels converts a float32 frame, little-endian, to bytes. It returns false unless all values are whole numbers from 0 to 255.
 func pixels(data []byte) ([]byte, bool) {
 	out := make([]byte, len(data)/4)
 	for i := range out {

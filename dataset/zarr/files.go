@@ -3,15 +3,14 @@ package zarr
 import (
 	"archive/zip"
 	"bytes"
-	"compress/flate"
 	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"io/fs"
+	"math"
 	"slices"
 	"strings"
 
@@ -28,7 +27,7 @@ const endsPath = "meta/episode_ends"
 // metadataNames are the files that describe an array, in versions 2 and 3.
 var metadataNames = [2]string{".zarray", "zarr.json"}
 
-// files are the files of a dataset: a folder, or a zip file.
+// files are a dataset's files: a folder, or a zip file.
 type files struct {
 	path    string
 	members map[string]*zip.File // by their paths below the dataset; nil for a folder
@@ -65,7 +64,7 @@ func open(ctx context.Context, path string) (*files, error) {
 	}
 	for _, m := range z.File {
 		if name, in := strings.CutPrefix(m.Name, root); in {
-			f.members[name] = m // the last of a name, because zarr appends new versions of a file
+			f.members[name] = m // the last with a name, because zarr appends new versions
 		}
 	}
 	return f, nil
@@ -78,7 +77,7 @@ func (f *files) close() error {
 	return storage.CloseOnce(f.zip)
 }
 
-// where is the path of a file in errors.
+// where returns a file's path for errors.
 func (f *files) where(name string) string {
 	if f.zip != nil {
 		return f.path + ":" + name
@@ -95,45 +94,34 @@ func (f *files) read(ctx context.Context, name string) ([]byte, error) {
 	if m == nil {
 		return nil, fs.ErrNotExist
 	}
-	bad := func(kind error, got, want string) error { return fail(kind, f.where(name), "member", got, want) }
-	if m.Method != zip.Store && m.Method != zip.Deflate || m.Flags&1 != 0 {
-		return nil, bad(dataset.ErrUnsupported, fmt.Sprintf("method %d, flags %#x", m.Method, m.Flags), "stored or deflated")
-	}
-	packed, size := int64(m.CompressedSize64), int64(m.UncompressedSize64)
-	if packed < 0 || packed > f.zip.Size() || size < 0 || m.Method == zip.Store && size != packed {
-		return nil, bad(dataset.ErrCorrupt, fmt.Sprintf("%d bytes in %d", size, packed), "a size that the file may have")
-	}
-	if err := memory.Check("member", size, packed); err != nil {
+	bad := fail(dataset.ErrCorrupt, f.where(name), "member", fmt.Sprintf("%d bytes in %d", m.UncompressedSize64, m.CompressedSize64), "its bytes")
+	size := int64(min(m.UncompressedSize64, math.MaxInt64))
+	if err := memory.Check("member", size, f.zip.Size()); err != nil {
 		return nil, err
 	}
-	at, err := m.DataOffset()
-	if err == nil && (at < 0 || at > f.zip.Size()-packed) {
-		err = io.ErrUnexpectedEOF
-	}
-	data := make([]byte, packed)
+	r, err := m.Open()
+	var data []byte
 	if err == nil {
-		_, err = storage.Bound(ctx, f.zip).ReadAt(data, at)
+		defer r.Close()
+		data = make([]byte, size)
+		_, err = io.ReadFull(r, data)
 	}
-	if err == nil || err == io.EOF {
-		err = nil
-		if m.Method == zip.Deflate {
-			out, r := make([]byte, size), flate.NewReader(bytes.NewReader(data))
-			_, err = io.ReadFull(r, out)
-			data = out
-		}
+	if err == nil {
+		_, err = io.ReadFull(r, make([]byte, 1)) // verifies the CRC
 	}
 	switch {
-	case errors.Is(err, zip.ErrFormat), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.As(err, new(flate.CorruptInputError)):
-		return nil, bad(dataset.ErrCorrupt, err.Error(), "its bytes")
-	case err != nil:
+	case err == io.EOF:
+		return data, nil
+	case err != nil && dataset.IsSystem(err):
 		return nil, err
-	case crc32.ChecksumIEEE(data) != m.CRC32:
-		return nil, bad(dataset.ErrCorrupt, fmt.Sprintf("CRC %08x", crc32.ChecksumIEEE(data)), fmt.Sprintf("%08x", m.CRC32))
+	case errors.Is(err, zip.ErrAlgorithm):
+		bad.Kind = dataset.ErrUnsupported
 	}
-	return data, nil
+	bad.Err = err
+	return nil, bad
 }
 
-// arrays returns the names of the folders in data, sorted by dataset.CompareNames.
+// arrays returns the folders' names in data, sorted by dataset.CompareNames.
 func (f *files) arrays(ctx context.Context) (names []string, err error) {
 	if f.zip == nil {
 		list, err := storage.ReadDir(ctx, f.where("data"))
@@ -175,7 +163,7 @@ func fail(kind error, path, msg, got, want string) *dataset.FormatError {
 	return &dataset.FormatError{Format: format, Path: path, Offset: -1, Kind: kind, Msg: msg, Got: got, Want: want}
 }
 
-// isArchive recognises a zip file by its first bytes, if it does not begin with an array of numpy.
+// isArchive recognises a zip file by its first bytes, unless it begins with a numpy array.
 func isArchive(head []byte) bool {
 	if len(head) < 30 || string(head[:4]) != "PK\x03\x04" {
 		return false

@@ -17,24 +17,24 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// array is an array of a dataset.
+// array is an array in a dataset.
 type array struct {
 	name    string // without its group
 	path    string // below the dataset: "data/action"
-	version int    // of zarr: 2 or 3
+	version int    // zarr's: 2 or 3
 	shape   []int
 	chunks  []int      // a chunk's dimensions
 	grid    []int      // chunks along each dimension
 	order   []int      // a chunk's dimensions from the slowest to the fastest; nil if they are in order
-	descr   string     // numpy's name of the element type, such as "<f4"
-	head    npy.Header // of a chunk
-	bytes   int        // of a chunk, decoded
-	fill    []byte     // an element of a missing chunk; nil if it is zero
-	codecs  []string   // that made a chunk's file of its bytes, in their order: at most one compressor, and checksums
-	prefix  string     // of a chunk file's name, and the separator of its numbers
+	descr   string     // numpy's name for the element type: "<f4"
+	head    npy.Header // for a chunk
+	bytes   int        // a chunk's size, decoded
+	fill    []byte     // the element in missing chunks; nil if it is zero
+	codecs  []string   // that encoded a chunk, in their order: at most one compressor, and checksums
+	prefix  string     // in a chunk file's name, before its numbers; sep is between them
 	sep     string
-	columns []string // names of the columns; nil if none are stated
-	unit    string   // of timestamps; empty if none is stated
+	columns []string // column names; nil if none are stated
+	unit    string   // for timestamps; empty if none is stated
 	maskOf  string   // the array whose rows this one marks as valid; empty if none is stated
 }
 
@@ -48,7 +48,7 @@ type codec struct {
 	} `json:"configuration"`
 }
 
-// attributes are the attributes of an array that have a meaning here.
+// attributes are an array's attributes that have a meaning here.
 type attributes struct {
 	Columns []string `json:"columns"`
 	Unit    string   `json:"unit"`
@@ -86,7 +86,7 @@ type metadata struct {
 	Transformers []json.RawMessage `json:"storage_transformers"`
 }
 
-// types3 are the element types of version 3 in numpy's names, without the byte order.
+// types3 has numpy's names for the element types in version 3, without the byte order.
 var types3 = map[string]string{"bool": "b1", "int8": "i1", "int16": "i2", "int32": "i4", "int64": "i8", "uint8": "u1", "uint16": "u2",
 	"uint32": "u4", "uint64": "u8", "float16": "f2", "float32": "f4", "float64": "f8"}
 
@@ -95,7 +95,7 @@ var compressors = []string{"blosc", "zstd", "zlib", "gzip", "lz4"}
 
 const checksum = "crc32c"
 
-// readArray reads the description of an array. If there is none, the error is fs.ErrNotExist; if it is broken or unsupported, a
+// readArray reads an array's description. If there is none, the error is fs.ErrNotExist; if it is broken or unsupported, a
 // *dataset.FormatError.
 func (f *files) readArray(ctx context.Context, path string) (*array, error) {
 	a := &array{name: path[strings.LastIndexByte(path, '/')+1:], path: path, version: 2}
@@ -138,11 +138,11 @@ func (a *array) parse(m *metadata) *dataset.FormatError {
 		return bad
 	}
 	if len(a.chunks) != len(a.shape) {
-		return fail(dataset.ErrCorrupt, "", "chunks", tensor.FormatShape(a.chunks), "a number for each of "+tensor.FormatShape(a.shape))
+		return fail(dataset.ErrCorrupt, "", "chunks", tensor.FormatShape(a.chunks), "as many as "+tensor.FormatShape(a.shape))
 	}
 	for i, n := range a.chunks {
 		if n <= 0 || a.shape[i] < 0 || a.shape[i] > math.MaxInt-n {
-			return fail(dataset.ErrCorrupt, "", "shape and chunks", tensor.FormatShape(a.shape)+", "+tensor.FormatShape(a.chunks), "no negative numbers, and chunks of 1 or more")
+			return fail(dataset.ErrCorrupt, "", "shape and chunks", tensor.FormatShape(a.shape)+", "+tensor.FormatShape(a.chunks), "no negative numbers, and chunks from 1")
 		}
 		a.grid = append(a.grid, (a.shape[i]+n-1)/n)
 	}
@@ -160,7 +160,7 @@ func (a *array) parse(m *metadata) *dataset.FormatError {
 			continue
 		}
 		if !slices.Contains(compressors, a.codecs[i]) || slices.ContainsFunc(a.codecs[:i], func(c string) bool { return c != checksum }) {
-			return fail(dataset.ErrUnsupported, "", "codec", strconv.Quote(c), "one of "+strings.Join(compressors, ", "))
+			return fail(dataset.ErrUnsupported, "", "codec", strconv.Quote(c), strings.Join(compressors, " or "))
 		}
 	}
 	return a.parseFill(m.Fill)
@@ -236,7 +236,7 @@ func (a *array) parse3(m *metadata) *dataset.FormatError {
 				}
 			}
 			if err != nil || len(sorted) != len(a.shape) {
-				return fail(dataset.ErrCorrupt, "", "order of transpose", string(c.Config.Order[:min(len(c.Config.Order), 100)]), "each dimension once")
+				return fail(dataset.ErrCorrupt, "", "transpose", string(c.Config.Order[:min(len(c.Config.Order), 100)]), "each dimension once")
 			}
 		}
 	}
@@ -246,7 +246,7 @@ func (a *array) parse3(m *metadata) *dataset.FormatError {
 	return nil
 }
 
-// parseFill sets fill from the value of an element in JSON.
+// parseFill sets fill from an element's value in JSON.
 func (a *array) parseFill(text json.RawMessage) *dataset.FormatError {
 	s, size, bits := strings.Trim(string(text), `"`), a.head.ItemSize(), uint64(0)
 	if _, number := a.head.DType(); !number || len(s) == 0 || s == "null" || s == "false" {
@@ -269,7 +269,7 @@ func (a *array) parseFill(text json.RawMessage) *dataset.FormatError {
 		}
 	}
 	if err != nil {
-		return fail(dataset.ErrCorrupt, "", "fill_value", s[:min(len(s), 100)], "a value of "+a.head.Type())
+		return fail(dataset.ErrCorrupt, "", "fill_value", s[:min(len(s), 100)], a.head.Type())
 	}
 	if bits != 0 {
 		a.fill = binary.LittleEndian.AppendUint64(nil, bits)[:size]

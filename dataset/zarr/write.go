@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// chunkBytes is the least size of a chunk before compression, unless the array is smaller.
+	// chunkBytes is a chunk's size before compression, unless a row is larger.
 	chunkBytes = 512 << 10
 	// mostJobs is how many chunks wait until they are compressed in parallel.
 	mostJobs = 16
@@ -47,14 +47,14 @@ func (e *Error) Unwrap() error { return e.Kind }
 // Array is an array in data, [N, Shape...].
 type Array struct {
 	Name    string
-	DType   string   // numpy's name of a type of numbers, little-endian: "<f4", "|u1"
-	Shape   []int    // of a row; nil for one number
-	Columns []string // attribute columns, the names of the numbers in a row; nil for none
-	Unit    string   // attribute unit, of timestamps: "ns"
+	DType   string   // numpy's name for a number type, little-endian: "<f4", "|u1"
+	Shape   []int    // a row's shape; nil for one number
+	Columns []string // attribute columns, names for the numbers in a row; nil for none
+	Unit    string   // attribute unit, for timestamps: "ns"
 	MaskOf  string   // attribute mask_of: the array whose rows are valid where this one is not 0
 }
 
-// Writer writes a dataset: a folder of zarr version 2 in ReplayBuffer layout, with chunks of blosc with zstd and byte shuffle. It is for one
+// Writer writes a dataset: a zarr 2 folder in ReplayBuffer layout, compressed by blosc with zstd and byte shuffle. It is for one
 // goroutine at a time. Its bytes depend only on the arrays and rows.
 type Writer struct {
 	folder *atomicfile.Folder
@@ -62,8 +62,8 @@ type Writer struct {
 	ends   []int64
 	about  setAttributes
 	jobs   []job
-	sums   map[string]uint32 // CRCs of the written files, by their paths below the folder
-	files  []string          // these paths in the order of writing
+	sums   map[string]uint32 // the written files' CRCs, by their paths below the folder
+	files  []string          // these paths in the order in which they were written
 	err    error             // the first that broke the output
 }
 
@@ -73,7 +73,7 @@ type column struct {
 	row, item int // bytes
 	per       int // rows a chunk
 	rows      int
-	pending   []byte // rows of the last chunk
+	pending   []byte // rows for the last chunk
 }
 
 // job is a chunk to compress and write.
@@ -106,7 +106,7 @@ func (w *Writer) Declare(a Array) error {
 	case slices.ContainsFunc(w.arrays, func(c *column) bool { return strings.EqualFold(c.Name, a.Name) }):
 		return bad("the name twice", "each name once")
 	case err != nil || !number || head.Len() == 0 || head.Len() > 1<<28:
-		return bad(a.DType+" "+tensor.FormatShape(a.Shape), "a type of numbers, and 1 to 2^28 in a row")
+		return bad(a.DType+" "+tensor.FormatShape(a.Shape), "a number type, and 1 to 2^28 in a row")
 	}
 	c := &column{Array: a, item: head.ItemSize(), row: head.Len() * head.ItemSize()}
 	c.per = max(chunkBytes/c.row, 1)
@@ -118,7 +118,7 @@ func (w *Writer) Declare(a Array) error {
 func (w *Writer) Append(name string, rows []byte) error {
 	i := slices.IndexFunc(w.arrays, func(c *column) bool { return c.Name == name })
 	if i < 0 || len(rows)%w.arrays[i].row != 0 {
-		return &Error{Array: name, Kind: dataset.ErrShape, Got: fmt.Sprintf("%d bytes", len(rows)), Want: "rows of a declared array"}
+		return &Error{Array: name, Kind: dataset.ErrShape, Got: fmt.Sprintf("%d bytes", len(rows)), Want: "whole rows for a declared array"}
 	}
 	c := w.arrays[i]
 	for len(rows) > 0 && w.err == nil {
@@ -131,7 +131,7 @@ func (w *Writer) Append(name string, rows []byte) error {
 	return w.err
 }
 
-// complete makes the pending rows of an array a chunk.
+// complete makes an array's pending rows a chunk.
 func (w *Writer) complete(c *column) {
 	numbers := strconv.Itoa((c.rows-1)/c.per) + strings.Repeat(".0", len(c.Shape))
 	w.jobs = append(w.jobs, job{filepath.Join("data", c.Name, numbers), c.pending, c.item})
@@ -171,7 +171,7 @@ func (w *Writer) write(path string, data []byte) {
 	w.files = append(w.files, path)
 }
 
-// broken is an error of a file with the name that it gets.
+// broken wraps an error with the file's final path.
 func (w *Writer) broken(path string, err error) error {
 	if below := (*fs.PathError)(nil); errors.As(err, &below) {
 		err = below.Err
@@ -206,7 +206,7 @@ type header struct {
 	Format     int            `json:"zarr_format"`
 }
 
-// describe writes the files that describe an array, with chunks of some rows.
+// describe writes the files that describe an array, with per rows in a chunk.
 func (w *Writer) describe(path string, a *Array, rows, per int) {
 	about := map[string]any{}
 	if a.Columns != nil {

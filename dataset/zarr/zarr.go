@@ -20,10 +20,10 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Options are the options of package dataset. Strict refuses a dataset with a broken array. Rate overrides the dataset's attribute fps.
+// Options are package dataset's options. Strict refuses a dataset with a broken array. Rate overrides the dataset's attribute fps.
 type Options = dataset.Options
 
-// rates holds the steps per second of well-known datasets, by their names.
+// rates holds the steps per second for well-known datasets, by their names.
 var rates = map[string]float64{"pusht_cchi_v7_replay": 10}
 
 // Set is an open dataset. Its methods may be called from any goroutine.
@@ -32,12 +32,12 @@ type Set struct {
 	strict bool
 	files  *files
 	info   dataset.Info
-	ends   []int // of the episodes, in rows
+	ends   []int // the row after each episode
 	about  []episodeAttributes
 	parts  []part
-	clock  *array        // of the rows; nil if there is none
+	clock  *array        // nil if there is none
 	left   dataset.Notes // about arrays that no episode has
-	lost   dataset.Notes // damage of arrays that no episode has
+	lost   dataset.Notes // damage that costs an array in all episodes
 	chunks chunkcache.Cache[chunkKey]
 	closed atomic.Bool
 }
@@ -45,24 +45,24 @@ type Set struct {
 // part is an array with the use that it has in an episode.
 type part struct {
 	*array
-	encoding string // of frames; empty for a stream
-	pixels   bool   // the elements are float32, and whole numbers of pixels
+	encoding string // the frames' encoding; empty for a stream
+	pixels   bool   // the elements are float32, and pixels in whole numbers
 }
 
-// episodeAttributes is an episode in the attributes of a dataset.
+// episodeAttributes is an episode in a dataset's attributes.
 type episodeAttributes struct {
 	Name    string `json:"name,omitempty"`
 	Task    string `json:"task,omitempty"`
 	Success *bool  `json:"success,omitempty"`
 }
 
-// setAttributes are the attributes of a dataset. The JSON names are a contract.
+// setAttributes are a dataset's attributes. The JSON names are a contract.
 type setAttributes struct {
 	FPS      float64             `json:"fps,omitempty"`
 	Episodes []episodeAttributes `json:"episodes,omitempty"`
 }
 
-// Folder reports whether a folder is a group of zarr. Open refuses one without episodes.
+// Folder reports whether a folder is a zarr group. Open refuses one without episodes.
 func Folder(ctx context.Context, path string) bool {
 	for _, name := range []string{".zgroup", metadataNames[1]} {
 		if st, err := storage.Stat(ctx, storage.Join(path, name)); err == nil && st.IsRegular() {
@@ -95,8 +95,8 @@ func init() {
 	})
 }
 
-// Open opens a folder or zip file. It reads the ends of the episodes and the descriptions of the arrays, but no rows, except for the first
-// row of arrays that may be cameras in float32. Without meta/episode_ends the error is a *dataset.FormatError that is ErrUnsupported.
+// Open opens a folder or zip file. It reads meta/episode_ends and the arrays' descriptions, but no rows, except for the first
+// row in arrays that may be cameras in float32. Without meta/episode_ends the error is a *dataset.FormatError that is ErrUnsupported.
 func Open(ctx context.Context, path string, opt Options) (opened *Set, err error) {
 	defer dataset.WatchedOpen(path, &opened, &err)()
 	defer dataset.Guard(format, path, &err)()
@@ -158,7 +158,7 @@ func (s *Set) index(ctx context.Context, opt Options) error {
 	return nil
 }
 
-// attributes reads the attributes of the dataset; those that are broken or missing are empty.
+// attributes reads the dataset's attributes; those that are broken or missing are empty.
 func (s *Set) attributes(ctx context.Context) (about setAttributes, err error) {
 	var v3 struct {
 		Attributes setAttributes `json:"attributes"`
@@ -199,7 +199,7 @@ func (s *Set) leave(name string, code dataset.Code, d dataset.Detail) {
 	s.left = append(s.left, dataset.Note{Code: code, Subject: name, Detail: d})
 }
 
-// mostEpisodes limits the episodes of a dataset.
+// mostEpisodes limits a dataset's episodes.
 const mostEpisodes = 1 << 24
 
 // readEnds reads meta/episode_ends.
@@ -243,7 +243,7 @@ func (s *Set) fail(kind error, msg, got, want string) error {
 	return fail(kind, s.path, msg, got, want)
 }
 
-// numbers returns rows from to to-1 of an array, in its shape. Whole numbers have their own dtypes.
+// numbers returns an array's rows from to to-1, in its shape. Whole numbers have their own dtypes.
 func (s *Set) numbers(ctx context.Context, a *array, from, to int) (*tensor.Tensor, error) {
 	data, err := s.rows(ctx, a, from, to)
 	if err != nil {
@@ -259,17 +259,17 @@ func (s *Set) numbers(ctx context.Context, a *array, from, to int) (*tensor.Tens
 }
 
 const (
-	// maxMatrix is how many numbers a row with more than one dimension may have as columns. maxColumns is the limit of other rows.
+	// maxMatrix is how many numbers a row with more than one dimension may have as columns. maxColumns is the limit for other rows.
 	maxMatrix  = 1024
 	maxColumns = 1 << 16
-	// minSide is the least height and width of a camera.
+	// minSide is a camera's least height and width.
 	minSide = 8
 )
 
 // maxPixels is how many numbers a frame may have.
 const maxPixels = 1 << 26
 
-// encodings are the encodings of frames by the type and the number of channels.
+// encodings are frame encodings by element type and number of channels.
 var encodings = map[string]string{"uint8 1": "mono8", "uint8 3": "rgb8", "uint8 4": "rgba8", "uint16 1": "16UC1", "float32 1": "32FC1"}
 
 // add decides what an array is in the episodes: the clock, a stream, a camera, or nothing.
@@ -324,7 +324,7 @@ func (s *Set) add(ctx context.Context, a *array) error {
 	return nil
 }
 
-// Name returns the name of the folder or file without .zarr and .zip.
+// Name returns the folder's or file's name without .zarr and .zip.
 func (s *Set) Name() string {
 	name := storage.Base(s.path)
 	return cmp.Or(strings.TrimSuffix(strings.TrimSuffix(name, ".zip"), ".zarr"), name)
@@ -339,7 +339,7 @@ func (s *Set) Info() dataset.Info { return s.info.Clone() }
 // Len returns the number of episodes.
 func (s *Set) Len() int { return len(s.ends) }
 
-// Weights returns the rows of each episode.
+// Weights returns the number of rows for each episode.
 func (s *Set) Weights() []int64 {
 	list := make([]int64, len(s.ends))
 	for i := range list {
@@ -349,7 +349,7 @@ func (s *Set) Weights() []int64 {
 	return list
 }
 
-// rowsOf returns the first row of an episode, and the row after its last.
+// rowsOf returns an episode's first row, and the row after its last.
 func (s *Set) rowsOf(i int) (from, to int) {
 	if i > 0 {
 		from = s.ends[i-1]
@@ -357,7 +357,7 @@ func (s *Set) rowsOf(i int) (from, to int) {
 	return from, s.ends[i]
 }
 
-// Close closes a zip file and frees the cached chunks. Close twice is fine. Frames of episodes cannot be read after it.
+// Close closes a zip file and frees the cached chunks. Close twice is fine. Frames cannot be read after it.
 func (s *Set) Close() error {
 	s.closed.Store(true)
 	s.chunks.Close()

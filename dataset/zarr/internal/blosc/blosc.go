@@ -10,13 +10,13 @@ import (
 
 const (
 	headerSize = 16
-	// version is the format of Blosc 1. Blosc 2 writes higher numbers.
+	// version is the number for Blosc 1. Blosc 2 writes higher numbers.
 	version = 2
-	// A block has a stream for each byte of an element if the elements have at most maxSplits bytes and a stream has minStream or more.
+	// A block has a stream for each byte in an element if that has at most maxSplits bytes, and a stream has minStream or more.
 	maxSplits, minStream = 16, 128
 )
 
-// Flags of a chunk. The compressor's number is above them.
+// A chunk's flags. The compressor's number is above them.
 const (
 	byteShuffled = 1 << iota
 	stored       // the chunk has no blocks
@@ -25,7 +25,7 @@ const (
 	whole // blocks are not split into streams
 )
 
-// compressors are the formats of streams by their numbers in a header. Blosc names blosclz and snappy too, which Expand refuses.
+// compressors are stream formats by their numbers in a header. Blosc names blosclz and snappy too, which Expand refuses.
 var compressors = [8]string{"blosclz", "lz4", "snappy", "zlib", "zstd", "compressor 5", "compressor 6", "compressor 7"}
 
 // scratches keeps the memory for blocks before their elements are in order.
@@ -33,7 +33,7 @@ var scratches = sync.Pool{New: func() any { return new([]byte) }}
 
 var le = binary.LittleEndian
 
-// Size returns the number of bytes in a chunk after decompression, as its header states it. The chunk may be cut.
+// Size returns a chunk's size in bytes after decompression, as its header states it. The chunk may be cut.
 func Size(chunk []byte) (int, error) {
 	if len(chunk) < headerSize {
 		return 0, broken("header", len(chunk), "16 bytes")
@@ -73,7 +73,7 @@ func decode(dst, src []byte) error {
 	}
 	blocks := (n-1)/max(size, 1) + 1
 	if size <= 0 || size > n || element == 0 || blocks > (len(src)-headerSize)/4 {
-		return broken("block size", size, fmt.Sprintf("1 to %d, and %d bytes of offsets", n, 4*blocks))
+		return broken("block size", size, fmt.Sprintf("1 to %d, and %d bytes for offsets", n, 4*blocks))
 	}
 	buffer := scratches.Get().(*[]byte)
 	defer scratches.Put(buffer)
@@ -106,7 +106,7 @@ func decode(dst, src []byte) error {
 	return nil
 }
 
-// expandBlock expands the streams of a block from byte at of a chunk.
+// expandBlock expands a block's streams, which begin at byte at in the chunk.
 func expandBlock(block, chunk []byte, at, streams int, format string) error {
 	size := len(block) / streams
 	for k := range streams {
@@ -131,7 +131,7 @@ func expandBlock(block, chunk []byte, at, streams int, format string) error {
 	return nil
 }
 
-// unshuffleBytes puts elements in order: src has the first byte of each element, then the second of each, and so on. Bytes after the last
+// unshuffleBytes puts elements in order: src has the first bytes of all elements, then the second bytes, and so on. Bytes after the last
 // whole element are as they were.
 func unshuffleBytes(dst, src []byte, element int) {
 	n := len(src) / element
@@ -156,10 +156,10 @@ func unshuffleBytes(dst, src []byte, element int) {
 	}
 }
 
-// unshuffleBits makes shuffled bytes, as unshuffleBytes takes them, from shuffled bits: src has bit 0 of the first byte of each element,
-// then bit 1 of each, and so on, the lowest bit of a byte first. The number of elements is a multiple of 8.
+// unshuffleBits makes shuffled bytes, as unshuffleBytes takes them, from shuffled bits: src has bit 0 from the first byte in each element,
+// then bit 1, and so on, a byte's lowest bit first. The number of elements is a multiple of 8.
 func unshuffleBits(dst, src []byte, element int) {
-	row := len(src) / element / 8 // bytes for one bit of each element
+	row := len(src) / element / 8 // bytes for one bit from each element
 	copy(dst[8*row*element:], src[8*row*element:])
 	for k := range element {
 		planes, out := src[8*k*row:8*(k+1)*row], dst[8*k*row:8*(k+1)*row]
@@ -167,7 +167,7 @@ func unshuffleBits(dst, src []byte, element int) {
 		e, f, g, h := planes[4*row:5*row], planes[5*row:6*row], planes[6*row:7*row], planes[7*row:8*row]
 		for i := range a {
 			x := uint64(a[i]) | uint64(b[i])<<8 | uint64(c[i])<<16 | uint64(d[i])<<24 | uint64(e[i])<<32 | uint64(f[i])<<40 | uint64(g[i])<<48 | uint64(h[i])<<56
-			// The transpose of 8x8 bits is from Hacker's Delight, section 7-3.
+			// The transpose for 8x8 bits is from Hacker's Delight, section 7-3.
 			t := (x ^ x>>7) & 0x00aa00aa00aa00aa
 			x ^= t ^ t<<7
 			t = (x ^ x>>14) & 0x0000cccc0000cccc
@@ -187,7 +187,7 @@ var encoder = sync.OnceValue(func() *zstd.Encoder {
 	return e
 })
 
-// Encode returns a chunk with one block: zstd after a shuffle of the bytes of elements, which have 1 to 255 bytes. If that is not
+// Encode returns a chunk with one block: zstd after a byte shuffle. An element has 1 to 255 bytes. If that is not
 // smaller, the bytes are stored. src has less than 2^31-16 bytes.
 func Encode(src []byte, element int) []byte {
 	n := len(src)

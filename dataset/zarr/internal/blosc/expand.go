@@ -16,7 +16,7 @@ import (
 type Error struct {
 	// Unsupported is true if the chunk may be valid, for example if its compressor is blosclz.
 	Unsupported bool
-	Part        string // the part of the chunk: "block offset"
+	Part        string // the wrong part: "block offset"
 	Got, Want   string
 	Err         error // the decompressor's error, or nil
 }
@@ -41,7 +41,7 @@ var zstdDecoder = sync.OnceValue(func() *zstd.Decoder {
 	return d
 })
 
-// zlibReaders keeps the working memory of readers that were used before.
+// zlibReaders keeps readers with their working memory.
 var zlibReaders sync.Pool
 
 // Expand decompresses src into dst, which it must fill exactly. format is "zstd", "zlib", "gzip", "lz4" (one block), or "blosc". Any
@@ -78,7 +78,7 @@ func Expand(format string, dst, src []byte) error {
 		return &Error{Unsupported: true, Part: "compressor", Got: format, Want: "zstd, lz4 or zlib"}
 	}
 	if err != nil || n != len(dst) {
-		return &Error{Part: format, Got: fmt.Sprintf("%d compressed bytes", len(src)), Want: fmt.Sprintf("those of %d", len(dst)), Err: err}
+		return &Error{Part: format, Got: fmt.Sprintf("%d compressed bytes", len(src)), Want: fmt.Sprintf("compressed %d bytes", len(dst)), Err: err}
 	}
 	return nil
 }
