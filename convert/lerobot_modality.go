@@ -125,7 +125,7 @@ func (l *leRobotWriter) newModality(ctx context.Context, e *Episode) map[string]
 		streams := vector.streams
 		if len(streams) == 0 { // the dataset's own vector
 			for i := range e.Streams {
-				if name := e.Streams[i].Name; l.name(name, "") == vector.feature {
+				if name := e.Streams[i].Name; l.name(name, "") == vector.feature && !slices.Contains(slices.Concat(l.opt.State, l.opt.Action), name) {
 					streams = []string{name}
 				}
 			}
