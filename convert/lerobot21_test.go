@@ -105,7 +105,7 @@ func TestLanguageColumnsAreLeftOutOfVersion21(t *testing.T) {
 	out, r := made(t, leRobot(t, LeRobotOptions{Version: "2.1"}), Options{}, "../dataset/lerobot/testdata/language")
 	lost := map[string]int{}
 	for _, n := range r.Losses.List {
-		lost[n.Subject] = n.Count
+		lost[n.Note.Subject] = n.Note.Count
 	}
 	assert.Equal(t, map[string]int{"language_persistent": 62, "language_events": 62}, lost)
 	var info struct{ Features map[string]any }
