@@ -27,7 +27,7 @@ func (l *leRobotFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&l.opt.RobotType, "robot", "", "lerobot: the robot's name")
 	f.StringVar(&l.opt.Cameras, "cameras", convert.Cameras[0], "lerobot: camera format, video or image; auto keeps png and jpeg that need no plan")
 	f.StringVar(&l.opt.Extra, "extra", convert.Extras[0], "lerobot: streams that only later episodes have: error, drop them, or skip these episodes")
-	f.BoolVar(&l.opt.Modality, "modality", false, "lerobot: write meta/modality.json for GR00T: parts of state and action by --state and --action, cameras, task")
+	f.BoolVar(&l.opt.Modality, "modality", false, "lerobot: write meta/modality.json, which GR00T reads")
 	f.StringVar(&l.opt.Codec, "codec", "av1", "lerobot: the `CODEC` for videos that are encoded: "+strings.Join(write.Codecs(), ", "))
 }
 
