@@ -1,7 +1,9 @@
 package convert
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot"
+	lerobotwrite "github.com/robocache/robocache/dataset/lerobot/write"
 	"github.com/robocache/robocache/internal/test/filetest"
 	"github.com/robocache/robocache/internal/test/settest"
 	"github.com/robocache/robocache/internal/test/thorough"
@@ -21,7 +25,17 @@ import (
 // of videos. Numbers, times, tasks, splits, images and videos are in those files.
 func TestVersion21AndBackIsTheSame(t *testing.T) {
 	thorough.SkipRace(t, thorough.OneRoutine)
-	inputs := map[string]string{"recorded": write(t, recorded(t, 1, 20, false), recorded(t, 2, 30, false))}
+	inputs := map[string]string{"recorded": write(t, recorded(t, 1, 20, false), recorded(t, 2, 30, false)), "tasks": filepath.Join(t.TempDir(), "tasks")}
+	w, err := lerobotwrite.Create(inputs["tasks"], lerobotwrite.Options{FPS: 30})
+	require.NoError(t, err)
+	defer w.Close()
+	for i, split := range []string{"train", "val"} {
+		b := lerobotwrite.EpisodeOptions{Splits: []string{split}, RowTasks: slices.Repeat([]string{"reach", fmt.Sprint("put ", i)}, 5)}
+		b.Texts = []lerobotwrite.TextFeature{{Name: "note", Rows: slices.Repeat([]string{"ö", ""}, 5)}}
+		b.Times = map[string][]int64{"stamp": {1<<62 + 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}}
+		require.NoError(t, w.AddWith(context.Background(), recorded(t, i, 10, false), b))
+	}
+	require.NoError(t, w.Commit(context.Background()))
 	for _, name := range []string{"lerobot_v2_gr1_sim", "lerobot_v3_g1", "lerobot_studio/lerobotv2-image", "bridge_rlds"} {
 		if path := filepath.Join("../../shared/data", name); assert.DirExists(t, filepath.Dir(path)) {
 			inputs[name] = path
@@ -62,6 +76,28 @@ func TestVersion21AndBackIsTheSame(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An episode whose video begins inside a group of pictures is encoded, and a note has its camera.
+func TestVersion21EncodesAVideoThatCannotBeCut(t *testing.T) {
+	needsFFmpeg(t)
+	ctx := context.Background()
+	e := settest.Episode(t, opened(t, sharedFile(t, "lerobot_v3_g1"), dataset.Options{}), 0)
+	cut, ok := lerobot.Cut(&e.Media[0], 3, 40)
+	require.True(t, ok)
+	cut.Times = stepTimes(37, 30)
+	in := filepath.Join(t.TempDir(), "set")
+	w, err := lerobotwrite.Create(in, lerobotwrite.Options{FPS: 30})
+	require.NoError(t, err)
+	defer w.Close()
+	require.NoError(t, w.Add(ctx, &dataset.Episode{Media: []dataset.Media{cut}}))
+	require.NoError(t, w.Commit(ctx))
+	_, r := made(t, leRobot(t, LeRobotOptions{}), Options{}, in)
+	assert.Nil(t, noteOf(r, dataset.CodeFramesEncoded), "version 3.0 copies it")
+	out, r := made(t, leRobot(t, LeRobotOptions{Version: "2.1", Codec: "h264"}), Options{}, in)
+	assert.Equal(t, &dataset.Note{Code: dataset.CodeFramesEncoded, Subject: cut.Name, Count: 37, Detail: dataset.Detail{Got: "h264"}}, noteOf(r, dataset.CodeFramesEncoded))
+	got := settest.Episode(t, opened(t, out, dataset.Options{Strict: true}), 0)
+	assert.Equal(t, []any{37, "h264"}, []any{got.Media[0].Len(), got.Media[0].Encoding})
 }
 
 func names(tree map[string]string) (list []string) {
