@@ -124,9 +124,10 @@ func (l *leRobotWriter) newModality(ctx context.Context, e *Episode) map[string]
 	}{{"state", "observation.state", l.opt.State}, {"action", "action", l.opt.Action}} {
 		streams := vector.streams
 		if len(streams) == 0 { // the dataset's own vector
-			for i := range e.Streams {
-				if name := e.Streams[i].Name; l.name(name, "") == vector.feature && !slices.Contains(slices.Concat(l.opt.State, l.opt.Action), name) {
-					streams = []string{name}
+			joined := slices.Concat(l.opt.State, l.opt.Action)
+			for _, s := range e.Streams {
+				if l.name(s.Name, "") == vector.feature && !slices.Contains(joined, s.Name) {
+					streams = []string{s.Name}
 				}
 			}
 		}

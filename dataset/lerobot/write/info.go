@@ -41,8 +41,8 @@ func (w *newDataset) info() orderjson.Object {
 	if w.lines != nil {
 		chunks := (w.report.Episodes + layout.ChunkFiles - 1) / layout.ChunkFiles
 		return orderjson.Of(
-			"codebase_version", "v"+layout.Version21, "robot_type", robot, "total_episodes", w.report.Episodes, "total_frames", w.report.Frames,
-			"total_tasks", len(w.tasks.texts), "total_videos", totalVideos, "total_chunks", chunks, "chunks_size", layout.ChunkFiles,
+			"codebase_version", "v"+layout.Version21, "robot_type", robot,
+			"total_episodes", w.report.Episodes, "total_frames", w.report.Frames, "total_tasks", len(w.tasks.texts), "total_videos", totalVideos, "total_chunks", chunks, "chunks_size", layout.ChunkFiles,
 			"fps", jsonNumber(w.opt.FPS), "splits", w.parts.info(w.report.Episodes), "data_path", w.rows.pattern, "video_path", videos,
 			"features", features,
 		)

@@ -47,7 +47,9 @@ func (w *newDataset) begin(p *episodePlan) {
 	w.rows = &rowTable{features: w.features, listType: "List", series: series{in: w.out, pattern: data, limit: w.limit, groups: w.groups}}
 	if v21 {
 		w.rows.listType = "Sequence"
-		w.lines = &episodeLines{features: w.features, episodes: lines{in: w.out, path: layout.EpisodeLines}, stats: lines{in: w.out, path: layout.StatsLines}}
+		w.lines = &episodeLines{
+			features: w.features, episodes: lines{in: w.out, path: layout.EpisodeLines}, stats: lines{in: w.out, path: layout.StatsLines},
+		}
 		return
 	}
 	w.episodes = &episodeTable{

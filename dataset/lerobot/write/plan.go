@@ -75,7 +75,8 @@ func (next *planner) plan(ctx context.Context, e *dataset.Episode, b EpisodeOpti
 			err = p.addVideo(ctx, next, name, m, source)
 		case next.opt.Codec != "" && m.Encoding != "tiff" && !(next.opt.KeepImages && (m.Encoding == "png" || m.Encoding == "jpeg")):
 			if ok {
-				p.notes.Add(dataset.Note{Code: dataset.CodeFramesEncoded, Subject: m.Name, Count: p.rows, Detail: dataset.Detail{Got: next.opt.Codec}})
+				codec := dataset.Detail{Got: next.opt.Codec}
+				p.notes.Add(dataset.Note{Code: dataset.CodeFramesEncoded, Subject: m.Name, Count: p.rows, Detail: codec})
 			}
 			err = p.encodeVideo(ctx, next, name, m)
 		default:

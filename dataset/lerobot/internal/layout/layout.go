@@ -60,8 +60,8 @@ func Expand(pattern string, numbers map[string]int64, video string) string {
 
 // File returns the path of a pattern's file n, counted over all chunks from 0. In version 2 that is episode n.
 func File(pattern string, n int, video string) string {
-	chunk := int64(n / ChunkFiles)
-	return Expand(pattern, map[string]int64{"chunk_index": chunk, "file_index": int64(n % ChunkFiles), "episode_chunk": chunk, "episode_index": int64(n)}, video)
+	chunk, file := int64(n/ChunkFiles), int64(n%ChunkFiles)
+	return Expand(pattern, map[string]int64{"chunk_index": chunk, "file_index": file, "episode_chunk": chunk, "episode_index": int64(n)}, video)
 }
 
 // LevelsKey is the metadata key for a dataset's pixel levels, in the footer of the last file in meta/episodes. The value is JSON:
