@@ -446,7 +446,7 @@ var layers = map[string][]string{
 	},
 	"dataset/lerobot/write": {
 		"doc error options", "output values statistics splits video_pool pictures", "feature", "series stream", "tasks episode_plan",
-		"planner plan_images plan_lists plan_numbers video_files", "plan_video totals", "plan row_table episode_table", "new_dataset", "info", "complete", "writer",
+		"planner plan_images plan_lists plan_numbers video_files", "plan_video totals", "plan row_table episode_table", "episode_lines", "new_dataset", "info", "complete", "writer",
 	},
 	"loader": {
 		"doc camera keeper missing_samples normalise part", "batch camera_plan empty_error options recordings stores", "report", "selection", "framer rooms",

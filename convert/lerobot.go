@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,7 +17,8 @@ import (
 	lerobotwrite "github.com/robocache/robocache/dataset/lerobot/write"
 )
 
-// LeRobot returns the target for LeRobot v3.0 datasets. A piece is one dataset.
+// LeRobot returns the target for LeRobot datasets. A piece is one dataset. In version 2.1 each episode has its own files, and the
+// language columns of LeRobot 0.6 are left out with a note.
 //
 // Frame i of an episode is at i/FPS. If it was recorded at another time, two kinds of columns keep that time in whole nanoseconds:
 // capture_time for the row, and capture_time.<camera> for the camera's frame. The dataset has them if the first episode is
@@ -33,6 +35,8 @@ import (
 func LeRobot(opt LeRobotOptions) (Target, error) {
 	opt.Cameras, opt.Codec, opt.Extra = cmp.Or(opt.Cameras, Cameras[0]), cmp.Or(opt.Codec, "av1"), cmp.Or(opt.Extra, Extras[0])
 	switch {
+	case opt.Version != "" && !slices.Contains(lerobotwrite.Versions, opt.Version):
+		return nil, refuse("Version", strconv.Quote(opt.Version), strings.Join(lerobotwrite.Versions, ", "))
 	case !slices.Contains(Extras, opt.Extra):
 		return nil, refuse("Extra", fmt.Sprintf("%q", opt.Extra), strings.Join(Extras, ", "))
 	case !slices.Contains(Cameras, opt.Cameras):
@@ -60,10 +64,18 @@ func LeRobot(opt LeRobotOptions) (Target, error) {
 
 type toLeRobot struct{ opt LeRobotOptions }
 
-func (t *toLeRobot) Name() string { return "lerobot" }
+// Name returns "lerobot" for version 3.0, and "lerobot-2.1" for that.
+func (t *toLeRobot) Name() string {
+	if t.is21() {
+		return "lerobot-" + t.opt.Version
+	}
+	return "lerobot"
+}
+
+func (t *toLeRobot) is21() bool { return t.opt.Version == lerobotwrite.Versions[1] }
 
 func (t *toLeRobot) Traits() Traits {
-	return Traits{Rows: true, Whole: true, Unmasked: true, Integers: true, Lists: true}
+	return Traits{Rows: true, Whole: true, Unmasked: true, Integers: true, Lists: !t.is21()}
 }
 
 func (t *toLeRobot) Settings() any { return t.opt }
@@ -212,7 +224,7 @@ func (l *leRobotWriter) begin(ctx context.Context, e *Episode) (err error) {
 	l.fps = cmp.Or(l.piece.Rate, e.Rate)
 	robot, _ := l.shared("robot_type")
 	opt := lerobotwrite.Options{
-		FPS: l.fps, RobotType: cmp.Or(l.opt.RobotType, robot), Task: l.opt.Task, Overwrite: true,
+		FPS: l.fps, Version: l.opt.Version, RobotType: cmp.Or(l.opt.RobotType, robot), Task: l.opt.Task, Overwrite: true,
 		Codec: l.opt.Codec, KeepImages: l.opt.Cameras == "auto" && e.Aligned == nil,
 	}
 	if l.opt.Cameras == "image" {

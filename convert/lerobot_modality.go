@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/orderjson"
@@ -55,8 +56,11 @@ type modalityPart struct {
 // out.
 func (l *leRobotWriter) modality(ctx context.Context, e *Episode) (text json.RawMessage, left dataset.Notes, err error) {
 	all, left, err := modality(ctx, l.piece.inputs)
-	if err != nil || len(all) == 0 {
+	if err != nil {
 		return nil, left, err
+	}
+	if len(all) == 0 {
+		all = []byte("{}")
 	}
 	lost := func(part string, n dataset.Note) {
 		n.Subject = part
@@ -87,11 +91,61 @@ func (l *leRobotWriter) modality(ctx context.Context, e *Episode) (text json.Raw
 			kept.Add(section.Name, those)
 		}
 	}
+	if l.opt.Modality {
+		made := l.newModality(ctx, e)
+		for _, section := range []string{"state", "action", "video", "annotation"} {
+			if parts := made[section]; parts.Len() > 0 && !kept.Has(section) {
+				kept.Add(section, parts)
+			}
+		}
+	}
 	if kept.Len() == 0 {
 		return nil, left, nil
 	}
 	text, err = json.Marshal(kept)
 	return text, left, err
+}
+
+// newModality returns the sections of a modality.json by their names. A part has the name of a stream or camera, without dots because
+// GR00T splits names at them, for example left_arm for /left/arm.
+func (l *leRobotWriter) newModality(ctx context.Context, e *Episode) map[string]orderjson.Object {
+	sections := map[string]orderjson.Object{}
+	add := func(section, name string, value orderjson.Object) {
+		parts := sections[section]
+		name = strings.TrimPrefix(strings.TrimPrefix(name, "observation."), "images.")
+		for name = strings.ReplaceAll(name, ".", "_"); parts.Has(name); name += "_" {
+		}
+		parts.Add(name, value)
+		sections[section] = parts
+	}
+	for _, vector := range []struct {
+		section, feature string
+		streams          []string
+	}{{"state", "observation.state", l.opt.State}, {"action", "action", l.opt.Action}} {
+		streams := vector.streams
+		if len(streams) == 0 { // the dataset's own vector
+			joined := slices.Concat(l.opt.State, l.opt.Action)
+			for _, s := range e.Streams {
+				if l.name(s.Name, "") == vector.feature && !slices.Contains(joined, s.Name) {
+					streams = []string{s.Name}
+				}
+			}
+		}
+		start := 0
+		for _, name := range streams {
+			end := start + len(e.Stream(name).Columns)
+			add(vector.section, l.name(name, ""), orderjson.Of("start", start, "end", end))
+			start = end
+		}
+	}
+	for i := range e.Media {
+		if _, why := l.media(ctx, &e.Media[i], e.Times); why.Code == "" {
+			name := l.camera(&e.Media[i])
+			add("video", name, orderjson.Of("original_key", name))
+		}
+	}
+	sections["annotation"] = orderjson.Of("human.task_description", orderjson.Of("original_key", "task_index"))
+	return sections
 }
 
 // unreadPart returns a note about a part that cannot be read.

@@ -12,8 +12,13 @@ import (
 	"github.com/robocache/robocache/internal/recognise"
 )
 
-// LeRobotOptions are the settings for a LeRobot v3.0 dataset. The rate comes from the plan, or else from the first episode.
+// LeRobotOptions are the settings for a LeRobot dataset. The rate comes from the plan, or else from the first episode.
 type LeRobotOptions struct {
+	// Version is the version of the format, one of lerobotwrite.Versions; empty means 3.0. openpi and GR00T read 2.1.
+	Version string `json:"version,omitempty"`
+	// Modality makes meta/modality.json for GR00T, or completes the inputs' own: the columns of State and Action by their stream
+	// names, all cameras, and the task as human.task_description.
+	Modality bool `json:"modality,omitempty"`
 	// RobotType is the robot's name in info.json. Empty takes the inputs' name if they agree.
 	RobotType string `json:"robot_type,omitempty"`
 	// Task is the task for episodes without one.

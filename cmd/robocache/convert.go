@@ -83,7 +83,8 @@ every stream has a valid value are left out and counted, such as those from befo
 	unorderedFlag(cmd, &c.unordered, "with --plan or --hz: a stream if its timestamps step back or are no times: drop (default; the others stay), sort, or error")
 	backendFlag(cmd, &c.backend, "cpu", "auto, cpu, cuda, cuda:N or sim, which --plan and --hz compute on")
 	c.targets = map[string]func() (convert.Target, error){
-		"lerobot":     lerobot.target,
+		"lerobot":     lerobot.target(""),
+		"lerobot-2.1": lerobot.target("2.1"),
 		"npz":         func() (convert.Target, error) { return convert.NPZ(), nil },
 		"safetensors": func() (convert.Target, error) { return convert.Safetensors(), nil },
 		"mcap":        func() (convert.Target, error) { return convert.MCAP(encoding.Value), nil },
@@ -146,7 +147,7 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 	all := &converted{Output: c.out, noteList: newNotes()}
 	defer a.OnSignal(func() {
 		what := "its finished parts stay, and the same command resumes it"
-		if c.to == "lerobot" {
+		if isLeRobot(c.to) {
 			what = "shards that are whole stay, and the same command makes the others"
 		}
 		a.Remark("ended by a signal before %s was done: %s", c.out, what)

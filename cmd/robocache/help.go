@@ -32,7 +32,7 @@ var topics = []struct {
 	{"Clock and methods", []string{"plan", "hz", "method", "kind", "range", "max-gap", "fill-gaps", "fill", "tolerance", "window", "period", "edge", "snap"}},
 	{"Grid", []string{"voxelize size", "min", "max", "mode", "reduce", "order", "max-points", "max-voxels", "empty", "preset"}},
 	{"Findings", []string{"fail-on", "max-step"}},
-	{"LeRobot", []string{"task", "robot", "cameras", "codec", "extra", "keep-invalid"}},
+	{"LeRobot", []string{"task", "robot", "cameras", "codec", "extra", "modality", "keep-invalid"}},
 	{"Order", []string{"batch", "seed", "epochs", "steps", "shuffle", "last", "mix-shards", "shard-windows", "epoch-windows", "episode-weights", "drop-first", "drop-last", "streaming", "batches state", "signal-code"}},
 	{"Training", []string{"policy", "size", "lr", "floor", "resume", "train batch", "train steps", "train seed"}},
 	{"Measurement", []string{"only", "launch", "limit", "time", "samples", "rotate", "bench batch", "tune batch", "sweep", "bench seed", "worst", "runs", "first", "explain",

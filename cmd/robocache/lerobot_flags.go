@@ -17,7 +17,7 @@ type leRobotFlags struct {
 }
 
 // leRobotOnly are their names.
-var leRobotOnly = []string{"state", "action", "name", "task", "robot", "cameras", "codec", "extra"}
+var leRobotOnly = []string{"state", "action", "name", "task", "robot", "cameras", "codec", "extra", "modality"}
 
 func (l *leRobotFlags) add(f *pflag.FlagSet) {
 	f.StringSliceVar(&l.opt.State, "state", nil, "lerobot: the streams for observation.state, side by side in this order")
@@ -27,6 +27,7 @@ func (l *leRobotFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&l.opt.RobotType, "robot", "", "lerobot: the robot's name")
 	f.StringVar(&l.opt.Cameras, "cameras", convert.Cameras[0], "lerobot: camera format, video or image; auto keeps png and jpeg that need no plan")
 	f.StringVar(&l.opt.Extra, "extra", convert.Extras[0], "lerobot: streams that only later episodes have: error, drop them, or skip these episodes")
+	f.BoolVar(&l.opt.Modality, "modality", false, "lerobot: write meta/modality.json, which GR00T reads")
 	f.StringVar(&l.opt.Codec, "codec", "av1", "lerobot: the `CODEC` for videos that are encoded: "+strings.Join(write.Codecs(), ", "))
 }
 
@@ -39,7 +40,7 @@ func (l *leRobotFlags) complete(cmd *cobra.Command) {
 
 // check returns a usage error if the flags are for another format, and parses the names.
 func (l *leRobotFlags) check(to string, given func(string) bool) error {
-	if k := slices.IndexFunc(leRobotOnly, given); k >= 0 && to != "lerobot" {
+	if k := slices.IndexFunc(leRobotOnly, given); k >= 0 && !isLeRobot(to) {
 		return usagef("--%s is for LeRobot datasets, got --to %s, want --to lerobot", leRobotOnly[k], to)
 	}
 	l.opt.Names = map[string]string{}
@@ -56,4 +57,14 @@ func (l *leRobotFlags) check(to string, given func(string) bool) error {
 	return nil
 }
 
-func (l *leRobotFlags) target() (convert.Target, error) { return convert.LeRobot(l.opt) }
+// isLeRobot reports whether a format is a version of LeRobot's.
+func isLeRobot(to string) bool { return strings.HasPrefix(to, "lerobot") }
+
+// target returns a function that makes the target for a version.
+func (l *leRobotFlags) target(version string) func() (convert.Target, error) {
+	return func() (convert.Target, error) {
+		opt := l.opt
+		opt.Version = version
+		return convert.LeRobot(opt)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
 )
 
 // episodeEntry is an episode's row in meta/episodes. Missing numbers are -1.
@@ -68,15 +69,15 @@ func (s *catalog) dataName(number int64, d *episodeEntry) string {
 	pattern := s.header.dataPath
 	if s.header.major == 2 {
 		if pattern == "" {
-			pattern = "data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet"
+			pattern = layout.EpisodeDataPath
 		}
-		return expand(pattern, map[string]int64{"episode_chunk": number / s.header.chunkSize, "episode_index": number}, "")
+		return layout.Expand(pattern, map[string]int64{"episode_chunk": number / s.header.chunkSize, "episode_index": number}, "")
 	}
 	if d.chunk < 0 || d.file < 0 {
 		return ""
 	}
 	if pattern == "" {
-		pattern = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
+		pattern = layout.DataPath
 	}
-	return expand(pattern, map[string]int64{"chunk_index": d.chunk, "file_index": d.file}, "")
+	return layout.Expand(pattern, map[string]int64{"chunk_index": d.chunk, "file_index": d.file}, "")
 }

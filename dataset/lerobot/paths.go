@@ -1,7 +1,6 @@
 package lerobot
 
 import (
-	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -21,25 +20,4 @@ func numberOf(name string) (int64, bool) {
 	digits, ok := strings.CutPrefix(strings.TrimSuffix(filepath.Base(name), ".parquet"), "episode_")
 	n, err := strconv.ParseInt(digits, 10, 53)
 	return n, ok && err == nil && n >= 0
-}
-
-// expand replaces "{name}" and "{name:03d}" in a path with numbers, and "{video_key}" with a name.
-func expand(pattern string, numbers map[string]int64, video string) string {
-	var b strings.Builder
-	for {
-		before, rest, found := strings.Cut(pattern, "{")
-		b.WriteString(before)
-		if !found {
-			return b.String()
-		}
-		field, after, _ := strings.Cut(rest, "}")
-		name, form, _ := strings.Cut(field, ":")
-		if name == "video_key" {
-			b.WriteString(video)
-		} else {
-			width, _ := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(form, "0"), "d"))
-			fmt.Fprintf(&b, "%0*d", min(max(width, 0), 20), numbers[name])
-		}
-		pattern = after
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
 )
 
 // videoOf returns the file and position of an episode's video, or the reason why it is unknown. Version 2 has one file per episode.
@@ -17,11 +18,11 @@ func (s *catalog) videoOf(number int64, key string) (name string, at video, why 
 	at = video{from: 0, to: -1, all: -1, next: -1}
 	if s.header.major == 2 {
 		if pattern == "" {
-			pattern = "videos/chunk-{episode_chunk:03d}/{video_key}/episode_{episode_index:06d}.mp4"
+			pattern = layout.EpisodeVideoPath
 		}
 	} else {
 		if pattern == "" {
-			pattern = "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4"
+			pattern = layout.VideoPath
 		}
 		d := s.declared[number]
 		if d == nil {
@@ -33,7 +34,7 @@ func (s *catalog) videoOf(number int64, key string) (name string, at video, why 
 		}
 		numbers["chunk_index"], numbers["file_index"] = at.chunk, at.file
 	}
-	if name = expand(pattern, numbers, key); !filepath.IsLocal(filepath.FromSlash(name)) {
+	if name = layout.Expand(pattern, numbers, key); !filepath.IsLocal(filepath.FromSlash(name)) {
 		return "", at, fmt.Sprintf("the path %.100q leads out of the dataset", name)
 	}
 	return name, at, ""

@@ -136,6 +136,16 @@ func (w *Writer) Append(ctx context.Context, t *Track, from, to int) (first int,
 	return first, nil
 }
 
+// IsClosed reports whether the frames from to to-1 can be decoded without other frames, so that a Writer's file with them begins with
+// the first and ends with the last. If the range is empty or exceeds the track, it returns false.
+func (t *Track) IsClosed(from, to int) bool {
+	if from < 0 || from >= to || to > t.Len() {
+		return false
+	}
+	r := t.plan(video.Numbers(from, to))
+	return len(r.samples) == to-from && r.want[0] == 0
+}
+
 // copy writes a sample's bytes.
 func (w *Writer) copy(ctx context.Context, t *Track, s sample) error {
 	if w.err = cmp.Or(w.err, ctx.Err()); w.err != nil {

@@ -254,3 +254,30 @@ func TestEachFailedWriteOfAMovieIsAnError(t *testing.T) {
 		assert.ErrorIs(t, err, io.ErrShortWrite, "write %d", n)
 	}
 }
+
+// A range of frames is closed if a file with them has no others: the first is at the beginning, and none is hidden.
+func TestAClosedRangeIsAFileOfItsOwn(t *testing.T) {
+	found := map[bool]int{}
+	for _, name := range []string{"av1.mp4", "h264_back.mp4", "h264_open-gop.mp4"} {
+		v := openVideo(t, filepath.Join("testdata", name))
+		n := v.Len()
+		for from := range n {
+			for _, to := range []int{from + 1, from + 5, n - 1, n} {
+				if to <= from || to > n {
+					continue
+				}
+				w, err := NewWriter(io.Discard, 30)
+				require.NoError(t, err)
+				first, err := w.Append(context.Background(), v, from, to)
+				require.NoError(t, err)
+				closed := first == 0 && w.Len() == to-from
+				found[closed]++
+				require.Equal(t, closed, v.IsClosed(from, to), "%s: frames %d to %d", name, from, to)
+			}
+		}
+		assert.False(t, v.IsClosed(0, n+1))
+		assert.False(t, v.IsClosed(-1, n))
+		assert.False(t, v.IsClosed(2, 2))
+	}
+	assert.Greater(t, min(found[true], found[false]), 10)
+}

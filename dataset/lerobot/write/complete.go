@@ -2,7 +2,6 @@ package write
 
 import (
 	"context"
-	"path/filepath"
 	"sync"
 
 	"github.com/robocache/robocache/dataset"
@@ -17,6 +16,9 @@ func (w *newDataset) write(ctx context.Context, p *episodePlan) error {
 	}
 	var wait sync.WaitGroup
 	wait.Go(func() {
+		if w.lines != nil { // version 2.1 has no statistics over all rows
+			return
+		}
 		for i, f := range w.features {
 			f.add(&p.features[i].data, p.features[i].stats)
 		}
@@ -58,7 +60,11 @@ func (w *newDataset) write(ctx context.Context, p *episodePlan) error {
 			w.report.Renamed[stream] = name
 		}
 	}
-	return w.episodes.add(episodeRow{index: index, from: from, chunk: w.rows.chunk, file: w.rows.file, places: places, plan: p})
+	row := episodeRow{index: index, from: from, file: w.rows.file, places: places, plan: p}
+	if w.lines != nil {
+		return w.lines.add(row)
+	}
+	return w.episodes.add(row)
 }
 
 // complete finishes every file, and reads all of them back. If the quantiles need it, it decodes the rows once more. If a file does not
@@ -74,19 +80,7 @@ func (w *newDataset) complete(ctx context.Context) error {
 			}
 		}
 	}
-	if err := w.episodes.flush(); err != nil {
-		return err
-	}
-	for _, f := range w.features {
-		f.recount(ctx)
-	}
-	if levels := w.pixelLevels(); levels.Len() > 0 {
-		w.episodes.table.SetMetadata(layout.LevelsKey, jsonText(levels))
-	}
-	if err := w.episodes.finish(); err != nil {
-		return err
-	}
-	if err := w.tasks.write(w.out); err != nil {
+	if err := w.completeTables(ctx); err != nil {
 		return err
 	}
 	if err := w.out.check(ctx); err != nil {
@@ -109,14 +103,37 @@ func (w *newDataset) complete(ctx context.Context) error {
 		path    string
 		content any
 	}
-	files := []content{{layout.InfoFile, w.info()}, {layout.StatsFile, w.stats()}}
+	files := []content{{layout.InfoFile, w.info()}}
+	if w.lines == nil {
+		files = append(files, content{layout.StatsFile, w.stats()})
+	}
 	if len(w.opt.Modality) > 0 {
 		files = append(files, content{layout.ModalityFile, w.opt.Modality})
 	}
 	for _, file := range files {
-		if err := w.out.writeJSON(filepath.FromSlash(file.path), file.content); err != nil {
+		if err := w.out.writeJSON(file.path, file.content); err != nil {
 			return err
 		}
 	}
 	return w.out.check(ctx)
+}
+
+// completeTables finishes the tables about episodes and tasks.
+func (w *newDataset) completeTables(ctx context.Context) error {
+	if w.lines != nil {
+		return w.lines.finish(w.tasks.texts)
+	}
+	if err := w.episodes.flush(); err != nil {
+		return err
+	}
+	for _, f := range w.features {
+		f.recount(ctx)
+	}
+	if levels := w.pixelLevels(); levels.Len() > 0 {
+		w.episodes.table.SetMetadata(layout.LevelsKey, jsonText(levels))
+	}
+	if err := w.episodes.finish(); err != nil {
+		return err
+	}
+	return w.tasks.write(w.out)
 }

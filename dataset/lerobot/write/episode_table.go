@@ -1,14 +1,15 @@
 package write
 
 import (
+	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
 	"github.com/robocache/robocache/internal/parquet"
 )
 
 // episodeRow is a row of meta/episodes.
 type episodeRow struct {
-	index, from, chunk, file int
-	places                   []videoPlace // one for each video feature
-	plan                     *episodePlan
+	index, from, file int
+	places            []videoPlace // one for each video feature
+	plan              *episodePlan
 }
 
 // episodeTable writes meta/episodes/: a row for each episode, with its statistics.
@@ -31,14 +32,12 @@ func (t *episodeTable) add(r episodeRow) error {
 	b.whole("episode_index", r.index)
 	b.texts("tasks", p.tasks)
 	b.whole("length", p.rows)
-	b.whole("data/chunk_index", r.chunk)
-	b.whole("data/file_index", r.file)
+	b.place("data", r.file)
 	b.whole("dataset_from_index", r.from)
 	b.whole("dataset_to_index", r.from+p.rows)
 	for i, f := range t.features {
 		if f.dtype == dtypeVideo {
-			b.whole("videos/"+f.name+"/chunk_index", r.places[i].chunk)
-			b.whole("videos/"+f.name+"/file_index", r.places[i].file)
+			b.place("videos/"+f.name, r.places[i].file)
 			b.number("videos/"+f.name+"/from_timestamp", float64(r.places[i].first)/t.fps)
 			b.number("videos/"+f.name+"/to_timestamp", float64(r.places[i].first+p.rows)/t.fps)
 		}
@@ -57,8 +56,7 @@ func (t *episodeTable) add(r episodeRow) error {
 			b.numbers(column, shape, statValues(p.features[i].stats.columns, name))
 		}
 	}
-	b.whole("meta/episodes/chunk_index", 0) // set after the file is known
-	b.whole("meta/episodes/file_index", 0)
+	b.place("meta/episodes", 0) // set after the file is known
 	if t.waiting++; t.waiting == groupEpisodes {
 		return t.flush()
 	}
@@ -73,7 +71,7 @@ func (t *episodeTable) flush() error {
 	if err := t.room(t.waiting, t.columns, nil); err != nil {
 		return err
 	}
-	for i, place := range []int{t.chunk, t.file} {
+	for i, place := range []int{t.file / layout.ChunkFiles, t.file % layout.ChunkFiles} {
 		list := t.data[len(t.data)-2+i].Int64
 		for k := range list {
 			list[k] = int64(place)
@@ -103,6 +101,12 @@ func (b *rowBuilder) next(c parquet.Field) *parquet.Values {
 func (b *rowBuilder) whole(name string, v int) {
 	d := b.next(parquet.Field{Name: name, Type: dtypeInt64})
 	d.Int64 = append(d.Int64, int64(v))
+}
+
+// place adds the position of a file.
+func (b *rowBuilder) place(prefix string, file int) {
+	b.whole(prefix+"/chunk_index", file/layout.ChunkFiles)
+	b.whole(prefix+"/file_index", file%layout.ChunkFiles)
 }
 
 func (b *rowBuilder) number(name string, v float64) {

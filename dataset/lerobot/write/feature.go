@@ -124,12 +124,16 @@ func indexed(names []string) bool {
 }
 
 // videoInfo returns a video's "info" entry in info.json.
-func (f *feature) videoInfo(fps float64) orderjson.Object {
+func (f *feature) videoInfo(opt *Options) orderjson.Object {
+	depth := "is_depth_map"
+	if opt.Version == layout.Version21 {
+		depth = "video.is_depth_map"
+	}
 	info := orderjson.Of("video.height", f.shape[0], "video.width", f.shape[1], "video.codec", f.codec)
 	if f.pixels != "" {
 		info.Add("video.pix_fmt", f.pixels)
 	}
-	info.Add("video.fps", jsonNumber(fps), "video.channels", f.shape[2], "is_depth_map", f.depth != "", "has_audio", false)
+	info.Add("video.fps", jsonNumber(opt.FPS), "video.channels", f.shape[2], depth, f.depth != "", "has_audio", false)
 	others, _ := orderjson.Members([]byte(f.depth)) // none if it is empty
 	for _, m := range others {
 		if !info.Has(m.Name) {
@@ -145,6 +149,26 @@ type jsonNumber float64
 // MarshalJSON writes the number.
 func (n jsonNumber) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, float64(n), 'f', -1, 64), nil
+}
+
+// statsJSON returns statistics as LeRobot's JSON has them. An image's are [channels,1,1].
+func (f *feature) statsJSON(columns []summary.Column, count int) orderjson.Object {
+	all := orderjson.Object{}
+	for _, name := range f.statNames() {
+		if name == "count" {
+			all.Add(name, []int{count})
+			continue
+		}
+		list := make([]any, len(columns))
+		for i := range columns {
+			x := orderjson.Float(*layout.Stat(&columns[i], name))
+			if list[i] = x; f.visual() {
+				list[i] = [][]orderjson.Float{{x}}
+			}
+		}
+		all.Add(name, list)
+	}
+	return all
 }
 
 // statNames returns the names of the feature's statistics. A bare feature has no quantiles. Texts and unmeasured features have no

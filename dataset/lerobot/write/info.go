@@ -13,6 +13,7 @@ import (
 func (w *newDataset) info() orderjson.Object {
 	features := orderjson.Object{}
 	var videos any
+	totalVideos := 0
 	for _, f := range w.features {
 		var names any
 		if f.names != nil {
@@ -20,8 +21,9 @@ func (w *newDataset) info() orderjson.Object {
 		}
 		feature := orderjson.Of("dtype", f.dtype, "shape", f.shape, "names", names)
 		if f.dtype == dtypeVideo {
-			feature.Add("info", f.videoInfo(w.opt.FPS))
-			videos = layout.VideoPath
+			feature.Add("info", f.videoInfo(&w.opt))
+			videos = f.files.pattern
+			totalVideos += w.report.Episodes
 		} else if f.depth != "" {
 			feature.Add("info", json.RawMessage(f.depth))
 		}
@@ -36,11 +38,20 @@ func (w *newDataset) info() orderjson.Object {
 	if w.opt.RobotType != "" {
 		robot = w.opt.RobotType
 	}
+	if w.lines != nil {
+		chunks := (w.report.Episodes + layout.ChunkFiles - 1) / layout.ChunkFiles
+		return orderjson.Of(
+			"codebase_version", "v"+layout.Version21, "robot_type", robot,
+			"total_episodes", w.report.Episodes, "total_frames", w.report.Frames, "total_tasks", len(w.tasks.texts), "total_videos", totalVideos, "total_chunks", chunks, "chunks_size", layout.ChunkFiles,
+			"fps", jsonNumber(w.opt.FPS), "splits", w.parts.info(w.report.Episodes), "data_path", w.rows.pattern, "video_path", videos,
+			"features", features,
+		)
+	}
 	info := orderjson.Of(
 		"codebase_version", "v3.0", "fps", jsonNumber(w.opt.FPS), "features", features,
 		"total_episodes", w.report.Episodes, "total_frames", w.report.Frames, "total_tasks", len(w.tasks.texts),
 		"chunks_size", layout.ChunkFiles, "data_files_size_in_mb", w.opt.DataFileMB, "video_files_size_in_mb", w.opt.VideoFileMB,
-		"data_path", "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet", "video_path", videos, "robot_type", robot,
+		"data_path", w.rows.pattern, "video_path", videos, "robot_type", robot,
 		"splits", w.parts.info(w.report.Episodes),
 	)
 	if len(w.opt.Tools) > 0 {
@@ -66,21 +77,7 @@ func (w *newDataset) stats() orderjson.Object {
 			}
 			count = w.report.Frames
 		}
-		one := orderjson.Object{}
-		for _, name := range f.statNames() {
-			if name == "count" {
-				one.Add(name, []int{count})
-				continue
-			}
-			list := make([]any, len(columns))
-			for i, x := range statValues(columns, name) {
-				if list[i] = orderjson.Float(x); f.visual() {
-					list[i] = [][]orderjson.Float{{orderjson.Float(x)}}
-				}
-			}
-			one.Add(name, list)
-		}
-		all.Add(f.name, one)
+		all.Add(f.name, f.statsJSON(columns, count))
 	}
 	return all
 }

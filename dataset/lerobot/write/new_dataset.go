@@ -2,9 +2,9 @@ package write
 
 import (
 	"fmt"
-	"path/filepath"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
 	"github.com/robocache/robocache/internal/parquet"
 	"github.com/robocache/robocache/internal/summary"
 )
@@ -16,7 +16,8 @@ type newDataset struct {
 	features []*featureTotals          // nil before the first episode
 	lists    map[string]*parquet.Lists // the first episode's language columns
 	rows     *rowTable
-	episodes *episodeTable
+	episodes *episodeTable // nil for version 2.1
+	lines    *episodeLines // for version 2.1
 	tasks    taskList
 	parts    parts
 	report   Report
@@ -27,20 +28,33 @@ type newDataset struct {
 // begin creates the dataset's features and tables from its first episode.
 func (w *newDataset) begin(p *episodePlan) {
 	w.lists = p.lists
+	v21 := w.opt.Version == layout.Version21
+	data, video, videoLimit := layout.DataPath, layout.VideoPath, int64(w.opt.VideoFileMB)<<20
+	if v21 {
+		data, video, w.limit, videoLimit = layout.EpisodeDataPath, layout.EpisodeVideoPath, 0, 0
+	}
 	for _, f := range p.features {
 		all := &featureTotals{feature: f.feature}
+		f.bare = f.bare || v21
 		switch {
 		case f.dtype == dtypeVideo:
-			all.files = &videoFiles{in: w.out, fps: w.opt.FPS, dir: filepath.Join("videos", f.name), limit: int64(w.opt.VideoFileMB) << 20}
-		case !f.visual() && f.dtype != dtypeString:
+			all.files = &videoFiles{in: w.out, fps: w.opt.FPS, pattern: video, name: f.name, limit: videoLimit}
+		case !f.visual() && f.dtype != dtypeString && !v21:
 			all.numbers = summary.NewExact(f.shape[0], f.dtype == dtypeFloat64 || f.dtype == dtypeInt64, summary.Quantiles[:])
 		}
 		w.features = append(w.features, all)
 	}
-	w.rows = &rowTable{features: w.features, series: series{in: w.out, dir: "data", limit: w.limit, groups: w.groups}}
+	w.rows = &rowTable{features: w.features, listType: "List", series: series{in: w.out, pattern: data, limit: w.limit, groups: w.groups}}
+	if v21 {
+		w.rows.listType = "Sequence"
+		w.lines = &episodeLines{
+			features: w.features, episodes: lines{in: w.out, path: layout.EpisodeLines}, stats: lines{in: w.out, path: layout.StatsLines},
+		}
+		return
+	}
 	w.episodes = &episodeTable{
 		fps: w.opt.FPS, features: w.features,
-		series: series{in: w.out, dir: filepath.Join("meta", "episodes"), limit: w.limit, groups: w.groups},
+		series: series{in: w.out, pattern: layout.EpisodesPath, limit: w.limit, groups: w.groups},
 	}
 }
 
@@ -56,6 +70,9 @@ func (w *newDataset) abandon() {
 	}
 	if w.episodes != nil {
 		w.episodes.abandon()
+	}
+	if w.lines != nil {
+		w.lines.abandon()
 	}
 }
 

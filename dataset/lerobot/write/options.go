@@ -1,6 +1,7 @@
 package write
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -18,6 +19,9 @@ import (
 type Options struct {
 	// FPS is the number of rows a second. Row i of an episode gets the timestamp i/FPS, because LeRobot keeps no other time.
 	FPS float64
+	// Version is LeRobot's version of the format, one of Versions; empty means 3.0. In version 2.1, which openpi and GR00T read, each
+	// episode has its own Parquet file and videos, so DataFileMB and VideoFileMB have no effect, and language columns are left out.
+	Version string
 	// RobotType is the robot's name in info.json; empty is written as null.
 	RobotType string
 	// Task is the task for episodes without one.
@@ -39,7 +43,8 @@ type Options struct {
 	// VideoFileMB is the size in MiB after which a new video file begins; 0 means LeRobot's default, 200.
 	VideoFileMB int
 	// Codec, one of Codecs, makes ffmpeg encode all media as videos, except for videos that can be copied. Without it images stay
-	// images, and a video that cannot be copied is refused.
+	// images, and a video that cannot be copied is refused. For version 2.1 an episode's frames can be copied if no frame needs one
+	// outside the episode, for example if the first is a key frame.
 	Codec string
 	// Modality is the content of meta/modality.json, where GR00T finds its parts of states and actions; nil writes no such file.
 	Modality json.RawMessage
@@ -85,6 +90,9 @@ func (opt *Options) check() error {
 	}
 	if !dataset.IsRate(opt.FPS) {
 		return bad("FPS", strconv.FormatFloat(opt.FPS, 'g', -1, 64), "rows a second from 1e-6 to 1e9")
+	}
+	if opt.Version = cmp.Or(opt.Version, Versions[0]); !slices.Contains(Versions, opt.Version) {
+		return bad("Version", strconv.Quote(opt.Version), strings.Join(Versions, ", "))
 	}
 	if opt.DataFileMB == 0 {
 		opt.DataFileMB = 100
@@ -174,6 +182,9 @@ type Report struct {
 	// Notes list content that the format cannot hold. Count is the number of episodes.
 	Notes dataset.Notes
 }
+
+// Versions are the values for Options.Version.
+var Versions = []string{"3.0", layout.Version21}
 
 // Codecs lists the valid values for Options.Codec.
 func Codecs() []string { return ffmpeg.Encodings() }

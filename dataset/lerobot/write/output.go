@@ -111,22 +111,52 @@ func (o *outputFolder) check(ctx context.Context) error {
 
 // writeJSON writes a JSON file.
 func (o *outputFolder) writeJSON(path string, content any) error {
+	file := lines{in: o, path: path, indent: "    "}
+	if err := file.add(content); err != nil {
+		file.abandon()
+		return err
+	}
+	return file.finish()
+}
+
+// lines is a file of JSON values, each on a line of its own if there is no indent. Its first value creates it.
+type lines struct {
+	in           *outputFolder
+	path, indent string
+	out          *hashedFile
+}
+
+// add appends a value.
+func (l *lines) add(value any) (err error) {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
-	e.SetIndent("", "    ")
-	if err := e.Encode(content); err != nil {
-		return &Error{Episode: -1, Kind: dataset.ErrOption, Got: path, Err: err}
+	e.SetIndent("", l.indent)
+	if err := e.Encode(value); err != nil {
+		return &Error{Episode: -1, Kind: dataset.ErrOption, Got: l.path, Err: err}
 	}
-	out, err := o.create(path)
-	if err != nil {
-		return err
+	if l.out == nil {
+		if l.out, err = l.in.create(filepath.FromSlash(l.path)); err != nil {
+			return err
+		}
 	}
-	if _, err = out.Write(text.Bytes()); err != nil {
-		out.abandon()
-		return err
-	}
+	_, err = l.out.Write(text.Bytes())
+	return err
+}
+
+// finish completes the file.
+func (l *lines) finish() error {
+	out := l.out
+	l.out = nil
 	return out.Close()
+}
+
+// abandon closes the file if it is open.
+func (l *lines) abandon() {
+	if l.out != nil {
+		l.out.abandon()
+		l.out = nil
+	}
 }
 
 // broken wraps an error with the file's final path.

@@ -71,9 +71,13 @@ func (next *planner) plan(ctx context.Context, e *dataset.Episode, b EpisodeOpti
 		p.names[m.Name] = name
 		var err error
 		switch source, ok := m.Source.(*footage.Source); {
-		case ok && (next.opt.Codec == "" || source.Contiguous(p.rows)):
+		case ok && (next.opt.Codec == "" || next.copies(source, p.rows)):
 			err = p.addVideo(ctx, next, name, m, source)
 		case next.opt.Codec != "" && m.Encoding != "tiff" && !(next.opt.KeepImages && (m.Encoding == "png" || m.Encoding == "jpeg")):
+			if ok {
+				codec := dataset.Detail{Got: next.opt.Codec}
+				p.notes.Add(dataset.Note{Code: dataset.CodeFramesEncoded, Subject: m.Name, Count: p.rows, Detail: codec})
+			}
 			err = p.encodeVideo(ctx, next, name, m)
 		default:
 			err = p.addImages(ctx, name, m)

@@ -18,6 +18,10 @@ func (p *episodePlan) addLists(next *planner, e *dataset.Episode) {
 		p.lists[name] = &empty
 	}
 	for _, s := range e.Lists {
+		if next.opt.Version == layout.Version21 {
+			p.left = append(p.left, s.Name)
+			continue
+		}
 		if l, ok := s.Rows.(*parquet.Lists); ok && (next.features == nil || p.lists[s.Name] != nil) {
 			p.lists[s.Name] = p.onClock(s, l)
 		} else {

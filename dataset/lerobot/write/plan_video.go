@@ -14,22 +14,42 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot/internal/footage"
+	"github.com/robocache/robocache/dataset/lerobot/internal/layout"
 	"github.com/robocache/robocache/dataset/mp4"
 	"github.com/robocache/robocache/internal/summary"
 	ffmpeg "github.com/robocache/robocache/internal/video"
 	"github.com/robocache/robocache/tensor"
 )
 
+// copies reports whether a video's frames for n rows can be copied without decoding. Version 2.1 has an episode in each file, and its
+// readers count hidden frames too, for example decord in GR00T, so a frame must not need one from another episode.
+func (next *planner) copies(source *footage.Source, n int) bool {
+	if !source.Contiguous(n) || next.opt.Version != layout.Version21 {
+		return source.Contiguous(n)
+	}
+	track, done, err := source.Open()
+	if err != nil {
+		return true // because addVideo returns the error
+	}
+	defer done()
+	first := int(source.Frames[0])
+	return track.IsClosed(first, first+n)
+}
+
 // addVideo adds a video from another LeRobot dataset by copying its encoded frames. The frames must be adjacent in their file. Their
 // times may differ from the row times, so copying repairs videos that drifted or were joined with a drift. Plausible declared
 // statistics are kept; otherwise the frames are decoded. Videos with more than 8 bits, such as depth, are not decoded, so they have no
 // statistics, and keep their info.
 func (p *episodePlan) addVideo(ctx context.Context, next *planner, name string, m *dataset.Media, source *footage.Source) error {
-	if !source.Contiguous(p.rows) {
-		return &Error{
+	if !next.copies(source, p.rows) {
+		bad := &Error{
 			Kind: ErrNotAligned, Got: fmt.Sprintf("%d frames of a video for %d rows, not one behind the other", len(source.Frames), p.rows),
 			Want: "one for each row, which follow each other, or a codec to encode it anew",
 		}
+		if source.Contiguous(p.rows) {
+			bad.Got, bad.Want = "frames that need a frame outside the episode", "a key frame first, or a codec to encode it anew"
+		}
+		return bad
 	}
 	c := clip{from: int(source.Frames[0]), to: int(source.Frames[0]) + p.rows, open: source.Open}
 	track, done, err := c.open()

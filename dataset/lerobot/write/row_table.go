@@ -17,6 +17,7 @@ import (
 type rowTable struct {
 	series
 	features []*featureTotals // the dataset's
+	listType string           // the datasets library's name for lists: "Sequence" is read by all its versions, "List" from 4 on
 }
 
 // write adds an episode's rows.
@@ -34,7 +35,7 @@ func (t *rowTable) write(p *episodePlan) error {
 			list, data = append(list, parquet.Field{Name: name, Lists: l}), append(data, parquet.Values{Lists: l})
 		}
 	}
-	if err := t.room(p.rows, list, map[string]string{"huggingface": huggingface(features)}); err != nil {
+	if err := t.room(p.rows, list, map[string]string{"huggingface": huggingface(features, t.listType)}); err != nil {
 		return err
 	}
 	return t.series.write(p.rows, data)
@@ -88,7 +89,7 @@ func (f *featureTotals) readBack(ctx context.Context, file *parquet.File) error 
 
 // huggingface returns the features in the form that the datasets library writes to a file's metadata, so that it reads images as
 // images.
-func huggingface(features []*feature) string {
+func huggingface(features []*feature, listType string) string {
 	type value struct {
 		DType string `json:"dtype,omitempty"`
 		Type  string `json:"_type"`
@@ -105,7 +106,7 @@ func huggingface(features []*feature) string {
 		case f.dtype == dtypeImage:
 			as = value{"", "Image"}
 		case f.shape[0] != 1:
-			as = list{value{f.dtype, "Value"}, f.shape[0], "List"}
+			as = list{value{f.dtype, "Value"}, f.shape[0], listType}
 		}
 		columns.Add(f.name, as)
 	}

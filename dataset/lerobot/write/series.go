@@ -1,7 +1,6 @@
 package write
 
 import (
-	"fmt"
 	"path/filepath"
 	"slices"
 
@@ -9,18 +8,19 @@ import (
 	"github.com/robocache/robocache/internal/parquet"
 )
 
-// series is a sequence of files of one kind, such as data/chunk-000/file-000.parquet. One file is open.
+// series is a sequence of files of one kind, such as data/chunk-000/file-000.parquet. One file is open. With limit 0 each write begins the
+// next file.
 type series struct {
-	in          *outputFolder
-	dir         string
-	limit       int64 // bytes after which the next file begins
-	groups      int   // row groups after which the next file begins
-	chunk, file int   // position of the open file, or of the next one
-	out         *hashedFile
-	table       *parquet.Writer
-	fields      []parquet.Field // the open file's columns
-	rows        int             // rows in the open file
-	finished    []string        // completed files
+	in       *outputFolder
+	pattern  string // for the files' paths
+	limit    int64  // bytes after which the next file begins
+	groups   int    // row groups after which the next file begins
+	file     int    // number of the open file, or of the next one
+	out      *hashedFile
+	table    *parquet.Writer
+	fields   []parquet.Field // the open file's columns
+	rows     int             // rows in the open file
+	finished []string        // completed files
 }
 
 // room ensures that the open file can take n rows: at its mean row size it stays below the limit, and it has few enough row groups.
@@ -33,15 +33,13 @@ func (s *series) room(n int, list []parquet.Field, metadata map[string]string) e
 			if err := s.finish(); err != nil {
 				return err
 			}
-			if s.file++; s.file == layout.ChunkFiles {
-				s.chunk, s.file = s.chunk+1, 0
-			}
+			s.file++
 		}
 	}
 	if s.table != nil {
 		return nil
 	}
-	out, err := s.in.create(filepath.Join(s.dir, fmt.Sprintf("chunk-%03d", s.chunk), fmt.Sprintf("file-%03d.parquet", s.file)))
+	out, err := s.in.create(filepath.FromSlash(layout.File(s.pattern, s.file, "")))
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package write
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 
 	"github.com/robocache/robocache/dataset"
@@ -10,19 +9,19 @@ import (
 	"github.com/robocache/robocache/dataset/mp4"
 )
 
-// videoPlace locates an episode's video: the file in its feature's series, and the first frame.
-type videoPlace struct{ chunk, file, first int }
+// videoPlace locates an episode's video: the number of the file in its feature's series, and the first frame.
+type videoPlace struct{ file, first int }
 
 // videoFiles writes a video feature's files. One file is open, and episodes are appended to it without decoding.
 type videoFiles struct {
-	in          *outputFolder
-	fps         float64
-	dir         string
-	limit       int64 // bytes after which the next file begins
-	chunk, file int
-	out         *hashedFile
-	movie       *mp4.Writer // nil before the first file, and after one is finished
-	begun       bool
+	in            *outputFolder
+	fps           float64
+	pattern, name string // for the files' paths
+	limit         int64  // bytes after which the next file begins; 0 makes a file for each episode
+	file          int    // number of the open file
+	out           *hashedFile
+	movie         *mp4.Writer // nil before the first file, and after one is finished
+	begun         bool
 }
 
 // add copies a clip's encoded frames to the open video file, or to a new file if they do not fit. It returns their place.
@@ -43,18 +42,16 @@ func (s *videoFiles) add(ctx context.Context, episode int, c clip) (at videoPlac
 		}
 	}
 	first, err := s.movie.Append(ctx, track, c.from, c.to)
-	return videoPlace{s.chunk, s.file, first}, err
+	return videoPlace{s.file, first}, err
 }
 
 // begin opens the next file.
 func (s *videoFiles) begin() error {
 	if s.begun {
-		if s.file++; s.file == layout.ChunkFiles {
-			s.chunk, s.file = s.chunk+1, 0
-		}
+		s.file++
 	}
 	s.begun = true
-	out, err := s.in.create(filepath.Join(s.dir, fmt.Sprintf("chunk-%03d", s.chunk), fmt.Sprintf("file-%03d.mp4", s.file)))
+	out, err := s.in.create(filepath.FromSlash(layout.File(s.pattern, s.file, s.name)))
 	if err != nil {
 		return err
 	}

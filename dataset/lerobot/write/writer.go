@@ -14,7 +14,7 @@ import (
 	"github.com/robocache/robocache/internal/parquet"
 )
 
-// Writer writes a LeRobot v3.0 dataset, episode by episode. It is for one goroutine at a time.
+// Writer writes a LeRobot dataset, episode by episode. It is for one goroutine at a time.
 //
 //	w, err := write.Create(path, write.Options{FPS: 30})
 //	defer w.Close()
@@ -25,15 +25,16 @@ import (
 // renames the folder. Before that, and after any error, nothing exists at path. Equal episodes give equal bytes, because a dataset
 // does not record when, where or from which file it was made.
 //
-// The statistics per episode, in meta/episodes, equal LeRobot's bit for bit. stats.json covers all rows and is exact. LeRobot
-// instead merges the episodes' statistics, so its means and deviations contain float32 rounding errors, and its quantiles are the
-// smallest or largest among the episodes. Image and video statistics use the frames and pixels that LeRobot samples, in exact
+// The statistics per episode equal LeRobot's bit for bit. stats.json covers all rows and is exact. LeRobot instead merges the
+// episodes' statistics, so its means and deviations contain float32 rounding errors, and its quantiles are the smallest or largest
+// among the episodes. Version 2.1 has no stats.json and no quantiles, and its grey images have the statistics of their channel three
+// times, because LeRobot 2.1 requires [3,1,1]. Image and video statistics use the frames and pixels that LeRobot samples, in exact
 // arithmetic; JPEG and video decoders may differ by one level. For copied videos the source dataset's statistics are merged as
 // LeRobot does, if it declares them.
 //
 // Memory is bounded by one episode: its rows as float64, the encoded form, and twice its encoded images. In addition each open file
 // keeps its list of row groups, about 1 kB for each column and episode, until it is complete. An episode in a finished file takes a
-// few hundred bytes.
+// few hundred bytes, and in version 2.1 each of its files.
 type Writer struct {
 	newDataset
 	err    error // the error that broke the output
