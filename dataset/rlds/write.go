@@ -1,0 +1,263 @@
+package rlds
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/records"
+)
+
+// TimeKey is the feature with the times of the steps, int64 nanoseconds. RLDS has none, so it is this project's own: Open takes it as the
+// clock.
+const TimeKey = steps + "time_ns"
+
+// steps begins the keys of features that have a value in each step.
+const steps = "steps/"
+
+// Column is one feature of an episode to write: its declaration in features.json, and its values.
+type Column struct {
+	// Key is the name in the record. With "steps/" at its start the feature has a value in each step, for example
+	// "steps/observation/state"; otherwise one value in the episode, for example "episode_metadata/file_path".
+	Key    string
+	DType  string // of features.json: "float32", "bool"; "string" for a text
+	Shape  []int  // of one value; for an image height, width and channels; nil for a scalar or a text
+	Format string // of an image, "jpeg" or "png"; empty for others
+	Doc    string // the description in features.json; may be empty
+	// The values of all steps, row by row, in one of three lists: whole numbers and booleans in Ints (uint64 with the same bits), other
+	// numbers in Floats, texts and encoded images in Bytes.
+	Ints   []int64
+	Floats []float32
+	Bytes  [][]byte
+}
+
+// Same reports whether two columns have the same declaration, apart from Doc.
+func (c *Column) Same(o *Column) bool {
+	return c.Key == o.Key && c.DType == o.DType && c.Format == o.Format && slices.Equal(c.Shape, o.Shape)
+}
+
+// Declaration returns the type and the shape as text, for errors. Example: "uint8 [64,64,3] jpeg".
+func (c *Column) Declaration() string {
+	return strings.TrimSpace(c.DType + " " + shapeText(c.Shape) + " " + c.Format)
+}
+
+// IntRange returns the limits of the whole numbers that a type in features.json has and int64 too. It returns false for other types.
+func IntRange(dtype string) (low, high int64, ok bool) {
+	s := scalars[dtype]
+	size := 8 * s.Size()
+	switch s {
+	case records.Bool:
+		return 0, 1, true
+	case records.U8, records.U16, records.U32:
+		return 0, 1<<size - 1, true
+	case records.U64:
+		return 0, math.MaxInt64, true
+	case records.I8, records.I16, records.I32, records.I64:
+		return -1 << (size - 1), 1<<(size-1) - 1, true
+	}
+	return 0, 0, false
+}
+
+// IsFloat reports whether features.json has a type of that name for numbers with fractions.
+func IsFloat(dtype string) bool {
+	s, known := scalars[dtype]
+	return known && !s.IsInteger()
+}
+
+// fieldSize returns the size of a protobuf field with n bytes and a number below 16.
+func fieldSize(n int) int { return 1 + varintSize(uint64(n)) + n }
+
+func varintSize(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }
+
+func begin(b []byte, num, n int) []byte {
+	return binary.AppendUvarint(append(b, byte(num<<3|wireBytes)), uint64(n))
+}
+
+// rows returns how many values a column has, and the size of its list in bytes. packed is the size of the numbers in it.
+func (c *Column) rows() (rows int, kind listKind, size, packed int) {
+	width := 1
+	for _, d := range c.Shape {
+		width *= d
+	}
+	switch {
+	case c.DType == "string" || c.Format != "":
+		for _, b := range c.Bytes {
+			size += fieldSize(len(b))
+		}
+		return len(c.Bytes), bytesList, size, 0
+	case IsFloat(c.DType):
+		rows, kind, packed = len(c.Floats), floatList, 4*len(c.Floats)
+	default:
+		rows, kind = len(c.Ints), int64List
+		for _, v := range c.Ints {
+			packed += varintSize(uint64(v))
+		}
+	}
+	if width == 0 || rows%width != 0 {
+		return -1, kind, 0, 0
+	}
+	return rows / width, kind, fieldSize(packed), packed
+}
+
+// Record returns the TFRecord of an episode: a tf.Example between its checksums. All columns below "steps/" must have equally many rows,
+// and the others one; otherwise the error is a *dataset.StreamError. It is one, too, if the episode exceeds the 2 GiB of a protobuf
+// message.
+func Record(columns []Column) ([]byte, error) {
+	total, all := 0, -1
+	entry := func(c *Column, size int) int { return fieldSize(len(c.Key)) + fieldSize(fieldSize(size)) }
+	for i := range columns {
+		c := &columns[i]
+		rows, _, size, _ := c.rows()
+		want := 1
+		if strings.HasPrefix(c.Key, steps) {
+			if all < 0 {
+				all = rows
+			}
+			want = all
+		}
+		if rows != want || rows < 0 {
+			return nil, &dataset.StreamError{Stream: c.Key, Arg: "Values", Got: fmt.Sprintf("%d rows", rows), Want: fmt.Sprintf("%d of %s", want, shapeText(c.Shape))}
+		}
+		total += fieldSize(entry(c, size))
+	}
+	if fieldSize(total) > maxRecord {
+		return nil, &dataset.StreamError{Stream: "episode", Arg: "Values", Got: fmt.Sprintf("%d bytes", total), Want: fmt.Sprintf("at most %d, as a protobuf message has", maxRecord)}
+	}
+	b := make([]byte, 0, headSize+fieldSize(total)+tailSize)
+	b = binary.LittleEndian.AppendUint64(b, uint64(fieldSize(total)))
+	b = binary.LittleEndian.AppendUint32(b, checksum(b))
+	b = begin(b, 1, total)
+	for i := range columns {
+		c := &columns[i]
+		_, kind, size, packed := c.rows()
+		b = append(begin(begin(b, 1, entry(c, size)), 1, len(c.Key)), c.Key...)
+		b = begin(begin(b, 2, fieldSize(size)), int(kind), size)
+		switch kind {
+		case bytesList:
+			for _, item := range c.Bytes {
+				b = append(begin(b, 1, len(item)), item...)
+			}
+		case floatList:
+			b, _ = binary.Append(begin(b, 1, packed), binary.LittleEndian, c.Floats) // numbers have a fixed size, so there is no error
+		default:
+			b = begin(b, 1, packed)
+			for _, v := range c.Ints {
+				b = binary.AppendUvarint(b, uint64(v))
+			}
+		}
+	}
+	return binary.LittleEndian.AppendUint32(b, checksum(b[headSize:])), nil
+}
+
+// Overhead is the size of a TFRecord in bytes without its data.
+const Overhead = headSize + tailSize
+
+// object is an object in JSON.
+type object = map[string]any
+
+// declare returns a feature with a Python class and its content, in protobuf's JSON.
+func declare(class, name string, content object) object {
+	return object{"pythonClassName": "tensorflow_datasets.core.features." + class, name: content}
+}
+
+func (c *Column) declare() (f object) {
+	shape := object{}
+	for _, d := range c.Shape {
+		list, _ := shape["dimensions"].([]string)
+		shape["dimensions"] = append(list, strconv.Itoa(d))
+	}
+	switch {
+	case c.Format != "":
+		f = declare("image_feature.Image", "image", object{"dtype": c.DType, "encodingFormat": c.Format, "shape": shape})
+	case c.DType == "string":
+		f = declare("text_feature.Text", "text", object{})
+	default:
+		class := "tensor_feature.Tensor"
+		if len(c.Shape) == 0 {
+			class = "scalar.Scalar"
+		}
+		f = declare(class, "tensor", object{"dtype": c.DType, "encoding": "none", "shape": shape})
+	}
+	if c.Doc != "" {
+		f["description"] = c.Doc
+	}
+	return f
+}
+
+// Features returns the content of features.json. If a key is the beginning of another, such as "steps/a" and "steps/a/b", or occurs
+// twice, the error is a *dataset.StreamError.
+func Features(columns []Column) ([]byte, error) {
+	root := object{}
+	for i := range columns {
+		c, at := &columns[i], root
+		names := strings.Split(c.Key, "/")
+		for k, name := range names {
+			below, there := at[name].(object)
+			last := k == len(names)-1
+			if at[name] != nil && (last || !there) {
+				return nil, &dataset.StreamError{Stream: c.Key, Arg: "Key", Got: "a name that is taken", Want: "each feature once"}
+			}
+			switch {
+			case last:
+				at[name] = c
+			case !there:
+				below = object{}
+				at[name] = below
+			}
+			at = below
+		}
+	}
+	top := declareDict(root)
+	features := top["featuresDict"].(object)["features"].(object)
+	if all, ok := features["steps"]; ok {
+		features["steps"] = declare("dataset_feature.Dataset", "sequence", object{"feature": all, "length": "-1"})
+	}
+	return json.MarshalIndent(top, "", "    ")
+}
+
+// declareDict returns the declaration of a dictionary, which has columns and dictionaries by their names.
+func declareDict(members object) object {
+	features := object{}
+	for name, m := range members {
+		switch m := m.(type) {
+		case *Column:
+			features[name] = m.declare()
+		case object:
+			features[name] = declareDict(m)
+		}
+	}
+	return declare("features_dict.FeaturesDict", "featuresDict", object{"features": features})
+}
+
+// SplitFiles are the record files of a split: the number of records in each, and the bytes of all records without their checksums.
+type SplitFiles struct {
+	Name    string
+	Lengths []int
+	Bytes   int64
+}
+
+// ShardName returns the name of record file i of n.
+func ShardName(name, split string, i, n int) string {
+	return fmt.Sprintf("%s-%s.tfrecord-%05d-of-%05d", name, split, i, n)
+}
+
+// DatasetInfo returns the content of dataset_info.json, for record files with the names of ShardName.
+func DatasetInfo(name, version string, splits []SplitFiles) ([]byte, error) {
+	var list []object
+	for _, s := range splits {
+		var lengths []string
+		for _, n := range s.Lengths {
+			lengths = append(lengths, strconv.Itoa(n))
+		}
+		list = append(list, object{
+			"name": s.Name, "shardLengths": lengths, "numBytes": strconv.FormatInt(s.Bytes, 10), "filepathTemplate": defaultTemplate,
+		})
+	}
+	return json.MarshalIndent(object{"name": name, "version": version, "fileFormat": "tfrecord", "splits": list}, "", "  ")
+}
