@@ -88,6 +88,7 @@ every stream has a valid value are left out and counted, such as those from befo
 		"safetensors": func() (convert.Target, error) { return convert.Safetensors(), nil },
 		"mcap":        func() (convert.Target, error) { return convert.MCAP(encoding.Value), nil },
 		"webdataset":  func() (convert.Target, error) { return convert.WebDataset(), nil },
+		"rlds":        func() (convert.Target, error) { return convert.RLDS(), nil },
 	}
 	complete(cmd, "to", c.formats)
 	lerobot.complete(cmd)
