@@ -34,10 +34,10 @@ func RLDS() Target { return toRLDS{} }
 
 type toRLDS struct{}
 
-const (
-	rldsVersion    = "1.0.0"
-	rldsShardBytes = 256 << 20
-)
+const rldsVersion = "1.0.0"
+
+// rldsShardBytes limits a record file with several records. Only tests change it.
+var rldsShardBytes = 256 << 20
 
 func (toRLDS) Name() string { return "rlds" }
 

@@ -45,6 +45,7 @@ func TestAConversionThatIsKilledIsGoneOnWith(t *testing.T) {
 		{"--to=safetensors", "--rate=10", "--hz=20"},
 		{"--to=webdataset", "--rate=10", "--hz=20", "--shards=2"},
 		{"--to=lerobot", "--rate=10", "--hz=20", "--media=none"},
+		{"--to=rlds", "--rate=10", "--hz=20", "--shards=2"},
 	} {
 		dir := t.TempDir()
 		args := append([]string{"convert", kindsRLDS, "-o"}, "")
