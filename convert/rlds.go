@@ -19,8 +19,8 @@ import (
 // RLDS returns the target for RLDS datasets, the layout of TensorFlow Datasets. A piece is one dataset: its folder has the output's name
 // and the version 1.0.0 with dataset_info.json, features.json and record files of 256 MiB. A record is an episode.
 //
-// A stream "x" becomes steps/observation/x, without the prefix "observation." and with "_" for other signs than letters and digits.
-// action, reward, discount, is_first, is_last, is_terminal and the streams of an RLDS dataset keep their places. Whole numbers keep their
+// The stream "observation.images.top" becomes steps/observation/images_top, and so does "images/top". action, reward, discount, is_first,
+// is_last, is_terminal and the streams of an RLDS dataset keep their places. Whole numbers keep their
 // type. float64 is stored as float32 by TensorFlow Datasets: changed values are counted. With a plan, KEY_valid marks valid rows. Cameras
 // keep JPEG and PNG images byte for byte; other frames become PNG, depth in 16 bits or as float32.
 //

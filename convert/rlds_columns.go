@@ -35,6 +35,9 @@ const (
 var stepFields = map[string]string{"reward": "reward", "rewards": "reward", "next.reward": "reward", "discount": "discount",
 	"is_first": "is_first", "is_last": "is_last", "is_terminal": "is_terminal"}
 
+// seen matches the beginning of an observation's name in LeRobot, robomimic and ALOHA.
+var seen = regexp.MustCompile(`^(observations?[./]|obs/)`)
+
 // notWord matches the signs that a name in TensorFlow Datasets should not have.
 var notWord = regexp.MustCompile(`\W+`)
 
@@ -74,7 +77,7 @@ func columnsOf(ctx context.Context, e *Episode, info dataset.Info, first map[str
 		if t := &e.Texts[i]; !t.Task {
 			key := t.Name
 			if !c.same {
-				key = seenKey + rldsWord(strings.Trim(t.Name, "/"))
+				key = c.key(t.Name)
 			}
 			c.text(key, t.At)
 		}
@@ -143,10 +146,10 @@ func (c *columns) key(name string) string {
 		return stepsKey + field
 	case recognise.IsAction(name):
 		return stepsKey + "action"
-	case c.same || strings.HasPrefix(name, "observation/"):
+	case c.same:
 		return stepsKey + name
 	}
-	return seenKey + rldsWord(strings.Trim(strings.TrimPrefix(name, "observation."), "/"))
+	return seenKey + rldsWord(strings.Trim(seen.ReplaceAllString(name, ""), "/"))
 }
 
 // stream adds the column of stream i.

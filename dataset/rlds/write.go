@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/raw"
 	"github.com/robocache/robocache/internal/records"
 )
 
@@ -144,7 +145,11 @@ func Record(columns []Column) ([]byte, error) {
 				b = append(begin(b, 1, len(item)), item...)
 			}
 		case floatList:
-			b, _ = binary.Append(begin(b, 1, packed), binary.LittleEndian, c.Floats) // numbers have a fixed size, so there is no error
+			if b = begin(b, 1, packed); raw.Little {
+				b = append(b, raw.Bytes(c.Floats)...)
+				continue
+			}
+			b, _ = binary.Append(b, binary.LittleEndian, c.Floats) // numbers have a fixed size, so there is no error
 		default:
 			b = begin(b, 1, packed)
 			for _, v := range c.Ints {

@@ -1,0 +1,120 @@
+package rlds
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/test/settest"
+)
+
+// writable are the columns of an episode of two steps with each kind of values, at the ends of their types.
+func writable() []Column {
+	return []Column{
+		{Key: "id", DType: "uint64", Ints: []int64{-1}},
+		{Key: "episode_metadata/note", DType: "string", Bytes: [][]byte{[]byte("é")}},
+		{Key: "steps/action", DType: "float32", Shape: []int{2}, Floats: []float32{1, float32(math.Inf(-1)), -0.1, 1e-45}},
+		{Key: "steps/matrix", DType: "float64", Shape: []int{1, 2}, Floats: []float32{1, 2, 3, 4}},
+		{Key: "steps/observation/small", DType: "int8", Ints: []int64{-128, 127}},
+		{Key: "steps/observation/long", DType: "int64", Ints: []int64{math.MinInt64 + 1, 300}},
+		{Key: "steps/observation/seen", DType: "uint8", Shape: []int{1, 1, 3}, Format: "png", Bytes: [][]byte{[]byte(png), []byte(png)}},
+		{Key: "steps/language_instruction", DType: "string", Bytes: [][]byte{nil, []byte(strings.Repeat("x", 300))}},
+		{Key: TimeKey, DType: "int64", Ints: []int64{1_700_000_000_000_000_001, 1_700_000_000_100_000_003}},
+	}
+}
+
+// written is a dataset with one episode.
+func written(t testing.TB, columns []Column, opt Options) *Set {
+	record, err := Record(columns)
+	require.NoError(t, err)
+	features, err := Features(columns)
+	require.NoError(t, err)
+	described, err := DatasetInfo("d", "1.0.0", []SplitFiles{{Name: "train", Lengths: []int{1}}})
+	require.NoError(t, err)
+	return open(t, write(t, map[string]string{infoFile: string(described), featuresFile: string(features), onlyShard: string(record)}), opt)
+}
+
+func TestWhatIsWrittenIsRead(t *testing.T) {
+	columns := writable()
+	s := written(t, columns, Options{Strict: true})
+	assert.Empty(t, s.Info().Notes)
+	assert.Equal(t, []dataset.Feature{{Name: "episode_metadata/note", DType: "string"}, {Name: "id", DType: "uint64"}}, s.Info().Facts)
+	e := settest.Episode(t, s, 0)
+	assert.Empty(t, e.Notes)
+	assert.Equal(t, []string{"action", "matrix", "observation/long", "observation/small"}, e.Names(), "the clock is no stream")
+	assert.Equal(t, columns[len(columns)-1].Ints, e.Stream("action").Nanoseconds())
+	assert.Equal(t, columns[len(columns)-1].Ints, e.MediaStream("observation/seen").Times)
+	assert.False(t, e.Steps)
+	for i, v := range floats(t, e.Stream("action")) {
+		assert.Equal(t, math.Float32bits(columns[2].Floats[i]), math.Float32bits(float32(v)))
+	}
+	assert.Equal(t, []float64{-128, 127}, floats(t, e.Stream("observation/small")))
+	assert.Equal(t, "18446744073709551615", e.Attributes.Other["id"])
+	assert.Equal(t, "é", e.Attributes.Other["episode_metadata/note"])
+	assert.Equal(t, strings.Repeat("x", 300), e.Attributes.Task)
+
+	e = settest.Episode(t, written(t, columns, Options{Rate: 4}), 0)
+	assert.Equal(t, []int64{0, 250e6}, e.Stream("action").Nanoseconds(), "the caller's rate counts more")
+}
+
+// A clock of another length than the episode is a loss, and the steps are counted.
+func TestABrokenClockIsCounted(t *testing.T) {
+	e, err := one(t, plainWith("time_ns", array("int64")), plain.with(example{TimeKey: []int64{5}}), Options{})
+	require.NoError(t, err)
+	assert.ErrorContains(t, e.Notes.Find(dataset.CodeArrayBroken).Cause, TimeKey)
+	assert.True(t, e.Steps)
+	assert.Equal(t, []int64{0, 1e9}, e.Stream("action").Nanoseconds())
+}
+
+func TestColumnsThatContradictEachOtherAreErrors(t *testing.T) {
+	for _, wrong := range []Column{
+		{Key: "steps/x", DType: "float32", Shape: []int{2}, Floats: []float32{1, 2, 3}},
+		{Key: "steps/x", DType: "float32", Shape: []int{2}, Floats: []float32{1, 2}},
+		{Key: "steps/x", DType: "int32", Shape: []int{0}},
+		{Key: "steps/x", DType: "float32", Ints: []int64{1, 2}},
+		{Key: "x", DType: "string", Bytes: [][]byte{nil, nil}},
+	} {
+		_, err := Record(append(writable(), wrong))
+		var bad *dataset.StreamError
+		require.ErrorAs(t, err, &bad)
+		assert.Equal(t, wrong.Key, bad.Stream)
+	}
+	for _, key := range []string{"steps/action/more", "steps/action", "steps/observation"} {
+		_, err := Features(append(writable(), Column{Key: key, DType: "int32"}))
+		var bad *dataset.StreamError
+		require.ErrorAs(t, err, &bad, key)
+		assert.Equal(t, key, bad.Stream)
+	}
+}
+
+func TestTheLimitsOfWholeNumbers(t *testing.T) {
+	for dtype, want := range map[string][2]int64{"bool": {0, 1}, "int8": {-128, 127}, "uint16": {0, 65535}, "int64": {math.MinInt64, math.MaxInt64}, "uint64": {0, math.MaxInt64}} {
+		low, high, ok := IntRange(dtype)
+		assert.True(t, ok)
+		assert.Equal(t, want, [2]int64{low, high}, dtype)
+	}
+	for _, dtype := range []string{"float32", "bfloat16", "string", "uint8_t", ""} {
+		_, _, ok := IntRange(dtype)
+		assert.False(t, ok, dtype)
+		assert.Equal(t, strings.HasPrefix(dtype, "float") || dtype == "bfloat16", IsFloat(dtype))
+	}
+}
+
+// Bytes are those of the records.
+func BenchmarkRecord(b *testing.B) {
+	const steps = 300
+	columns := []Column{{Key: "steps/observation/state", DType: "float32", Shape: []int{26}, Floats: slices.Repeat([]float32{0.5}, 26*steps)},
+		{Key: "steps/action", DType: "float32", Shape: []int{7}, Floats: slices.Repeat([]float32{0.5}, 7*steps)},
+		{Key: TimeKey, DType: "int64", Ints: slices.Repeat([]int64{1_700_000_000_000_000_001}, steps)}, {Key: "steps/is_last", DType: "bool", Ints: make([]int64, steps)}}
+	record, err := Record(columns)
+	require.NoError(b, err)
+	b.SetBytes(int64(len(record)))
+	for b.Loop() {
+		_, _ = Record(columns)
+	}
+}
