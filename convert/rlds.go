@@ -64,6 +64,7 @@ type rldsWriter struct {
 	name   string
 	splits map[string]*rldsSplit
 	order  []string // the splits' names, as they first occur
+	record []byte   // memory for a record
 
 	// Of the first written episode: its columns without values, the streams and cameras by their keys, the lost ones, its number, and
 	// features.json.
@@ -103,7 +104,7 @@ func (w *rldsWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 	if err != nil {
 		return c.kept, err
 	}
-	record, err := rlds.Record(c.list)
+	record, err := rlds.AppendRecord(w.record[:0], c.list)
 	features := w.features
 	if err == nil && w.first == nil {
 		features, err = rlds.Features(c.list)
@@ -111,6 +112,7 @@ func (w *rldsWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 	if err != nil {
 		return c.kept, &RefusedError{err}
 	}
+	w.record = record
 	if err := w.write(splitOf(e.Splits), record); err != nil {
 		return c.kept, w.named(err)
 	}

@@ -228,7 +228,7 @@ func castsIn(t *testing.T, v *tensor.Tensor) (n int) {
 func readBack(t *testing.T, list []rlds.Column) *dataset.Episode {
 	t.Helper()
 	dir := t.TempDir()
-	record, err := rlds.Record(list)
+	record, err := rlds.AppendRecord(nil, list)
 	require.NoError(t, err)
 	features, err := rlds.Features(list)
 	require.NoError(t, err)
@@ -285,4 +285,28 @@ func TestEpisodesWithOtherFeaturesAreRefusedInRLDS(t *testing.T) {
 	var spoiled *SpoiledError
 	require.ErrorAs(t, err, &spoiled)
 	assert.Contains(t, spoiled.Episodes, 0)
+}
+
+// Bytes are those of the records, which the file system may still have in memory.
+func BenchmarkRLDS(b *testing.B) {
+	const rows = 20_000
+	times := make([]int64, rows)
+	for i := range times {
+		times[i] = int64(i) * 20e6
+	}
+	state, err := dataset.NewStream("state", times, tensor.Must(tensor.Of(make([]float32, 26*rows), rows, 26)), nil)
+	require.NoError(b, err)
+	action, err := dataset.NewStream("action", times, tensor.Must(tensor.Of(make([]float64, 7*rows), rows, 7)), nil)
+	require.NoError(b, err)
+	w, err := RLDS().Create(b.Context(), filepath.Join(b.TempDir(), "d"), Piece{Shards: 1, Inputs: []dataset.Info{{}}})
+	require.NoError(b, err)
+	defer w.Close()
+	n := int64(0)
+	for b.Loop() {
+		e := &dataset.Episode{Streams: []dataset.Stream{state, action}}
+		_, err := w.Add(b.Context(), &Episode{Episode: e, Times: times, Lost: map[string]dataset.Note{}})
+		require.NoError(b, err)
+		n = w.(*rldsWriter).splits["train"].Bytes
+	}
+	b.SetBytes(n / int64(b.N))
 }

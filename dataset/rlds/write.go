@@ -106,10 +106,10 @@ func (c *Column) rows() (rows int, kind listKind, size, packed int) {
 	return rows / width, kind, fieldSize(packed), packed
 }
 
-// Record returns the TFRecord of an episode: a tf.Example between its checksums. All columns below "steps/" must have equally many rows,
+// AppendRecord appends the TFRecord of an episode to b: a tf.Example between its checksums. All columns below "steps/" must have equally many rows,
 // and the others one; otherwise the error is a *dataset.StreamError. It is one, too, if the episode exceeds the 2 GiB of a protobuf
 // message.
-func Record(columns []Column) ([]byte, error) {
+func AppendRecord(b []byte, columns []Column) ([]byte, error) {
 	total, all := 0, -1
 	entry := func(c *Column, size int) int { return fieldSize(len(c.Key)) + fieldSize(fieldSize(size)) }
 	for i := range columns {
@@ -130,9 +130,9 @@ func Record(columns []Column) ([]byte, error) {
 	if fieldSize(total) > maxRecord {
 		return nil, &dataset.StreamError{Stream: "episode", Arg: "Values", Got: fmt.Sprintf("%d bytes", total), Want: fmt.Sprintf("at most %d, as a protobuf message has", maxRecord)}
 	}
-	b := make([]byte, 0, headSize+fieldSize(total)+tailSize)
-	b = binary.LittleEndian.AppendUint64(b, uint64(fieldSize(total)))
-	b = binary.LittleEndian.AppendUint32(b, checksum(b))
+	at := len(b)
+	b = binary.LittleEndian.AppendUint64(slices.Grow(b, Overhead+fieldSize(total)), uint64(fieldSize(total)))
+	b = binary.LittleEndian.AppendUint32(b, checksum(b[at:]))
 	b = begin(b, 1, total)
 	for i := range columns {
 		c := &columns[i]
@@ -157,7 +157,7 @@ func Record(columns []Column) ([]byte, error) {
 			}
 		}
 	}
-	return binary.LittleEndian.AppendUint32(b, checksum(b[headSize:])), nil
+	return binary.LittleEndian.AppendUint32(b, checksum(b[at+headSize:])), nil
 }
 
 // Overhead is the size of a TFRecord in bytes without its data.

@@ -30,7 +30,7 @@ func writable() []Column {
 
 // written is a dataset with one episode.
 func written(t testing.TB, columns []Column, opt Options) *Set {
-	record, err := Record(columns)
+	record, err := AppendRecord(nil, columns)
 	require.NoError(t, err)
 	features, err := Features(columns)
 	require.NoError(t, err)
@@ -79,7 +79,7 @@ func TestColumnsThatContradictEachOtherAreErrors(t *testing.T) {
 		{Key: "steps/x", DType: "float32", Ints: []int64{1, 2}},
 		{Key: "x", DType: "string", Bytes: [][]byte{nil, nil}},
 	} {
-		_, err := Record(append(writable(), wrong))
+		_, err := AppendRecord(nil, append(writable(), wrong))
 		var bad *dataset.StreamError
 		require.ErrorAs(t, err, &bad)
 		assert.Equal(t, wrong.Key, bad.Stream)
@@ -106,15 +106,15 @@ func TestTheLimitsOfWholeNumbers(t *testing.T) {
 }
 
 // Bytes are those of the records.
-func BenchmarkRecord(b *testing.B) {
+func BenchmarkAppendRecord(b *testing.B) {
 	const steps = 300
 	columns := []Column{{Key: "steps/observation/state", DType: "float32", Shape: []int{26}, Floats: slices.Repeat([]float32{0.5}, 26*steps)},
 		{Key: "steps/action", DType: "float32", Shape: []int{7}, Floats: slices.Repeat([]float32{0.5}, 7*steps)},
 		{Key: TimeKey, DType: "int64", Ints: slices.Repeat([]int64{1_700_000_000_000_000_001}, steps)}, {Key: "steps/is_last", DType: "bool", Ints: make([]int64, steps)}}
-	record, err := Record(columns)
+	record, err := AppendRecord(nil, columns)
 	require.NoError(b, err)
 	b.SetBytes(int64(len(record)))
 	for b.Loop() {
-		_, _ = Record(columns)
+		_, _ = AppendRecord(record[:0], columns)
 	}
 }
