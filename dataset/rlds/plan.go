@@ -22,7 +22,7 @@ const (
 	featuresFile = "features.json"
 )
 
-// defaultTemplate is the filepathTemplate of a split without one.
+// defaultTemplate is the filepathTemplate for a split without one.
 const defaultTemplate = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
 
 // maxShards limits a dataset's shards. The largest datasets have some ten thousand.

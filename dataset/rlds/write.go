@@ -15,24 +15,24 @@ import (
 	"github.com/robocache/robocache/internal/records"
 )
 
-// TimeKey is the feature with the times of the steps, int64 nanoseconds. RLDS has none, so it is this project's own: Open takes it as the
+// TimeKey is the feature with the step times, int64 nanoseconds. RLDS has none, so it is this project's own, and Open takes it as the
 // clock.
 const TimeKey = steps + "time_ns"
 
-// steps begins the keys of features that have a value in each step.
+// steps begins the keys that have a value in each step.
 const steps = "steps/"
 
-// Column is one feature of an episode to write: its declaration in features.json, and its values.
+// Column is one feature in an episode to write: its declaration in features.json, and its values.
 type Column struct {
 	// Key is the name in the record. With "steps/" at its start the feature has a value in each step, for example
 	// "steps/observation/state"; otherwise one value in the episode, for example "episode_metadata/file_path".
 	Key    string
-	DType  string // of features.json: "float32", "bool"; "string" for a text
-	Shape  []int  // of one value; for an image height, width and channels; nil for a scalar or a text
-	Format string // of an image, "jpeg" or "png"; empty for others
+	DType  string // the type in features.json: "float32", "bool"; "string" for a text
+	Shape  []int  // the shape of one value; height, width and channels for an image; nil for a scalar or a text
+	Format string // "jpeg" or "png" for an image; empty for others
 	Doc    string // the description in features.json; may be empty
-	// The values of all steps, row by row, in one of three lists: whole numbers and booleans in Ints (uint64 with the same bits), other
-	// numbers in Floats, texts and encoded images in Bytes.
+	// All steps' values, row by row, in one list: whole numbers and booleans in Ints (uint64 with the same bits), other numbers in Floats,
+	// texts and encoded images in Bytes.
 	Ints   []int64
 	Floats []float32
 	Bytes  [][]byte
@@ -48,7 +48,8 @@ func (c *Column) Declaration() string {
 	return strings.TrimSpace(c.DType + " " + shapeText(c.Shape) + " " + c.Format)
 }
 
-// IntRange returns the limits of the whole numbers that a type in features.json has and int64 too. It returns false for other types.
+// IntRange returns the smallest and the largest whole number that both int64 and a type in features.json have. It returns false if the
+// type has fractions.
 func IntRange(dtype string) (low, high int64, ok bool) {
 	s := scalars[dtype]
 	size := 8 * s.Size()
@@ -65,13 +66,13 @@ func IntRange(dtype string) (low, high int64, ok bool) {
 	return 0, 0, false
 }
 
-// IsFloat reports whether features.json has a type of that name for numbers with fractions.
+// IsFloat reports whether a name in features.json is a type with fractions.
 func IsFloat(dtype string) bool {
 	s, known := scalars[dtype]
 	return known && !s.IsInteger()
 }
 
-// fieldSize returns the size of a protobuf field with n bytes and a number below 16.
+// fieldSize returns the size, in bytes, that a protobuf field with n bytes and a number below 16 has.
 func fieldSize(n int) int { return 1 + varintSize(uint64(n)) + n }
 
 func varintSize(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }
@@ -80,7 +81,7 @@ func begin(b []byte, num, n int) []byte {
 	return binary.AppendUvarint(append(b, byte(num<<3|wireBytes)), uint64(n))
 }
 
-// rows returns how many values a column has, and the size of its list in bytes. packed is the size of the numbers in it.
+// rows returns how many values a column has, and its list's size in bytes. packed is the size without the field that has the numbers.
 func (c *Column) rows() (rows int, kind listKind, size, packed int) {
 	width := 1
 	for _, d := range c.Shape {
@@ -106,9 +107,8 @@ func (c *Column) rows() (rows int, kind listKind, size, packed int) {
 	return rows / width, kind, fieldSize(packed), packed
 }
 
-// AppendRecord appends the TFRecord of an episode to b: a tf.Example between its checksums. All columns below "steps/" must have equally many rows,
-// and the others one; otherwise the error is a *dataset.StreamError. It is one, too, if the episode exceeds the 2 GiB of a protobuf
-// message.
+// AppendRecord appends an episode's TFRecord to b: a tf.Example between its checksums. All columns below "steps/" must have equally many
+// rows, and the others one. Otherwise, and if the record exceeds protobuf's limit, 2 GiB, the error is a *dataset.StreamError.
 func AppendRecord(b []byte, columns []Column) ([]byte, error) {
 	total, all := 0, -1
 	entry := func(c *Column, size int) int { return fieldSize(len(c.Key)) + fieldSize(fieldSize(size)) }
@@ -160,7 +160,7 @@ func AppendRecord(b []byte, columns []Column) ([]byte, error) {
 	return binary.LittleEndian.AppendUint32(b, checksum(b[at+headSize:])), nil
 }
 
-// Overhead is the size of a TFRecord in bytes without its data.
+// Overhead is a TFRecord's size, in bytes, without its data.
 const Overhead = headSize + tailSize
 
 // object is an object in JSON.
@@ -195,8 +195,8 @@ func (c *Column) declare() (f object) {
 	return f
 }
 
-// Features returns the content of features.json. If a key is the beginning of another, such as "steps/a" and "steps/a/b", or occurs
-// twice, the error is a *dataset.StreamError.
+// Features returns the content for features.json. If a key begins another, such as "steps/a" and "steps/a/b", or occurs twice, the error
+// is a *dataset.StreamError.
 func Features(columns []Column) ([]byte, error) {
 	root := object{}
 	for i := range columns {
@@ -226,7 +226,7 @@ func Features(columns []Column) ([]byte, error) {
 	return json.MarshalIndent(top, "", "    ")
 }
 
-// declareDict returns the declaration of a dictionary, which has columns and dictionaries by their names.
+// declareDict declares a dictionary, which has columns and dictionaries by their names.
 func declareDict(members object) object {
 	features := object{}
 	for name, m := range members {
@@ -240,19 +240,19 @@ func declareDict(members object) object {
 	return declare("features_dict.FeaturesDict", "featuresDict", object{"features": features})
 }
 
-// SplitFiles are the record files of a split: the number of records in each, and the bytes of all records without their checksums.
+// SplitFiles are a split's record files: the number of records in each, and the bytes in all records without their Overhead.
 type SplitFiles struct {
 	Name    string
 	Lengths []int
 	Bytes   int64
 }
 
-// ShardName returns the name of record file i of n.
+// ShardName returns the name for record file i, from 0, among n.
 func ShardName(name, split string, i, n int) string {
 	return fmt.Sprintf("%s-%s.tfrecord-%05d-of-%05d", name, split, i, n)
 }
 
-// DatasetInfo returns the content of dataset_info.json, for record files with the names of ShardName.
+// DatasetInfo returns the content for dataset_info.json, for record files with names from ShardName.
 func DatasetInfo(name, version string, splits []SplitFiles) ([]byte, error) {
 	var list []object
 	for _, s := range splits {
