@@ -66,9 +66,9 @@ type rldsWriter struct {
 	order  []string // the splits' names, as they first occur
 	record []byte   // memory for a record
 
-	// Of the first written episode: its columns without values, the streams and cameras by their keys, the lost ones, its number, and
+	// About the first written episode: its columns without values, the streams and cameras by their keys, the lost ones, its number, and
 	// features.json.
-	first    map[string]rlds.Column
+	first    rlds.Columns
 	names    map[string]string
 	lost     map[string]dataset.Note
 	number   int
@@ -117,10 +117,9 @@ func (w *rldsWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 		return c.kept, w.named(err)
 	}
 	if w.first == nil {
-		w.first, w.names, w.lost, w.number, w.features = map[string]rlds.Column{}, c.names, e.Lost, e.Number, features
+		w.first, w.names, w.lost, w.number, w.features = c.list, c.names, e.Lost, e.Number, features
 		for _, f := range c.list {
 			f.Ints, f.Floats, f.Bytes = nil, nil, nil
-			w.first[f.Key] = f
 		}
 	}
 	return c.kept, nil
@@ -130,44 +129,38 @@ func (w *rldsWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 func (w *rldsWriter) fit(c *columns) error {
 	var extra []string
 	for key, name := range c.names {
-		if _, there := w.first[key]; !there {
+		if w.first[key] == nil {
 			extra = append(extra, name)
 		}
 	}
 	if err := lostAmong(w.lost, extra); err != nil {
 		return &SpoiledError{map[int]error{w.number: err}}
 	}
-	c.list = slices.DeleteFunc(c.list, func(f rlds.Column) bool {
-		_, there := w.first[f.Key]
-		name, stream := c.names[f.Key]
-		switch why := (dataset.Note{Code: dataset.CodeNotInFirst}); {
-		case there:
-		case stream:
-			c.kept.giveUp(name, why)
-		case !strings.HasSuffix(f.Key, validEnd):
-			c.kept.leave(f.Key, 1, why)
+	for _, key := range slices.Sorted(maps.Keys(c.list)) {
+		if w.first[key] != nil {
+			continue
 		}
-		return !there
-	})
-	for _, key := range slices.Sorted(maps.Keys(w.first)) {
-		want := w.first[key]
-		i := slices.IndexFunc(c.list, func(f rlds.Column) bool { return f.Key == key })
-		switch {
-		case i >= 0 && c.list[i].Same(&want):
-		case i < 0 && want.DType == "string" && want.Format == "":
-			c.text(key, func(int64) string { return "" })
-		default:
-			got := "none"
-			if i >= 0 {
-				got = c.list[i].Declaration()
-			}
-			if err := lostAmong(c.e.Lost, []string{w.names[key]}); err != nil && i < 0 {
-				return &RefusedError{err}
-			}
-			return &RefusedError{&dataset.StreamError{Stream: key, Arg: "Values", Got: got, Want: want.Declaration() + ", as in the first episode"}}
+		delete(c.list, key)
+		if name, stream := c.names[key]; stream {
+			c.kept.giveUp(name, dataset.Note{Code: dataset.CodeNotInFirst})
+		} else if !strings.HasSuffix(key, validEnd) {
+			c.kept.leave(key, 1, dataset.Note{Code: dataset.CodeNotInFirst})
 		}
 	}
-	c.sort()
+	for _, key := range slices.Sorted(maps.Keys(w.first)) {
+		got, want := "none", w.first[key].Declaration()
+		if f := c.list[key]; f != nil {
+			got = f.Declaration()
+		} else if w.first[key].DType == "string" {
+			c.text(key, func(int64) string { return "" })
+			continue
+		} else if err := lostAmong(c.e.Lost, []string{w.names[key]}); err != nil {
+			return &RefusedError{err}
+		}
+		if got != want {
+			return &RefusedError{&dataset.StreamError{Stream: key, Arg: "Values", Got: got, Want: want + ", as in the first episode"}}
+		}
+	}
 	return nil
 }
 

@@ -43,20 +43,20 @@ var notWord = regexp.MustCompile(`\W+`)
 
 func rldsWord(name string) string { return notWord.ReplaceAllString(name, "_") }
 
-// columns are the features of an episode in RLDS.
+// columns are an episode's features in RLDS.
 type columns struct {
 	e     *Episode
-	info  dataset.Info           // of its input
-	first map[string]rlds.Column // the first episode's by their keys; nil before it
+	info  dataset.Info // about its input
+	first rlds.Columns // the first episode's; nil before it
 	kept  Kept
 	same  bool // the input is an RLDS dataset, so that its names are keys
-	list  []rlds.Column
+	list  rlds.Columns
 	names map[string]string // streams and cameras by their keys
 }
 
-// columnsOf returns an episode's columns by their keys. The result is not nil.
-func columnsOf(ctx context.Context, e *Episode, info dataset.Info, first map[string]rlds.Column) (*columns, error) {
-	c := &columns{e: e, info: info, first: first, kept: Kept{Samples: map[string]int{}}, names: map[string]string{}}
+// columnsOf returns an episode's columns. The result is not nil.
+func columnsOf(ctx context.Context, e *Episode, info dataset.Info, first rlds.Columns) (*columns, error) {
+	c := &columns{e: e, info: info, first: first, kept: Kept{Samples: map[string]int{}}, list: rlds.Columns{}, names: map[string]string{}}
 	_, c.same = e.Attributes.Other[tfdsID]
 	for i := range e.Streams {
 		if err := c.stream(i); err != nil {
@@ -83,34 +83,24 @@ func columnsOf(ctx context.Context, e *Episode, info dataset.Info, first map[str
 		}
 	}
 	if !e.Steps {
-		c.add(rlds.Column{Key: rlds.TimeKey, DType: "int64", Ints: e.Times})
+		c.add(rlds.TimeKey, rlds.Column{DType: "int64", Ints: e.Times})
 	}
 	c.defaults()
-	err := c.facts()
-	c.sort()
-	return c, err
-}
-
-func (c *columns) sort() {
-	slices.SortFunc(c.list, func(a, b rlds.Column) int { return cmp.Compare(a.Key, b.Key) })
-}
-
-func (c *columns) has(key string) bool {
-	return slices.ContainsFunc(c.list, func(f rlds.Column) bool { return f.Key == key })
+	return c, c.facts()
 }
 
 // add adds a column unless there is one with its key.
-func (c *columns) add(f rlds.Column) {
-	if !c.has(f.Key) {
-		c.list = append(c.list, f)
+func (c *columns) add(key string, f rlds.Column) {
+	if c.list[key] == nil {
+		c.list[key] = &f
 	}
 }
 
-// named adds the column of a stream or camera, and the one of its valid rows. If the key is taken, or err is not nil, the stream is left
+// named adds the column for a stream or camera, and one for its valid rows. If the key is taken, or err is not nil, the stream is left
 // out.
-func (c *columns) named(name string, f rlds.Column, valid []uint8, err error) {
-	if other, taken := c.names[f.Key]; taken {
-		err = &dataset.StreamError{Stream: name, Arg: "Name", Got: "the key " + f.Key + ", which " + other + " has", Want: "one of its own"}
+func (c *columns) named(name, key string, f rlds.Column, valid []uint8, err error) {
+	if other, taken := c.names[key]; taken {
+		err = &dataset.StreamError{Stream: name, Arg: "Name", Got: "the key " + key + ", which " + other + " has", Want: "one of its own"}
 	}
 	if err != nil {
 		why := dataset.Note{Code: dataset.CodeStreamRefused, Subject: name, Detail: dataset.Detail{Cause: err}}
@@ -118,10 +108,10 @@ func (c *columns) named(name string, f rlds.Column, valid []uint8, err error) {
 		c.kept.leave(name, len(c.e.Times), why)
 		return
 	}
-	c.names[f.Key], c.kept.Samples[name] = name, len(c.e.Times)
-	c.add(f)
+	c.names[key], c.kept.Samples[name] = name, len(c.e.Times)
+	c.add(key, f)
 	if valid != nil {
-		c.add(rlds.Column{Key: f.Key + validEnd, DType: "bool", Ints: tensor.Cast[int64](valid)})
+		c.add(key+validEnd, rlds.Column{DType: "bool", Ints: tensor.Cast[int64](valid)})
 	}
 }
 
@@ -131,11 +121,11 @@ func (c *columns) text(key string, at func(time int64) string) {
 	if !strings.HasPrefix(key, stepsKey) {
 		times = times[:1]
 	}
-	f := rlds.Column{Key: key, DType: "string"}
+	f := rlds.Column{DType: "string"}
 	for _, t := range times {
 		f.Bytes = append(f.Bytes, []byte(at(t)))
 	}
-	c.add(f)
+	c.add(key, f)
 }
 
 // key returns the key of a stream or camera.
@@ -159,7 +149,7 @@ func (c *columns) stream(i int) error {
 		c.kept.leave(s.Name, s.Len(), dataset.Note{Code: dataset.CodeNoColumns})
 		return nil
 	}
-	f := rlds.Column{Key: c.key(s.Name), Shape: []int{len(s.Columns)}, DType: typeOf(s)}
+	key, f := c.key(s.Name), rlds.Column{Shape: []int{len(s.Columns)}, DType: typeOf(s)}
 	recorded := cmp.Or(c.e.renamed[s.Name], s.Name)
 	for _, d := range c.info.Features {
 		if size := 1; d.Name == recorded && !d.Media {
@@ -185,7 +175,7 @@ func (c *columns) stream(i int) error {
 		}
 	}
 	types := []string{f.DType, "int64", "float64"}
-	if first, there := c.first[f.Key]; there {
+	if first := c.first[key]; first != nil {
 		types = []string{first.DType}
 	}
 	for _, f.DType = range types {
@@ -207,7 +197,7 @@ func (c *columns) stream(i int) error {
 	if f.Ints == nil && f.Floats == nil && s.Len() > 0 {
 		err = &dataset.StreamError{Stream: s.Name, Arg: "Values", Got: "numbers that it does not hold", Want: f.DType + ", as in the first episode"}
 	}
-	c.named(s.Name, f, valid, err)
+	c.named(s.Name, key, f, valid, err)
 	return nil
 }
 
@@ -249,22 +239,21 @@ func narrowed(t *tensor.Tensor) (list []float32, changed int, err error) {
 // values become 0.
 func wholeNumbers(s *dataset.Stream, dtype string, valid []uint8) ([]int64, error) {
 	low, high, _ := rlds.IntRange(dtype)
-	var list []int64
 	values, err := tensor.Floats(s.Values)
+	var exact []int64
 	if s.Integers != nil && err == nil {
-		list, err = tensor.Packed[int64](s.Integers)
-	} else {
-		list = make([]int64, len(values))
+		exact, err = tensor.Packed[int64](s.Integers)
 	}
+	list := make([]int64, len(values))
 	for i, v := range values {
-		if s.Integers == nil {
-			list[i] = int64(v)
+		n := int64(v)
+		if exact != nil && float64(exact[i]) == v { // unless a plan changed it
+			n = exact[i]
 		}
-		if n := list[i]; s.Integers == nil && (float64(n) != v || v >= 1<<63) || n < low || n > high {
-			if valid == nil || valid[i/len(s.Columns)] != 0 {
-				return nil, err
-			}
-			list[i] = 0
+		if float64(n) == v && n >= low && n <= high {
+			list[i] = n
+		} else if valid == nil || valid[i/len(s.Columns)] != 0 {
+			return nil, err
 		}
 	}
 	return list, err
@@ -287,7 +276,6 @@ func (c *columns) camera(ctx context.Context, m *dataset.Media, held func(media 
 	if p, picked := m.Source.(*Picked); picked {
 		valid = slices.Clone(p.Valid)
 	}
-	f := rlds.Column{Key: c.key(m.Name)}
 	list, err := frames(ctx, m, func(row int, err error) {
 		held(m.Name, row, err)
 		if valid != nil {
@@ -300,31 +288,26 @@ func (c *columns) camera(ctx context.Context, m *dataset.Media, held func(media 
 	if err != nil {
 		return err
 	}
+	var f rlds.Column
 	for i, b := range list {
-		g := rlds.Column{Key: f.Key}
-		if err := pixelsOf(&g, b, m.Encoding); err != nil {
-			return err
-		}
+		g, bad := imageColumn(b, m.Encoding)
 		if i == 0 {
 			f = g
-		} else if !f.Same(&g) {
-			err = &dataset.StreamError{Stream: m.Name, Arg: "Frames", Got: g.Declaration(), Want: f.Declaration() + ", as the first"}
-			break
+		} else if got, want := g.Declaration(), f.Declaration(); got != want && bad == nil {
+			bad = &dataset.StreamError{Stream: m.Name, Arg: "Frames", Got: got, Want: want + ", as the first"}
 		}
+		err = cmp.Or(err, bad)
 	}
 	if f.Bytes = list; !kept {
 		c.kept.Notes.Add(dataset.Note{Code: dataset.CodeFramesEncoded, Subject: m.Name, Detail: dataset.Detail{Got: "png"}})
 	}
-	c.named(m.Name, f, valid, err)
+	c.named(m.Name, c.key(m.Name), f, valid, err)
 	return nil
 }
 
-// pixelsOf sets the type and shape of an encoded image.
-func pixelsOf(f *rlds.Column, b []byte, encoding string) error {
+// imageColumn returns the declaration for an encoded image.
+func imageColumn(b []byte, encoding string) (f rlds.Column, err error) {
 	config, format, err := image.DecodeConfig(bytes.NewReader(b))
-	if err != nil {
-		return &RefusedError{err}
-	}
 	channels := 3
 	f.DType, f.Format = "uint8", format
 	switch config.ColorModel {
@@ -344,7 +327,7 @@ func pixelsOf(f *rlds.Column, b []byte, encoding string) error {
 		channels, f.DType = 1, "float32"
 	}
 	f.Shape = []int{config.Height, config.Width, channels}
-	return nil
+	return f, err
 }
 
 // frames returns a camera's encoded frames. A damaged frame shows the one before it, or else the first good one, after a call of held. If
@@ -403,12 +386,12 @@ func (c *columns) defaults() {
 	if s := c.e.Attributes.Success; s == nil || *s {
 		reward[n-1] = 1
 	}
-	for _, f := range []rlds.Column{
-		{Key: "is_first", DType: "bool", Ints: ends[0]}, {Key: "is_last", DType: "bool", Ints: ends[1]}, {Key: "is_terminal", DType: "bool", Ints: ends[1]},
-		{Key: "reward", DType: "float32", Floats: reward}, {Key: "discount", DType: "float32", Floats: discount},
-	} {
-		f.Key = stepsKey + f.Key
-		c.add(f)
+	all := rlds.Columns{
+		"is_first": {DType: "bool", Ints: ends[0]}, "is_last": {DType: "bool", Ints: ends[1]}, "is_terminal": {DType: "bool", Ints: ends[1]},
+		"reward": {DType: "float32", Floats: reward}, "discount": {DType: "float32", Floats: discount},
+	}
+	for key, f := range all {
+		c.add(stepsKey+key, *f)
 	}
 }
 
@@ -429,11 +412,11 @@ func (c *columns) facts() error {
 			c.text(key, func(int64) string { return a.Other[name] })
 			continue
 		}
-		f := rlds.Column{Key: key, DType: c.info.Facts[i].DType, Shape: c.info.Facts[i].Shape}
+		f := rlds.Column{DType: c.info.Facts[i].DType, Shape: c.info.Facts[i].Shape}
 		if err := numbersIn(&f, a.Other[name]); err != nil {
 			return &RefusedError{err}
 		}
-		c.add(f)
+		c.add(key, f)
 	}
 	if c.same {
 		return nil
@@ -441,37 +424,38 @@ func (c *columns) facts() error {
 	c.text(metadataKey+"file_path", func(int64) string { return a.Source })
 	c.text(metadataKey+"name", func(int64) string { return c.e.Name })
 	if a.Success != nil {
-		f := rlds.Column{Key: metadataKey + "success", DType: "bool", Ints: []int64{0}}
+		f := rlds.Column{DType: "bool", Ints: []int64{0}}
 		if *a.Success {
 			f.Ints[0] = 1
 		}
-		c.add(f)
+		c.add(metadataKey+"success", f)
 	}
 	return nil
 }
 
 // numbersIn reads numbers as package rlds prints them: "true", "-5" or "[0.5 1]".
 func numbersIn(f *rlds.Column, text string) error {
-	var failed error
 	for _, word := range strings.Fields(strings.Trim(text, "[]")) {
-		var err error
-		switch {
-		case rlds.IsFloat(f.DType):
-			var v float64
-			v, err = strconv.ParseFloat(word, 64)
-			f.Floats = append(f.Floats, float32(v))
-		case word == "true", word == "false":
-			f.Ints = append(f.Ints, int64(len("false")-len(word)))
-		default:
-			var v uint64
-			var n int64
-			if n, err = strconv.ParseInt(word, 10, 64); errors.Is(err, strconv.ErrRange) {
-				v, err = strconv.ParseUint(word, 10, 64)
-				n = int64(v)
+		if rlds.IsFloat(f.DType) {
+			v, err := strconv.ParseFloat(word, 32)
+			if err != nil {
+				return err
 			}
-			f.Ints = append(f.Ints, n)
+			f.Floats = append(f.Floats, float32(v))
+			continue
 		}
-		failed = cmp.Or(failed, err)
+		n, err := strconv.ParseInt(word, 10, 64)
+		if word == "true" || word == "false" {
+			n, err = int64(len("false")-len(word)), nil
+		} else if errors.Is(err, strconv.ErrRange) {
+			var v uint64
+			v, err = strconv.ParseUint(word, 10, 64)
+			n = int64(v)
+		}
+		if err != nil {
+			return err
+		}
+		f.Ints = append(f.Ints, n)
 	}
-	return failed
+	return nil
 }

@@ -190,8 +190,7 @@ func TestAnEpisodeComesBackFromRLDS(t *testing.T) {
 	for i, v := range numbersOf(t, e.Streams[1].Values) {
 		assert.InDelta(t, float64(float32(v)), numbersOf(t, got.Stream("action").Values)[i], 0)
 	}
-	ints := slices.IndexFunc(c.list, func(f rlds.Column) bool { return f.Key == "steps/observation/a_b_serial" })
-	assert.Equal(t, serial, c.list[ints].Ints)
+	assert.Equal(t, serial, c.list["steps/observation/a_b_serial"].Ints)
 	assert.Equal(t, times, got.Stream("action").Nanoseconds())
 	assert.False(t, got.Steps)
 	assert.Equal(t, []string{"lift", "drop", "drop"}, []string{got.TaskAt(times[8]), got.TaskAt(times[9]), got.TaskAt(times[39])})
@@ -225,7 +224,7 @@ func castsIn(t *testing.T, v *tensor.Tensor) (n int) {
 }
 
 // readBack returns the episode of the columns, as package rlds reads it.
-func readBack(t *testing.T, list []rlds.Column) *dataset.Episode {
+func readBack(t *testing.T, list rlds.Columns) *dataset.Episode {
 	t.Helper()
 	dir := t.TempDir()
 	record, err := rlds.AppendRecord(nil, list)

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"math/bits"
 	"slices"
@@ -22,11 +23,12 @@ const TimeKey = steps + "time_ns"
 // steps begins the keys that have a value in each step.
 const steps = "steps/"
 
-// Column is one feature in an episode to write: its declaration in features.json, and its values.
+// Columns are the features in an episode to write, by their names in the record. With "steps/" at its start a feature has a value in each
+// step, for example "steps/observation/state"; otherwise one value in the episode, for example "episode_metadata/file_path".
+type Columns map[string]*Column
+
+// Column is one feature: its declaration in features.json, and its values.
 type Column struct {
-	// Key is the name in the record. With "steps/" at its start the feature has a value in each step, for example
-	// "steps/observation/state"; otherwise one value in the episode, for example "episode_metadata/file_path".
-	Key    string
 	DType  string // the type in features.json: "float32", "bool"; "string" for a text
 	Shape  []int  // the shape of one value; height, width and channels for an image; nil for a scalar or a text
 	Format string // "jpeg" or "png" for an image; empty for others
@@ -38,12 +40,7 @@ type Column struct {
 	Bytes  [][]byte
 }
 
-// Same reports whether two columns have the same declaration, apart from Doc.
-func (c *Column) Same(o *Column) bool {
-	return c.Key == o.Key && c.DType == o.DType && c.Format == o.Format && slices.Equal(c.Shape, o.Shape)
-}
-
-// Declaration returns the type and the shape as text, for errors. Example: "uint8 [64,64,3] jpeg".
+// Declaration returns the type, the shape and the format as text. Example: "uint8 [64,64,3] jpeg".
 func (c *Column) Declaration() string {
 	return strings.TrimSpace(c.DType + " " + shapeText(c.Shape) + " " + c.Format)
 }
@@ -109,23 +106,24 @@ func (c *Column) rows() (rows int, kind listKind, size, packed int) {
 
 // AppendRecord appends an episode's TFRecord to b: a tf.Example between its checksums. All columns below "steps/" must have equally many
 // rows, and the others one. Otherwise, and if the record exceeds protobuf's limit, 2 GiB, the error is a *dataset.StreamError.
-func AppendRecord(b []byte, columns []Column) ([]byte, error) {
+func AppendRecord(b []byte, columns Columns) ([]byte, error) {
 	total, all := 0, -1
-	entry := func(c *Column, size int) int { return fieldSize(len(c.Key)) + fieldSize(fieldSize(size)) }
-	for i := range columns {
-		c := &columns[i]
+	keys := slices.Sorted(maps.Keys(columns))
+	entry := func(key string, size int) int { return fieldSize(len(key)) + fieldSize(fieldSize(size)) }
+	for _, key := range keys {
+		c := columns[key]
 		rows, _, size, _ := c.rows()
 		want := 1
-		if strings.HasPrefix(c.Key, steps) {
+		if strings.HasPrefix(key, steps) {
 			if all < 0 {
 				all = rows
 			}
 			want = all
 		}
 		if rows != want || rows < 0 {
-			return nil, &dataset.StreamError{Stream: c.Key, Arg: "Values", Got: fmt.Sprintf("%d rows", rows), Want: fmt.Sprintf("%d of %s", want, shapeText(c.Shape))}
+			return nil, &dataset.StreamError{Stream: key, Arg: "Values", Got: fmt.Sprintf("%d rows", rows), Want: fmt.Sprintf("%d of %s", want, shapeText(c.Shape))}
 		}
-		total += fieldSize(entry(c, size))
+		total += fieldSize(entry(key, size))
 	}
 	if fieldSize(total) > maxRecord {
 		return nil, &dataset.StreamError{Stream: "episode", Arg: "Values", Got: fmt.Sprintf("%d bytes", total), Want: fmt.Sprintf("at most %d, as a protobuf message has", maxRecord)}
@@ -134,10 +132,10 @@ func AppendRecord(b []byte, columns []Column) ([]byte, error) {
 	b = binary.LittleEndian.AppendUint64(slices.Grow(b, Overhead+fieldSize(total)), uint64(fieldSize(total)))
 	b = binary.LittleEndian.AppendUint32(b, checksum(b[at:]))
 	b = begin(b, 1, total)
-	for i := range columns {
-		c := &columns[i]
+	for _, key := range keys {
+		c := columns[key]
 		_, kind, size, packed := c.rows()
-		b = append(begin(begin(b, 1, entry(c, size)), 1, len(c.Key)), c.Key...)
+		b = append(begin(begin(b, 1, entry(key, size)), 1, len(key)), key...)
 		b = begin(begin(b, 2, fieldSize(size)), int(kind), size)
 		switch kind {
 		case bytesList:
@@ -195,28 +193,23 @@ func (c *Column) declare() (f object) {
 	return f
 }
 
-// Features returns the content for features.json. If a key begins another, such as "steps/a" and "steps/a/b", or occurs twice, the error
-// is a *dataset.StreamError.
-func Features(columns []Column) ([]byte, error) {
+// Features returns the content for features.json. If a name begins another, such as "steps/a" and "steps/a/b", the error is a
+// *dataset.StreamError about the longer one.
+func Features(columns Columns) ([]byte, error) {
 	root := object{}
-	for i := range columns {
-		c, at := &columns[i], root
-		names := strings.Split(c.Key, "/")
-		for k, name := range names {
-			below, there := at[name].(object)
-			last := k == len(names)-1
-			if at[name] != nil && (last || !there) {
-				return nil, &dataset.StreamError{Stream: c.Key, Arg: "Key", Got: "a name that is taken", Want: "each feature once"}
+	for _, key := range slices.Sorted(maps.Keys(columns)) {
+		at, names := root, strings.Split(key, "/")
+		for _, name := range names[:len(names)-1] {
+			if at[name] == nil {
+				at[name] = object{}
 			}
-			switch {
-			case last:
-				at[name] = c
-			case !there:
-				below = object{}
-				at[name] = below
+			below, ok := at[name].(object)
+			if !ok {
+				return nil, &dataset.StreamError{Stream: key, Arg: "Name", Got: "a feature inside " + name, Want: "another name, because " + name + " is no dictionary"}
 			}
 			at = below
 		}
+		at[names[len(names)-1]] = columns[key]
 	}
 	top := declareDict(root)
 	features := top["featuresDict"].(object)["features"].(object)

@@ -14,22 +14,22 @@ import (
 )
 
 // writable are the columns of an episode of two steps with each kind of values, at the ends of their types.
-func writable() []Column {
-	return []Column{
-		{Key: "id", DType: "uint64", Ints: []int64{-1}},
-		{Key: "episode_metadata/note", DType: "string", Bytes: [][]byte{[]byte("é")}},
-		{Key: "steps/action", DType: "float32", Shape: []int{2}, Floats: []float32{1, float32(math.Inf(-1)), -0.1, 1e-45}},
-		{Key: "steps/matrix", DType: "float64", Shape: []int{1, 2}, Floats: []float32{1, 2, 3, 4}},
-		{Key: "steps/observation/small", DType: "int8", Ints: []int64{-128, 127}},
-		{Key: "steps/observation/long", DType: "int64", Ints: []int64{math.MinInt64 + 1, 300}},
-		{Key: "steps/observation/seen", DType: "uint8", Shape: []int{1, 1, 3}, Format: "png", Bytes: [][]byte{[]byte(png), []byte(png)}},
-		{Key: "steps/language_instruction", DType: "string", Bytes: [][]byte{nil, []byte(strings.Repeat("x", 300))}},
-		{Key: TimeKey, DType: "int64", Ints: []int64{1_700_000_000_000_000_001, 1_700_000_000_100_000_003}},
+func writable() Columns {
+	return Columns{
+		"id":                         {DType: "uint64", Ints: []int64{-1}},
+		"episode_metadata/note":      {DType: "string", Bytes: [][]byte{[]byte("é")}},
+		"steps/action":               {DType: "float32", Shape: []int{2}, Floats: []float32{1, float32(math.Inf(-1)), -0.1, 1e-45}},
+		"steps/matrix":               {DType: "float64", Shape: []int{1, 2}, Floats: []float32{1, 2, 3, 4}},
+		"steps/observation/small":    {DType: "int8", Ints: []int64{-128, 127}},
+		"steps/observation/long":     {DType: "int64", Ints: []int64{math.MinInt64 + 1, 300}},
+		"steps/observation/seen":     {DType: "uint8", Shape: []int{1, 1, 3}, Format: "png", Bytes: [][]byte{[]byte(png), []byte(png)}},
+		"steps/language_instruction": {DType: "string", Bytes: [][]byte{nil, []byte(strings.Repeat("x", 300))}},
+		TimeKey:                      {DType: "int64", Ints: []int64{1_700_000_000_000_000_001, 1_700_000_000_100_000_003}},
 	}
 }
 
 // written is a dataset with one episode.
-func written(t testing.TB, columns []Column, opt Options) *Set {
+func written(t testing.TB, columns Columns, opt Options) *Set {
 	record, err := AppendRecord(nil, columns)
 	require.NoError(t, err)
 	features, err := Features(columns)
@@ -47,11 +47,11 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	e := settest.Episode(t, s, 0)
 	assert.Empty(t, e.Notes)
 	assert.Equal(t, []string{"action", "matrix", "observation/long", "observation/small"}, e.Names(), "the clock is no stream")
-	assert.Equal(t, columns[len(columns)-1].Ints, e.Stream("action").Nanoseconds())
-	assert.Equal(t, columns[len(columns)-1].Ints, e.MediaStream("observation/seen").Times)
+	assert.Equal(t, columns[TimeKey].Ints, e.Stream("action").Nanoseconds())
+	assert.Equal(t, columns[TimeKey].Ints, e.MediaStream("observation/seen").Times)
 	assert.False(t, e.Steps)
 	for i, v := range floats(t, e.Stream("action")) {
-		assert.Equal(t, math.Float32bits(columns[2].Floats[i]), math.Float32bits(float32(v)))
+		assert.Equal(t, math.Float32bits(columns["steps/action"].Floats[i]), math.Float32bits(float32(v)))
 	}
 	assert.Equal(t, []float64{-128, 127}, floats(t, e.Stream("observation/small")))
 	assert.Equal(t, "18446744073709551615", e.Attributes.Other["id"])
@@ -72,24 +72,31 @@ func TestABrokenClockIsCounted(t *testing.T) {
 }
 
 func TestColumnsThatContradictEachOtherAreErrors(t *testing.T) {
-	for _, wrong := range []Column{
-		{Key: "steps/x", DType: "float32", Shape: []int{2}, Floats: []float32{1, 2, 3}},
-		{Key: "steps/x", DType: "float32", Shape: []int{2}, Floats: []float32{1, 2}},
-		{Key: "steps/x", DType: "int32", Shape: []int{0}},
-		{Key: "steps/x", DType: "float32", Ints: []int64{1, 2}},
-		{Key: "x", DType: "string", Bytes: [][]byte{nil, nil}},
+	for _, wrong := range []*Column{
+		{DType: "float32", Shape: []int{2}, Floats: []float32{1, 2, 3}},
+		{DType: "float32", Shape: []int{2}, Floats: []float32{1, 2}},
+		{DType: "int32", Shape: []int{0}},
+		{DType: "float32", Ints: []int64{1, 2}},
+		{DType: "string", Bytes: [][]byte{nil}},
 	} {
-		_, err := AppendRecord(nil, append(writable(), wrong))
+		columns := writable()
+		columns["steps/x"] = wrong
+		_, err := AppendRecord(nil, columns)
 		var bad *dataset.StreamError
 		require.ErrorAs(t, err, &bad)
-		assert.Equal(t, wrong.Key, bad.Stream)
+		assert.Equal(t, "steps/x", bad.Stream)
+		delete(columns, "steps/x")
+		columns["x"] = &Column{DType: "string", Bytes: [][]byte{nil, nil}}
+		_, err = AppendRecord(nil, columns)
+		require.ErrorAs(t, err, &bad)
+		assert.Equal(t, "x", bad.Stream)
 	}
-	for _, key := range []string{"steps/action/more", "steps/action", "steps/observation"} {
-		_, err := Features(append(writable(), Column{Key: key, DType: "int32"}))
-		var bad *dataset.StreamError
-		require.ErrorAs(t, err, &bad, key)
-		assert.Equal(t, key, bad.Stream)
-	}
+	columns := writable()
+	columns["steps/action/more"] = &Column{DType: "int32"}
+	_, err := Features(columns)
+	var bad *dataset.StreamError
+	require.ErrorAs(t, err, &bad)
+	assert.Equal(t, "steps/action/more", bad.Stream)
 }
 
 func TestTheLimitsOfWholeNumbers(t *testing.T) {
@@ -108,9 +115,9 @@ func TestTheLimitsOfWholeNumbers(t *testing.T) {
 // Bytes are those of the records.
 func BenchmarkAppendRecord(b *testing.B) {
 	const steps = 300
-	columns := []Column{{Key: "steps/observation/state", DType: "float32", Shape: []int{26}, Floats: slices.Repeat([]float32{0.5}, 26*steps)},
-		{Key: "steps/action", DType: "float32", Shape: []int{7}, Floats: slices.Repeat([]float32{0.5}, 7*steps)},
-		{Key: TimeKey, DType: "int64", Ints: slices.Repeat([]int64{1_700_000_000_000_000_001}, steps)}, {Key: "steps/is_last", DType: "bool", Ints: make([]int64, steps)}}
+	columns := Columns{"steps/observation/state": {DType: "float32", Shape: []int{26}, Floats: slices.Repeat([]float32{0.5}, 26*steps)},
+		"steps/action": {DType: "float32", Shape: []int{7}, Floats: slices.Repeat([]float32{0.5}, 7*steps)},
+		TimeKey:        {DType: "int64", Ints: slices.Repeat([]int64{1_700_000_000_000_000_001}, steps)}, "steps/is_last": {DType: "bool", Ints: make([]int64, steps)}}
 	record, err := AppendRecord(nil, columns)
 	require.NoError(b, err)
 	b.SetBytes(int64(len(record)))
