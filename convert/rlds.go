@@ -29,7 +29,8 @@ import (
 // true in the last step, as in the datasets of Open X-Embodiment. episode_metadata has file_path, name, success and other attributes.
 //
 // The first episode defines the features. If a later one lacks some or has other types, it is refused; what it has in addition is left
-// out with a note. The splits are those of the inputs, or "train"; an episode in several is in the first of train, val and test.
+// out with a note. The splits are those of the inputs, or "train"; an episode in several is in the first of train, val and test, with a
+// note about the others. Each split has its own files, so the episodes come in the order of the splits.
 func RLDS() Target { return toRLDS{} }
 
 type toRLDS struct{}
@@ -113,8 +114,14 @@ func (w *rldsWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 		return c.kept, &RefusedError{err}
 	}
 	w.record = record
-	if err := w.write(splitOf(e.Splits), record); err != nil {
+	split := splitOf(e.Splits)
+	if err := w.write(split, record); err != nil {
 		return c.kept, w.named(err)
+	}
+	for _, name := range e.Splits {
+		if rldsWord(name) != split {
+			c.kept.leave("split "+name, 1, noPlace("a second split", "RLDS"))
+		}
 	}
 	if w.first == nil {
 		w.first, w.names, w.lost, w.number, w.features = c.list, c.names, e.Lost, e.Number, features

@@ -213,6 +213,37 @@ func TestAnEpisodeComesBackFromRLDS(t *testing.T) {
 	}
 }
 
+// A LeRobot dataset with videos comes back with its numbers, times and tasks, and each pixel that its decoder gave.
+func TestLeRobotComesBackFromRLDS(t *testing.T) {
+	needsFFmpeg(t)
+	in := sharedFile(t, "lerobot_v3_g1")
+	out, r := made(t, RLDS(), Options{Reading: dataset.Options{Episodes: dataset.Selection{Take: dataset.RangesOf([]int{1})}}}, in)
+	want, got := episodes(t, in)[1], episodes(t, out)[0]
+	assert.Equal(t, want.Stream("action").Len(), r.Rows)
+	assert.Equal(t, want.Attributes.Task, got.Attributes.Task)
+	assert.Equal(t, want.Stream("action").Nanoseconds(), got.Stream("action").Nanoseconds())
+	for from, to := range map[string]string{"action": "action", "observation.state": "observation/state"} {
+		assert.True(t, same(want.Stream(from).Values, got.Stream(to).Values), from)
+	}
+	for from, to := range map[string]string{"observation.images.front": "observation/images_front", "observation.images.wrist": "observation/images_wrist"} {
+		a, b := want.MediaStream(from), got.MediaStream(to)
+		require.Equal(t, a.Times, b.Times)
+		k := 0
+		for pixels, err := range a.DecodeRange(t.Context(), 0, a.Len()) {
+			require.NoError(t, err)
+			again, err := b.Decode(t.Context(), k)
+			require.NoError(t, err)
+			require.True(t, same(pixels, again), "%s, frame %d", from, k)
+			k++
+		}
+	}
+	back, _ := made(t, leRobot(t, LeRobotOptions{}), Options{Media: []string{""}}, out)
+	assert.InDelta(t, 30, opened(t, back, dataset.Options{}).Info().Rate, 0)
+	last := episodes(t, back)[0]
+	assert.True(t, same(want.Stream("action").Values, last.Stream("action").Values))
+	assert.Equal(t, want.Stream("action").Nanoseconds(), last.Stream("action").Nanoseconds())
+}
+
 // castsIn counts the values that float32 does not hold.
 func castsIn(t *testing.T, v *tensor.Tensor) (n int) {
 	for _, v := range numbersOf(t, v) {
@@ -248,8 +279,9 @@ func TestSplitsHaveRecordFilesOfTheirOwn(t *testing.T) {
 	defer w.Close()
 	for i, splits := range [][]string{{"20_percent", "train"}, {"val"}, nil, {"train"}, {"my-own"}} {
 		e := recorded(t, i+1, 40, false)
-		_, err := w.Add(t.Context(), &Episode{Episode: e, Times: e.Streams[0].Nanoseconds(), Splits: splits, Lost: map[string]dataset.Note{}})
+		kept, err := w.Add(t.Context(), &Episode{Episode: e, Times: e.Streams[0].Nanoseconds(), Splits: splits, Lost: map[string]dataset.Note{}})
 		require.NoError(t, err)
+		assert.Equal(t, i == 0, kept.Notes.LeftOut("split 20_percent") != nil)
 	}
 	require.NoError(t, w.Commit(t.Context()))
 	dir := w.(*rldsWriter).Name()

@@ -39,6 +39,15 @@ func written(t testing.TB, columns Columns, opt Options) *Set {
 	return open(t, write(t, map[string]string{infoFile: string(described), featuresFile: string(features), onlyShard: string(record)}), opt)
 }
 
+// readable are the leaves of writable, and writtenRecord its record without checksums.
+func readable(t *testing.T) []*leaf { return written(t, writable(), Options{}).leaves }
+
+func writtenRecord(t *testing.T) []byte {
+	b, err := AppendRecord(nil, writable())
+	require.NoError(t, err)
+	return b[headSize : len(b)-tailSize]
+}
+
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	columns := writable()
 	s := written(t, columns, Options{Strict: true})
