@@ -425,7 +425,7 @@ var layers = map[string][]string{
 	"convert": {
 		"doc options account missing_streams column_order row_clock picture", "episode_error report sample_usage", "picked input", "target frame_stream shard_weights",
 		"conversion place", "journal foreign_output ready arrange trim", "work prepare", "piece", "make", "shard", "lerobot_writer lerobot_vectors",
-		"lerobot_times lerobot_tasks lerobot_modality lerobot_features text", "lerobot mcap arrays webdataset zarr",
+		"lerobot_times lerobot_tasks lerobot_modality lerobot_features text", "lerobot mcap arrays webdataset zarr", "rlds_columns", "rlds",
 	},
 	"cudasim/internal/memory": {"doc word", "space"},
 	"cudasim/internal/exec": {

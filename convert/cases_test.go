@@ -217,8 +217,8 @@ func TestStreamsThatNoEpisodeOfTheOutputHas(t *testing.T) {
 func TestABadFrameIsCountedInEachFormat(t *testing.T) {
 	thorough.SkipRace(t, thorough.OneRoutine)
 	for _, frames := range []int{12, 300} {
-		for name, to := range map[string]Target{"lerobot": leRobot(t, LeRobotOptions{Cameras: "image"}), "webdataset": WebDataset()} {
-			if name == "webdataset" && frames == 300 && !thorough.Long { // it has no statistics
+		for name, to := range map[string]Target{"lerobot": leRobot(t, LeRobotOptions{Cameras: "image"}), "webdataset": WebDataset(), "rlds": RLDS()} {
+			if name != "lerobot" && frames == 300 && !thorough.Long { // it has no statistics
 				continue
 			}
 			for at := frames / 2; at < frames/2+2; at++ {

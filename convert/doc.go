@@ -5,7 +5,7 @@
 //	defer c.Close()
 //	report, err := c.Shard(ctx, 0) // writes out/*.npz and out/convert.json
 //
-// [LeRobot], [MCAP], [WebDataset], [Safetensors] and [NPZ] return the targets.
+// [LeRobot], [MCAP], [WebDataset], [RLDS], [Safetensors] and [NPZ] return the targets.
 //
 // An output consists of pieces: a file for each episode, or one file or folder for all episodes in a shard. A piece appears
 // complete or not at all, and a complete piece is not made again. So a conversion that was killed continues where it stopped, and

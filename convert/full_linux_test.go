@@ -28,7 +28,7 @@ func TestAFullDiskIsAnErrorOfTheFile(t *testing.T) {
 	dir := os.Getenv("CONVERT_FULL_DISK_IN")
 	if dir == "" {
 		in := write(t, recorded(t, 1, 40, false), recorded(t, 2, 4000, false))
-		for _, to := range []Target{Safetensors(), WebDataset()} {
+		for _, to := range []Target{Safetensors(), WebDataset(), RLDS()} {
 			dir := t.TempDir()
 			cmd := exec.Command(os.Args[0], "-test.run=^TestAFullDiskIsAnErrorOfTheFile$")
 			cmd.Env = append(os.Environ(), "CONVERT_FULL_DISK_IN="+dir, "CONVERT_FULL_DISK_OF="+in, "CONVERT_FULL_DISK_TO="+to.Name())
@@ -46,10 +46,7 @@ func TestAFullDiskIsAnErrorOfTheFile(t *testing.T) {
 	}
 	signal.Ignore(syscall.SIGXFSZ)
 	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 50e3, Max: 50e3}))
-	to := Safetensors()
-	if os.Getenv("CONVERT_FULL_DISK_TO") == "webdataset" {
-		to = WebDataset()
-	}
+	to := map[string]Target{"safetensors": Safetensors(), "webdataset": WebDataset(), "rlds": RLDS()}[os.Getenv("CONVERT_FULL_DISK_TO")]
 	out := filepath.Join(dir, "out")
 	_, err := all(out, to, Options{Workers: 1}, os.Getenv("CONVERT_FULL_DISK_OF"))
 	assert.ErrorIs(t, err, syscall.EFBIG)

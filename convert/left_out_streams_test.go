@@ -38,6 +38,7 @@ func TestFramesWithoutAPlaceAreLeftOut(t *testing.T) {
 		{leRobot(t, LeRobotOptions{Cameras: "image"}), map[string]string{depth16: "16 bits a channel", depth32: "png-f32"}},
 		{MCAP(mcap.JSON), map[string]string{depth32: "png-f32"}},
 		{WebDataset(), nil},
+		{RLDS(), nil},
 	} {
 		r := converts(t, filepath.Join(t.TempDir(), "out"), c.to, opt, "../dataset/rlds/testdata/kinds")
 		assert.Equal(t, []int{4, 1}, []int{r.Converted, r.Skipped}, "%s; one has no samples", c.to.Name())
@@ -95,7 +96,7 @@ func TestAStreamWithoutSamplesIsLeftOut(t *testing.T) {
 	}
 	require.NoError(t, w.Close())
 	require.NoError(t, f.Close())
-	for _, to := range []Target{leRobot(t, LeRobotOptions{}), WebDataset()} {
+	for _, to := range []Target{leRobot(t, LeRobotOptions{}), WebDataset(), RLDS()} {
 		r := converts(t, filepath.Join(t.TempDir(), "out"), to, Options{}, in)
 		assert.Equal(t, []int{1, 5}, []int{r.Converted, r.Rows})
 		assert.Equal(t, &dataset.Note{Code: dataset.CodeNoSamples, Subject: "empty"}, noteOf(r, dataset.CodeNoSamples))

@@ -43,7 +43,7 @@ func (grey) ReadFrame(context.Context, int) ([]byte, error) { return []byte{1, 2
 func TestAnEpisodeWithFewerFramesThanRowsIsSkipped(t *testing.T) {
 	ctx := context.Background()
 	in := write(t, recorded(t, 1, 20, false), recorded(t, 2, 20, false), recorded(t, 3, 20, false))
-	for _, target := range []Target{leRobot(t, LeRobotOptions{Cameras: "image"}), WebDataset()} {
+	for _, target := range []Target{leRobot(t, LeRobotOptions{Cameras: "image"}), WebDataset(), RLDS()} {
 		c, err := New(ctx, []string{in}, filepath.Join(t.TempDir(), "out"), target, Options{})
 		require.NoError(t, err)
 		defer c.Close()

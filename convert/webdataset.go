@@ -114,7 +114,7 @@ func (w *samplesWriter) Add(ctx context.Context, e *Episode) (kept Kept, err err
 				continue
 			}
 		}
-		p, stop := mediaPart(ctx, &e.Media[i])
+		p, stop := mediaPart(ctx, &e.Media[i], false)
 		parts, stops = append(parts, p), append(stops, stop)
 	}
 	if len(parts) == 0 {
@@ -259,8 +259,9 @@ func streamPart(e *Episode, i int) (part, error) {
 	return p, nil
 }
 
-// mediaPart returns the part for a camera, which yields its frames in order. The caller calls stop after the last row.
-func mediaPart(ctx context.Context, m *dataset.Media) (p part, stop func()) {
+// mediaPart returns the part for a camera, which yields its frames in order. With lossless, video frames and depth become PNG. The caller
+// calls stop after the last row.
+func mediaPart(ctx context.Context, m *dataset.Media, lossless bool) (p part, stop func()) {
 	p = part{name: m.Name}
 	video := m.IsVideo()
 	if picked, ok := m.Source.(*Picked); ok {
@@ -294,20 +295,24 @@ func mediaPart(ctx context.Context, m *dataset.Media) (p part, stop func()) {
 		return p, func() {}
 	}
 	switch next, stop := iter.Pull2(m.DecodeRange(ctx, 0, m.Len())); {
-	case video:
+	case video && !lossless:
 		p.member = webdataset.Ext(m.Name) + ".jpg"
 		p.next = decoded(m, next, func(b *bytes.Buffer, t *tensor.Tensor) error {
 			return jpeg.Encode(b, picture(t), &jpeg.Options{Quality: jpegQuality})
 		})
 		return p, stop
-	case wide(m.Encoding):
+	case wide(m.Encoding) && !lossless:
 		p.member = webdataset.Ext(m.Name) + ".npy"
 		p.next = decoded(m, next, func(b *bytes.Buffer, t *tensor.Tensor) error { return npy.Write(b, t) })
 		return p, stop
 	default:
 		p.member = webdataset.Ext(m.Name) + ".png"
 		p.next = decoded(m, next, func(b *bytes.Buffer, t *tensor.Tensor) error {
-			return (&png.Encoder{CompressionLevel: png.BestSpeed, BufferPool: &pngs}).Encode(b, picture(t))
+			shown := deepPicture(t, m.Encoding)
+			if shown == nil {
+				shown = picture(t)
+			}
+			return (&png.Encoder{CompressionLevel: png.BestSpeed, BufferPool: &pngs}).Encode(b, shown)
 		})
 		return p, stop
 	}

@@ -85,8 +85,8 @@ const (
 	// CodeFrameTimeUnsorted: like CodeFrameTimeOwn, but the timestamps do not ascend, so they are not the clock. Example: a
 	// table with shuffled rows.
 	CodeFrameTimeUnsorted = remark + "frame-time-unsorted"
-	// CodeValuesCast: Count values in Of change, because they are cast from the type Got to the declared type Want. Example:
-	// float64 in a table and float32 in meta/info.json.
+	// CodeValuesCast: Count values in Of change, because they are cast from the type Got to the type Want, which the dataset
+	// declares or stores. Example: float64 in a table and float32 in meta/info.json.
 	CodeValuesCast = remark + "values-cast"
 	// CodeFramesHeld: Count rows in Of have a frame that cannot be decoded and show the frame before it, or else the first
 	// good frame. Row is the first, Cause its error. Example: a JPEG that a driver cut.

@@ -19,6 +19,7 @@ type Info struct {
 	Clock      string            // the source of the timestamps, if a format has several: "frame_index"; empty if there is no choice
 	Clocks     []string          // valid values of Options.Clock, the default first; nil if there is no choice
 	Features   []Feature         // declared streams and media of each episode, in the dataset's order; nil if the format declares none
+	Facts      []Feature         // declared values of whole episodes, in Attributes.Other; nil if the format declares none
 	Tasks      []string          // the instructions for the episodes, if the dataset lists them
 	Frames     int               // rows or steps in all episodes, as declared or quickly counted; 0 if unknown
 	Numbers    []int             // the dataset's own episode numbers, ascending; nil if they are 0, 1, 2 and so on
@@ -43,7 +44,7 @@ type Feature struct {
 
 // Clone returns a copy that shares no list and no map with i.
 func (i Info) Clone() Info {
-	i.Clocks, i.Features, i.Tasks, i.Numbers = slices.Clone(i.Clocks), slices.Clone(i.Features), slices.Clone(i.Tasks), slices.Clone(i.Numbers)
+	i.Clocks, i.Features, i.Facts, i.Tasks, i.Numbers = slices.Clone(i.Clocks), slices.Clone(i.Features), slices.Clone(i.Facts), slices.Clone(i.Tasks), slices.Clone(i.Numbers)
 	i.Splits, i.Attributes, i.Notes = slices.Clone(i.Splits), maps.Clone(i.Attributes), slices.Clone(i.Notes)
 	return i
 }

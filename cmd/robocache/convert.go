@@ -90,6 +90,7 @@ every stream has a valid value are left out and counted, such as those from befo
 		"mcap":        func() (convert.Target, error) { return convert.MCAP(encoding.Value), nil },
 		"webdataset":  func() (convert.Target, error) { return convert.WebDataset(), nil },
 		"zarr":        func() (convert.Target, error) { return convert.Zarr(), nil },
+		"rlds":        func() (convert.Target, error) { return convert.RLDS(), nil },
 	}
 	complete(cmd, "to", c.formats)
 	lerobot.complete(cmd)

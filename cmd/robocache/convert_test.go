@@ -32,7 +32,7 @@ func TestAConversionThatCannotBeWritesNothing(t *testing.T) {
 	}{
 		{[]string{"-o", out, "--to=npz"}, exitUsage, "convert takes one or more recordings, got none"},
 		{[]string{flight, "--to=npz"}, exitUsage, "no output given, want -o OUT"},
-		{[]string{flight, "-o", out}, exitUsage, "no format given, want --to lerobot, mcap, npz, safetensors, webdataset"},
+		{[]string{flight, "-o", out}, exitUsage, "no format given, want --to lerobot, mcap, npz, rlds, safetensors, webdataset"},
 		{[]string{flight, "-o", out, "--to=zarr"}, exitUsage, `--to: got "zarr", want lerobot, mcap`},
 		{[]string{flight, "-o", out, "--to=npz", "--hz=5", "--plan", plan}, exitUsage, "--hz with --plan"},
 		{[]string{flight, "-o", out, "--to=npz", "--plan", plan}, exitInput, "line 4, column 26"},

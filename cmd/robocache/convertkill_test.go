@@ -46,11 +46,12 @@ func TestAConversionThatIsKilledIsGoneOnWith(t *testing.T) {
 		{"--to=webdataset", "--rate=10", "--hz=20", "--shards=2"},
 		{"--to=lerobot", "--rate=10", "--hz=20", "--media=none"},
 		{"--to=lerobot-2.1", "--rate=10", "--hz=20", "--media=none"},
+		{"--to=rlds", "--rate=10", "--hz=20", "--shards=2"},
 	} {
 		dir := t.TempDir()
 		args := append([]string{"convert", kindsRLDS, "-o"}, "")
 		run := func(out string) []string { return append(append(args[:len(args)-1:len(args)-1], out), c...) }
-		want := filepath.Join(dir, "want")
+		want := filepath.Join(dir, "want", "out") // a dataset may have the output's name
 		begin := time.Now()
 		good(t, run(want)...)
 		took := time.Since(begin)

@@ -33,7 +33,7 @@ var remarkTexts = map[dataset.Code]string{
 	dataset.CodeFrameTimeOwn:       frameTime + ": they are the episode's clock; the clocks {names} can be chosen",
 	dataset.CodeFrameTimeSteps:     frameTime + ": their steps are within LeRobot's tolerance, so frame_index/fps from the first timestamp on is the clock; the clocks {names} can be chosen",
 	dataset.CodeFrameTimeUnsorted:  frameTime + ": they are not the episode's clock, because they do not ascend; the clocks {names} can be chosen",
-	dataset.CodeValuesCast:         "{count} of {total} values change as they are cast from {got} to {want}, the declared type",
+	dataset.CodeValuesCast:         "{count} of {total} values change as they are cast from {got} to {want}",
 	dataset.CodeFramesHeld:         "{count} of {total} rows show another frame because theirs cannot be decoded, row {row} is the first: {cause}",
 	dataset.CodeClockAssumed:       "{count row} without their own clock take the timestamps of {got}, which has as many",
 	dataset.CodeRowsNotValid:       "{count row} that {is|are} not valid left out",

@@ -17,10 +17,25 @@ const labelsEnd = ".labels.txt"
 // maxLabels limits a file with label names, in bytes.
 const maxLabels = 1 << 20
 
-// declared returns the streams and media streams that features.json declares. Open dimensions are -1.
-func declared(leaves []*leaf) (list []dataset.Feature) {
+// clockOf returns the leaf with the times of the steps, or nil.
+func clockOf(leaves []*leaf) *leaf {
+	i := slices.IndexFunc(leaves, func(l *leaf) bool {
+		return l.key == TimeKey && l.dtype == "int64" && len(l.columns) == 1 && l.encoding == ""
+	})
+	if i < 0 {
+		return nil
+	}
+	return leaves[i]
+}
+
+// declared returns the streams and media streams that features.json declares, and the values of whole episodes. Open dimensions are -1.
+func declared(leaves []*leaf) (list, facts []dataset.Feature) {
+	clock := clockOf(leaves)
 	for _, l := range leaves {
-		if !l.perStep() || l.kind == texts || l.why != "" {
+		if !l.perStep() && l.why == "" && l.kind != images {
+			facts = append(facts, dataset.Feature{Name: l.key, DType: l.dtype, Shape: l.shape})
+		}
+		if !l.perStep() || l.kind == texts || l.why != "" || l == clock {
 			continue
 		}
 		f := dataset.Feature{Name: l.name(), DType: l.dtype, Shape: slices.Clone(l.row()), Media: l.kind == images}
@@ -34,7 +49,7 @@ func declared(leaves []*leaf) (list []dataset.Feature) {
 		}
 		list = append(list, f)
 	}
-	return list
+	return list, facts
 }
 
 // readLabels reads class label names, one per line, from the files next to features.json. Each file becomes an attribute with the

@@ -74,7 +74,7 @@ func (b *builder) build() error {
 			b.steps = n
 		}
 	}
-	if err := b.clock(); err != nil {
+	if err := b.clock(parts); err != nil {
 		return err
 	}
 	b.e.Streams = make([]dataset.Stream, 0, len(parts))
@@ -134,10 +134,19 @@ func (b *builder) lose(l *leaf, p *part, err error) error {
 	return nil
 }
 
-// clock computes the step times.
-func (b *builder) clock() (err error) {
+// clock reads the step times, or computes them from the rate.
+func (b *builder) clock(parts []part) (err error) {
 	b.e.Frames = b.steps
-	if b.times, err = dataset.StepTimes(b.steps, b.set.rate); err == nil {
+	if b.times, err = dataset.StepTimes(b.steps, b.set.rate); err != nil {
+		return err
+	}
+	for i := range parts {
+		if p := &parts[i]; p.leaf == b.set.clock && b.set.rate == 0 && p.n == b.steps {
+			b.e.Steps, b.times = false, b.times[:0]
+			err = p.numbers(func(v uint64) { b.times = append(b.times, int64(v)) })
+		}
+	}
+	if err == nil {
 		b.clocked, err = tensor.Of(b.times, b.steps)
 	}
 	return err
@@ -244,11 +253,13 @@ func (b *builder) add(p *part) error {
 	if err != nil {
 		return err
 	}
-	switch p.kind {
-	case texts:
+	switch {
+	case p.leaf == b.set.clock:
+		return nil
+	case p.kind == texts:
 		b.text(p, times)
 		return nil
-	case images:
+	case p.kind == images:
 		b.media(p.leaf, p.name(), p.items(p.n), times)
 		return nil
 	}

@@ -91,7 +91,7 @@ func (b *builder) media(l *leaf, name string, items []wire, times []int64) {
 		}
 	}
 	if l.dtype == "float32" && m.Encoding == "png" {
-		m.Encoding = encodingF32
+		m.Encoding = EncodingF32
 	}
 	if odd.Count > 0 {
 		b.e.Notes = append(b.e.Notes, odd)
@@ -104,5 +104,5 @@ func (b *builder) media(l *leaf, name string, items []wire, times []int64) {
 	}
 }
 
-// encodingF32 is a PNG with four channels that hold the bytes of one little-endian float32, a distance.
-const encodingF32 = "png-f32"
+// EncodingF32 is the encoding of a PNG with four channels that hold the bytes of one little-endian float32, a distance.
+const EncodingF32 = "png-f32"

@@ -58,7 +58,7 @@ func FuzzExample(f *testing.F) {
 // sound builds an episode of a record: the error is typed, or streams are sound and a strict reader has no damage.
 func sound(t *testing.T, features []*leaf, b []byte) {
 	for _, strict := range []bool{false, true} {
-		s := &Set{leaves: features, slots: numbered(features), task: taskOf(features), opt: Options{Strict: strict}}
+		s := &Set{leaves: features, slots: numbered(features), task: taskOf(features), clock: clockOf(features), opt: Options{Strict: strict}}
 		e := &dataset.Episode{Attributes: dataset.Attributes{Other: map[string]string{}}}
 		err := (&builder{set: s, shard: &shard{}, data: b, room: new(room), e: e}).build()
 		var bad *dataset.FormatError

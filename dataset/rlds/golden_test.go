@@ -101,7 +101,8 @@ func TestEveryKindOfFeatureIsAsAnotherReaderFindsIt(t *testing.T) {
 	assert.Contains(t, in.Features, dataset.Feature{Name: "observation/zl", DType: "float32", Shape: []int{2, 2}})
 	assert.Contains(t, in.Features, dataset.Feature{Name: "observation/depth16", DType: "uint16", Shape: []int{12, 16, 1}, Media: true})
 	assert.Len(t, in.Features, 14)
-	in.Features = nil
+	assert.Equal(t, []dataset.Feature{{Name: "episode_metadata/id", DType: "int32"}}, in.Facts)
+	in.Features, in.Facts = nil, nil
 	assert.Equal(t, dataset.Info{Splits: []dataset.Split{{Name: "train", Episodes: []int{0, 1, 2, 3, 4}}}, Attributes: map[string]string{"version": "1.0.0"}}, in)
 	assert.Equal(t, []string{"kinds", "rlds"}, []string{s.Name(), s.Format()})
 	assert.Nil(t, s.Damage())

@@ -43,6 +43,7 @@ func TestMutantsDoNoHarm(t *testing.T) {
 		"steps/observation/image_0": []string{jpeg, jpeg, jpeg, jpeg, jpeg}, "steps/observation/image_1": []string{png, "", png, png, png},
 	})
 	record("a record of a robot", robot, small.bytes())
+	record("a record that was written", readable(t), writtenRecord(t))
 	mutate.Run(t, mutate.Plan{Seeds: seeds, Few: 3000, Most: 64 << 20, Try: func(m mutate.Mutant) {
 		if of := features[m.Seed.Name]; of != nil {
 			sound(t, of, m.Data)

@@ -22,6 +22,9 @@ const (
 	featuresFile = "features.json"
 )
 
+// defaultTemplate is the filepathTemplate for a split without one.
+const defaultTemplate = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
+
 // maxShards limits a dataset's shards. The largest datasets have some ten thousand.
 const maxShards = 1 << 17
 
@@ -165,7 +168,7 @@ func (p *plan) split(path, name string, s splitJSON) (splitPlan, error) {
 	if p.shards += len(lengths); p.shards > maxShards {
 		return split, formatError(dataset.ErrTooLarge, path, -1, "split "+quote(s.Name), fmt.Sprintf("%d shards", len(lengths)), fmt.Sprintf("at most %d of the dataset", maxShards))
 	}
-	template := cmp.Or(s.FilepathTemplate, "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}")
+	template := cmp.Or(s.FilepathTemplate, defaultTemplate)
 	for i, n := range lengths {
 		count := fmt.Sprintf("%05d", len(lengths))
 		index := fmt.Sprintf("%0*d", len(count), i)

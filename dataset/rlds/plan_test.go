@@ -32,6 +32,7 @@ func TestSplitsAndWhatIsMissingAreTold(t *testing.T) {
 	s := open(t, dir, Options{})
 	assert.Equal(t, dataset.Info{
 		Features:   []dataset.Feature{{Name: "action", DType: "float32", Shape: []int{3}}, {Name: "is_first", DType: "bool"}, {Name: "reward", DType: "float32"}},
+		Facts:      []dataset.Feature{{Name: "id", DType: "int32"}},
 		Attributes: map[string]string{"version": "1.2.3", "description": "What it is."},
 		Splits:     []dataset.Split{{Name: "train", Episodes: []int{0, 1, 2, 3}}, {Name: "val", Episodes: nil}, {Name: "test", Episodes: []int{4}}, {Name: "old", Episodes: []int{5, 6, 7}}},
 		Notes: dataset.Notes{{Code: dataset.CodeFileUnlisted, Subject: "other.tfrecord-00000-of-00001", Count: 1, Detail: dataset.Detail{Want: infoFile}},

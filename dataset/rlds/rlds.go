@@ -31,6 +31,7 @@ type Set struct {
 	leaves     []*leaf
 	slots      map[string]int // slot numbers by feature name in a record
 	task       *leaf          // the instruction; nil if there is none
+	clock      *leaf          // the times of the steps; nil if there are none
 	shards     []*shard
 	len        int                           // episodes
 	files      openfiles.Cache[storage.File] // shards; a few stay open
@@ -76,11 +77,15 @@ func Open(ctx context.Context, path string, opt Options) (*Set, error) {
 		return nil, err
 	}
 	plan.readLabels(leaves)
-	s := &Set{name: plan.name, path: path, opt: opt, info: plan.info, leaves: leaves, slots: numbered(leaves), task: taskOf(leaves)}
+	s := &Set{name: plan.name, path: path, opt: opt, info: plan.info, leaves: leaves, slots: numbered(leaves), task: taskOf(leaves), clock: clockOf(leaves)}
 	s.files.Format, s.files.Most = "rlds", maxOpen
 	s.files.Open = func(path string) (storage.File, error) { return storage.Open(context.Background(), path) }
-	s.info.Features = declared(leaves)
-	if err := s.info.ChooseRate(opt.Rate, 0, rates[plan.name]); err != nil {
+	s.info.Features, s.info.Facts = declared(leaves)
+	known := rates[plan.name]
+	if s.clock != nil {
+		known = 0
+	}
+	if err := s.info.ChooseRate(opt.Rate, 0, known); err != nil {
 		return nil, err
 	}
 	s.rate = s.info.Rate
