@@ -43,6 +43,7 @@ var rules = map[string][]string{
 	"video/nvdec":            {"cudadrv", "cudadrv/nvdec", "internal/video", "internal/video/h264", "internal/video/hevc", "internal/video/picture"},
 	"storage":                {"internal/errs", "internal/fault", "internal/memory"},
 	"storage/s3":             {"storage", "github.com/aws/...", "internal/ranged"},
+	"storage/hf":             {"storage", "internal/atomicfile", "internal/fault", "internal/ranged"},
 	"internal/ranged":        {"storage", "internal/caught"},
 	"dataset":                {"tensor", "dataset/...", "storage", "internal/caught", "internal/errs", "internal/decimal", "internal/inorder", "internal/memory", "internal/nth", "internal/raw", "internal/records", "internal/taps", "internal/text", "internal/video"},
 	"internal/logs/message":  {"dataset", "internal/decimal", "internal/raw", "internal/records", "storage", "google.golang.org/protobuf/..."},

@@ -24,7 +24,7 @@ import (
 )
 
 // newStore returns a store that has read nothing yet.
-func newStore() *store { return &store{wait: time.Millisecond} }
+func newStore() *store { return &store{wait: 50 * time.Microsecond} }
 
 // noise is bytes that differ.
 func noise(n int) []byte {
@@ -242,7 +242,13 @@ func TestABusyHubAndCutAnswersAreTriedAgain(t *testing.T) {
 			for _, name := range []string{"meta/info.json", "data/a.parquet", "videos/b.mp4"} {
 				require.NoError(t, os.RemoveAll(filepath.Join(server.Cache, "datasets--lab--walk")))
 				times(server, ranged.Tries-1, part, fail)
-				assert.True(t, bytes.Equal(set[name], mustRead(t, newStore(), base+"/"+name)), "%s %s %s", kind, part, name)
+				f, err := newStore().Open(t.Context(), base+"/"+name)
+				require.NoError(t, err)
+				b := make([]byte, min(f.Size(), 2<<20))
+				_, err = f.ReadAt(b, f.Size()-int64(len(b)))
+				require.NoError(t, err)
+				assert.True(t, bytes.HasSuffix(set[name], b), "%s %s %s", kind, part, name)
+				require.NoError(t, f.Close())
 			}
 			require.NoError(t, os.RemoveAll(filepath.Join(server.Cache, "datasets--lab--walk")))
 			times(server, 100, part, func(w http.ResponseWriter, r *http.Request) {
