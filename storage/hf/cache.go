@@ -12,12 +12,12 @@ import (
 	"github.com/robocache/robocache/storage"
 )
 
-// pointer returns the name of a file in the cache's snapshot of the commit, a link to its blob.
+// pointer returns the file's name in the commit's snapshot in the cache, a link to its blob.
 func (p *place) pointer() string {
 	return filepath.Join(p.folder, "snapshots", p.sha, filepath.FromSlash(p.path))
 }
 
-// blob returns the name of a content in the cache.
+// blob returns a content's name in the cache.
 func (c *commit) blob(e entry) string { return filepath.Join(c.folder, "blobs", e.OID) }
 
 // cached opens a file in the cache; nil if it is not there or cannot be read.
@@ -62,7 +62,7 @@ func (c *commit) left(e entry, b []byte) int {
 
 const incomplete = ".incomplete"
 
-// keep writes a content to the cache under the lock of the Hub's programs. It returns false if that fails or another program holds the
+// keep writes a content to the cache, under a lock that the Hub's programs use. It returns false if that fails or another program holds the
 // lock, because the cache is not necessary.
 func (p *place) keep(e entry, b []byte) bool {
 	for _, dir := range []string{p.locks, filepath.Dir(p.blob(e))} {

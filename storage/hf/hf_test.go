@@ -300,9 +300,9 @@ func TestAnswersThatDoNotFitAreErrors(t *testing.T) {
 		return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, s) }
 	}
 	for _, c := range []struct{ part, answer, file, want string }{
-		{"/revision/", "<html>", "meta/info.json", "want JSON of a Hub"},
+		{"/revision/", "<html>", "meta/info.json", "want JSON from a Hub"},
 		{"/revision/", `{"sha":"../../x"}`, "meta/info.json", `got commit "../../x"`},
-		{"/tree/", `{}`, "meta/info.json", "want JSON of a Hub"},
+		{"/tree/", `{}`, "meta/info.json", "want JSON from a Hub"},
 		{"/tree/", `[{"type":"file","path":"../x","oid":"` + strings.Repeat("a", 40) + `"}]`, "meta/info.json", "../x"},
 		{"/tree/", `[{"type":"file","path":"x","oid":"../` + strings.Repeat("a", 40) + `"}]`, "meta/info.json", "with hash"},
 		{"/tree/", `[{"type":"file","path":"x","size":-1,"oid":"` + strings.Repeat("a", 40) + `"}]`, "meta/info.json", "-1 bytes"},

@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	mostWait      = 5 * time.Minute // maximum time that the Hub may ask to wait: the length of the window of its limits
+	mostWait      = 5 * time.Minute // maximum time that the Hub may ask to wait: its limits are for 5 minutes
 	mostRedirects = 10
-	mostJSON      = 64 << 20 // maximum size of a page of a listing, bytes
+	mostJSON      = 64 << 20 // maximum bytes in a page
 )
 
 // client sends requests. It follows no redirect: see send.
@@ -45,7 +45,7 @@ func token() string {
 	return strings.TrimSpace(string(text))
 }
 
-// address returns the URL of a path in the commit, below a folder of the endpoint.
+// address returns the URL for a path in the commit, below a folder at the endpoint.
 func (c *commit) address(top, below string) string {
 	u := url.URL{Path: top + "/" + c.sha}
 	if below != "." {
@@ -141,7 +141,7 @@ func (p *place) json(ctx context.Context, address string, to any) (link string, 
 		answer.Body.Close()
 		if err == nil {
 			if err = json.Unmarshal(text, to); err != nil {
-				err = p.err(&storage.RequestError{Got: fmt.Sprintf("%.40q", text), Want: "JSON of a Hub: HF_ENDPOINT is its address", Err: err})
+				err = p.err(&storage.RequestError{Got: fmt.Sprintf("%.40q", text), Want: "JSON from a Hub: HF_ENDPOINT is its address", Err: err})
 			}
 			return answer.Header.Get("Link"), err
 		}

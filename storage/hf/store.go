@@ -22,12 +22,12 @@ import (
 
 func init() { storage.Register("hf", &store{wait: 100 * time.Millisecond}) }
 
-// mostWhole is the maximum size of a file that is fetched as a whole, bytes.
+// mostWhole is the maximum size for fetching a file as a whole, bytes.
 const mostWhole = 16 << 20
 
 // store reads datasets on the Hub.
 type store struct {
-	wait time.Duration // time before the first repetition of a request
+	wait time.Duration // time before a request is first repeated
 
 	mu      sync.Mutex
 	commits map[origin]*commit
@@ -63,12 +63,12 @@ type place struct {
 
 var isCommit = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
-// locate returns the place of a URL.
+// locate splits a URL, and finds its commit.
 func (s *store) locate(ctx context.Context, op, name string) (*place, error) {
 	id, revision, below, ok := storage.ParseHubURL(name)
 	at := &place{op: op, url: name, path: cmp.Or(below, ".")}
 	if !ok || !fs.ValidPath(at.path) || !fs.ValidPath(revision) {
-		return nil, at.err(&storage.RequestError{Kind: fs.ErrInvalid, Got: "no name of a dataset", Want: "hf://datasets/ORG/NAME@REVISION/PATH"})
+		return nil, at.err(&storage.RequestError{Kind: fs.ErrInvalid, Got: "no dataset", Want: "hf://datasets/ORG/NAME@REVISION/PATH"})
 	}
 	cache, folder := storage.HubCache(), storage.HubFolder(id)
 	from := origin{
@@ -88,7 +88,7 @@ func (s *store) locate(ctx context.Context, op, name string) (*place, error) {
 	return at, at.resolve(ctx)
 }
 
-// resolve finds the commit of the revision.
+// resolve finds the revision's commit.
 func (p *place) resolve(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,7 +123,7 @@ func (p *place) err(err error) error { return &fs.PathError{Op: p.op, Path: p.ur
 
 // missing returns the error for a name that does not exist. It is fs.ErrNotExist.
 func (p *place) missing() error {
-	want := "a file or folder of the dataset at commit " + p.sha
+	want := "a file or folder in commit " + p.sha
 	if p.offline {
 		want += " in " + p.folder + ", or HF_HUB_OFFLINE unset"
 	}
@@ -181,7 +181,7 @@ func (c *commit) info(name string, e entry) storage.Info {
 	return storage.Info{Name: name, Size: e.Size, Modified: c.modified}
 }
 
-// List returns the content of a folder.
+// List lists a folder.
 func (s *store) List(ctx context.Context, name string, most int) ([]storage.Info, error) {
 	p, err := s.locate(ctx, "list", name)
 	if err != nil {
@@ -205,7 +205,7 @@ func (s *store) List(ctx context.Context, name string, most int) ([]storage.Info
 	return list, nil
 }
 
-// find returns the entry of a place.
+// find returns the place's entry.
 func (p *place) find(ctx context.Context) (entry, error) {
 	dir := path.Dir(p.path)
 	entries, err := p.list(ctx, dir)

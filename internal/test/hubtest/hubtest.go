@@ -26,7 +26,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Server is a Hub with datasets in memory, and a second host with the content of their large files. Paths and headers are the ones that
+// Server is a Hub with datasets in memory, and a second host for their large files. Paths and headers are the ones that
 // huggingface_hub uses: the tree API with the header Link, X-Repo-Commit, X-Linked-Etag, X-Linked-Size, X-Error-Code.
 type Server struct {
 	URL    string
@@ -54,7 +54,7 @@ type dataset struct {
 	commits   map[string]map[string][]byte // files, by commit
 }
 
-// Start starts a server, sets the environment of the test so that hf:// refers to it, and closes it at the end of the test.
+// Start starts a server, makes hf:// refer to it through the environment, and closes it when the test ends.
 func Start(t testing.TB) *Server {
 	s := &Server{Cache: t.TempDir(), Page: 1000, LFS: 1 << 20, datasets: map[string]*dataset{}, spent: map[string]bool{}}
 	s.hub = httptest.NewServer(s.counted(s.serveHub))
@@ -68,7 +68,7 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// Commit adds a commit to a revision of a dataset, and returns its name. The commit has only these files.
+// Commit adds a commit to a dataset's revision, and returns its name. The commit has only these files.
 func (s *Server) Commit(id, revision string, files map[string][]byte) (sha string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,7 +200,12 @@ func (s *Server) serveHub(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Repo-Commit", sha)
 	switch {
 	case api && parts[2] == "revision":
-		answer(w, map[string]any{"id": parts[0] + "/" + parts[1], "sha": sha, "lastModified": "2026-03-04T05:06:07.000Z"})
+		siblings := []map[string]string{}
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			siblings = append(siblings, map[string]string{"rfilename": name})
+		}
+		answer(w, map[string]any{"id": parts[0] + "/" + parts[1], "sha": sha, "lastModified": "2026-03-04T05:06:07.000Z", "siblings": siblings,
+			"private": false, "downloads": 0, "likes": 0, "tags": []string{}})
 	case api && parts[2] == "tree":
 		s.serveTree(w, r, files, parts[4])
 	default:
@@ -220,7 +225,7 @@ func (s *Server) serveHub(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// find returns the commit of a revision, empty if there is none, its files, and a number that no other call returns. there is whether the
+// find returns a revision's commit, empty if there is none, its files, and a number that no other call returns. there is whether the
 // dataset exists.
 func (s *Server) find(id, revision string) (sha string, files map[string][]byte, serial int, there bool) {
 	s.mu.Lock()
