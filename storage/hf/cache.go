@@ -49,7 +49,10 @@ func (p *place) listCache(ctx context.Context, dir string) (map[string]entry, er
 	return entries, err
 }
 
-// left reads the beginning of a content that an interrupted download has left, and returns its length; 0 if there is none.
+// incomplete ends the name of a blob that is being written.
+const incomplete = ".incomplete"
+
+// left reads the beginning that an interrupted program has left of a content, and returns its length; 0 if there is none.
 func (c *commit) left(e entry, b []byte) int {
 	f, err := os.Open(c.blob(e) + incomplete)
 	if err != nil {
@@ -60,7 +63,19 @@ func (c *commit) left(e entry, b []byte) int {
 	return n
 }
 
-const incomplete = ".incomplete"
+// writeBlob writes a content under its temporary name, and renames it. If two programs do so without a lock, both write the same bytes.
+func (c *commit) writeBlob(e entry, b []byte) error {
+	name := c.blob(e)
+	f, err := os.OpenFile(name+incomplete, os.O_WRONLY|os.O_CREATE, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Truncate(e.Size), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(name+incomplete, name)
+}
 
 // keep writes a content to the cache, under a lock that the Hub's programs use. It returns false if that fails or another program holds the
 // lock, because the cache is not necessary.
@@ -75,10 +90,9 @@ func (p *place) keep(e entry, b []byte) bool {
 		return false
 	}
 	defer unlock()
-	if atomicfile.WriteBytes(p.blob(e), b) != nil {
+	if p.writeBlob(e, b) != nil {
 		return false
 	}
-	_ = os.Remove(p.blob(e) + incomplete)
 	p.link(e)
 	return true
 }

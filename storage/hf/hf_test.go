@@ -323,6 +323,15 @@ func TestAnswersThatDoNotFitAreErrors(t *testing.T) {
 	assert.True(t, bytes.Equal(set["data/a.parquet"], mustRead(t, newStore(), base+"/data/a.parquet")))
 	_, err := read(t, newStore(), base+"/videos/b.mp4")
 	assert.ErrorContains(t, err, "of a service that reads ranges")
+	times(server, 100, "lab/walk", func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Range") != "" {
+			r.Header.Set("Range", "bytes=100000000-")
+		}
+		server.Handle(w, r)
+	})
+	_, err = read(t, newStore(), base+"/videos/b.mp4")
+	require.ErrorIs(t, err, storage.ErrSystem)
+	assert.ErrorContains(t, err, "(HTTP 416)")
 	times(server, 100, "/resolve/", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, r.URL.Path, http.StatusFound)
 	})
