@@ -32,7 +32,7 @@ type Server struct {
 	URL    string
 	Cache  string        // an empty folder for HF_HUB_CACHE
 	Page   int           // maximum names in a page of a listing
-	LFS    int           // size from which on a file is in LFS, at the second host; 0 for none
+	LFS    int           // size from which on a file that is committed is in LFS, at the second host; 0 for none
 	Delay  time.Duration // time before each answer
 	Token  string        // if not empty, requests need it
 	Gated  bool          // whether the token's account has not accepted the terms
@@ -50,8 +50,14 @@ type Server struct {
 }
 
 type dataset struct {
-	revisions map[string]string            // commits, by revision
-	commits   map[string]map[string][]byte // files, by commit
+	revisions map[string]string          // commits, by revision
+	commits   map[string]map[string]file // by commit
+}
+
+type file struct {
+	data []byte
+	hash string // SHA-256 in LFS, else git's hash
+	lfs  bool
 }
 
 // Start starts a server, makes hf:// refer to it through the environment, and closes it when the test ends.
@@ -74,12 +80,19 @@ func (s *Server) Commit(id, revision string, files map[string][]byte) (sha strin
 	defer s.mu.Unlock()
 	d := s.datasets[id]
 	if d == nil {
-		d = &dataset{map[string]string{}, map[string]map[string][]byte{}}
+		d = &dataset{map[string]string{}, map[string]map[string]file{}}
 		s.datasets[id] = d
 	}
 	s.serial++
 	sha = fmt.Sprintf("%x", sha1.Sum(fmt.Append(nil, id, s.serial)))
-	d.revisions[revision], d.revisions[sha], d.commits[sha] = sha, sha, maps.Clone(files)
+	d.revisions[revision], d.revisions[sha], d.commits[sha] = sha, sha, map[string]file{}
+	for name, data := range files {
+		f := file{data, fmt.Sprintf("%x", sha256.Sum256(data)), s.LFS > 0 && len(data) >= s.LFS}
+		if !f.lfs {
+			f.hash = fmt.Sprintf("%x", sha1.Sum(fmt.Appendf(nil, "blob %d\x00%s", len(data), data)))
+		}
+		d.commits[sha][name] = f
+	}
 	return sha
 }
 
@@ -209,25 +222,25 @@ func (s *Server) serveHub(w http.ResponseWriter, r *http.Request) {
 	case api && parts[2] == "tree":
 		s.serveTree(w, r, files, parts[4])
 	default:
-		data, there := files[parts[4]]
+		f, there := files[parts[4]]
 		switch {
 		case !there:
 			Fail(w, http.StatusNotFound, "EntryNotFound", "Entry not found")
-		case s.LFS > 0 && len(data) >= s.LFS:
-			w.Header().Set("X-Linked-Size", strconv.Itoa(len(data)))
-			w.Header().Set("X-Linked-Etag", `"`+s.hash(data)+`"`)
+		case f.lfs:
+			w.Header().Set("X-Linked-Size", strconv.Itoa(len(f.data)))
+			w.Header().Set("X-Linked-Etag", `"`+f.hash+`"`)
 			w.Header().Set("Location", fmt.Sprintf("%s/%s/%s?commit=%s&path=%s&Signature=%d", s.content.URL, parts[0], parts[1], sha, url.QueryEscape(parts[4]), serial))
 			w.WriteHeader(http.StatusFound)
 		default:
-			w.Header().Set("ETag", `W/"`+s.hash(data)+`"`)
-			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
+			w.Header().Set("ETag", `W/"`+f.hash+`"`)
+			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(f.data))
 		}
 	}
 }
 
 // find returns a revision's commit, empty if there is none, its files, and a number that no other call returns. there is whether the
 // dataset exists.
-func (s *Server) find(id, revision string) (sha string, files map[string][]byte, serial int, there bool) {
+func (s *Server) find(id, revision string) (sha string, files map[string]file, serial int, there bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.serial++
@@ -239,32 +252,22 @@ func (s *Server) find(id, revision string) (sha string, files map[string][]byte,
 	return sha, d.commits[sha], s.serial, true
 }
 
-// hash returns the hash in a file's ETag: SHA-256 in LFS, else git's hash of the blob.
-func (s *Server) hash(data []byte) string {
-	if s.LFS > 0 && len(data) >= s.LFS {
-		return fmt.Sprintf("%x", sha256.Sum256(data))
-	}
-	return fmt.Sprintf("%x", sha1.Sum(fmt.Appendf(nil, "blob %d\x00%s", len(data), data)))
-}
-
 func answer(w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	_ = json.NewEncoder(w).Encode(value)
 }
 
 // serveTree answers with a page of a folder's content. The cursor of the next page is in the header Link.
-func (s *Server) serveTree(w http.ResponseWriter, r *http.Request, files map[string][]byte, dir string) {
+func (s *Server) serveTree(w http.ResponseWriter, r *http.Request, files map[string]file, dir string) {
 	query := r.URL.Query()
 	entries := map[string]map[string]any{}
-	for name, data := range files {
+	for name, f := range files {
 		if dir != "" && !strings.HasPrefix(name, dir+"/") {
 			continue
 		}
-		e := map[string]any{"type": "file", "oid": fmt.Sprintf("%040x", len(data)), "size": len(data), "path": name}
-		if s.LFS > 0 && len(data) >= s.LFS {
-			e["lfs"] = map[string]any{"oid": s.hash(data), "size": len(data), "pointerSize": 134}
-		} else {
-			e["oid"] = s.hash(data)
+		e := map[string]any{"type": "file", "oid": f.hash, "size": len(f.data), "path": name}
+		if f.lfs { // the object in git is the pointer
+			e["oid"], e["lfs"] = f.hash[:40], map[string]any{"oid": f.hash, "size": len(f.data), "pointerSize": 134}
 		}
 		for at := name; at != "." && at != dir; at = path.Dir(at) {
 			if query.Get("recursive") == "true" || path.Dir(at) == path.Clean(dir) {
@@ -307,6 +310,6 @@ func (s *Server) serveContent(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "<Error><Code>AccessDenied</Code><Message>Request has expired</Message></Error>", http.StatusForbidden)
 	default:
 		w.Header().Set("ETag", `"of-the-content-host"`)
-		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(files[query.Get("path")]))
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(files[query.Get("path")].data))
 	}
 }
