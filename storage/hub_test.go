@@ -33,7 +33,7 @@ func TestADatasetOfTheHubIsFoundByItsID(t *testing.T) {
 	_, err := storage.Find("me/walk")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	cached, own := filepath.Join(home, "hub", "datasets--me--walk"), filepath.Join(home, "lerobot", "me", "walk")
-	for _, part := range []string{cached, own, "hf download me/walk --repo-type dataset"} {
+	for _, part := range []string{cached, own, "hf download me/walk --repo-type dataset", "hf://datasets/me/walk"} {
 		assert.ErrorContains(t, err, part)
 	}
 	folder(own)
@@ -67,4 +67,25 @@ func TestADatasetOfTheHubIsFoundByItsID(t *testing.T) {
 	}
 	folder("me", "walk")
 	assert.Equal(t, "me/walk", find("me/walk"), "a path that exists")
+}
+
+func TestTheURLOfADatasetHasParts(t *testing.T) {
+	for name, want := range map[string][3]string{
+		"hf://datasets/me/walk": {"me/walk", "main", ""}, "hf://datasets/me/walk/": {"me/walk", "main", ""}, "hf://datasets/me/walk@v1.0": {"me/walk", "v1.0", ""},
+		"hf://datasets/me/walk@v1/meta/a@b.json": {"me/walk", "v1", "meta/a@b.json"}, "hf://datasets/me/walk@refs/pr/7/a": {"me/walk", "refs/pr/7", "a"},
+		"hf://datasets/me/walk@refs%2Fpr%2F7/a": {"me/walk", "refs/pr/7", "a"}, "hf://datasets/me/walk/a/b": {"me/walk", "main", "a/b"},
+	} {
+		id, revision, path, ok := storage.ParseHubURL(name)
+		assert.True(t, ok, name)
+		assert.Equal(t, want, [3]string{id, revision, path}, name)
+		if want[2] == "" {
+			assert.Equal(t, "walk", storage.Base(name))
+		} else {
+			assert.Equal(t, filepath.Base(want[2]), storage.Base(name))
+		}
+	}
+	for _, name := range []string{"me/walk", "hf://me/walk", "hf://datasets/walk", "hf://models/me/walk", "hf://datasets/me/walk@%zz", "s3://datasets/me/walk", "hf://datasets/me/walk@"} {
+		_, _, _, ok := storage.ParseHubURL(name)
+		assert.False(t, ok, name)
+	}
 }

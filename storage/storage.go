@@ -320,12 +320,13 @@ func Join(name string, elem ...string) string {
 	return name
 }
 
-// Base returns the last element in a name. For a revision in the cache of the Hugging Face Hub, it returns the dataset's name: see [Find].
+// Base returns the last element in a name. For a revision in the cache of the Hugging Face Hub, or its URL, it returns the dataset's name:
+// see [Find].
 func Base(name string) string {
 	if p, local := Local(name); local {
 		return cmp.Or(hubName(p), filepath.Base(p))
 	}
-	return path.Base(name)
+	return cmp.Or(hubName(name), path.Base(name))
 }
 
 // Dir returns a name without its last element. For a URL without a path, it returns the URL.

@@ -17,6 +17,7 @@ import (
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/fault"
 	"github.com/robocache/robocache/storage"
+	_ "github.com/robocache/robocache/storage/hf" // registers hf://
 	_ "github.com/robocache/robocache/storage/s3" // registers s3://
 )
 

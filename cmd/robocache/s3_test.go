@@ -65,7 +65,7 @@ func TestCommandsSayWhatIsNotInABucket(t *testing.T) {
 	assert.Contains(t, stderr, `no object "none.ulg"`)
 	code, _, stderr = execute("inspect", "gs://flights/none.ulg")
 	assert.Equal(t, exitInput, code)
-	assert.Contains(t, stderr, "want a path, or file://, s3://")
+	assert.Contains(t, stderr, "want a path, or file://, hf://, s3://")
 }
 
 func TestABucketIsNoOutput(t *testing.T) {

@@ -283,4 +283,5 @@ def test_ctrl_c_in_a_terminal_is_the_parents_alone():
 
 def test_a_url_is_no_path():
     assert _child.located("s3://bucket/a b") == "s3://bucket/a b"
+    assert _child.located("hf://datasets/org/name@v1/data") == "hf://datasets/org/name@v1/data"
     assert _child.located("a") == os.path.abspath("a")

@@ -1,7 +1,6 @@
 package s3
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,42 +14,6 @@ import (
 
 	"github.com/robocache/robocache/storage"
 )
-
-// Error is a failed request. An *fs.PathError around it has the URL.
-type Error struct {
-	Kind      error // fs.ErrNotExist, fs.ErrPermission, fs.ErrInvalid, or nil for storage.ErrSystem
-	Got, Want string
-	Err       error // the SDK's error; nil if it adds nothing
-}
-
-func (e *Error) Error() string {
-	var parts []string
-	if e.Got != "" {
-		parts = append(parts, "got "+e.Got)
-	}
-	if e.Want != "" {
-		parts = append(parts, "want "+e.Want)
-	}
-	text := strings.Join(parts, ", ")
-	if e.Err == nil {
-		return text
-	}
-	if text != "" {
-		text += ": "
-	}
-	return text + e.Err.Error()
-}
-
-// Unwrap returns the kind and the SDK's error.
-func (e *Error) Unwrap() []error {
-	var list []error
-	for _, err := range []error{cmp.Or(e.Kind, storage.ErrSystem), e.Err} {
-		if err != nil {
-			list = append(list, err)
-		}
-	}
-	return list
-}
 
 // answer is a service's error in short.
 type answer struct {
@@ -77,7 +40,7 @@ func (e *ChangedError) Error() string {
 
 // missing returns the error for a name that does not exist. It is fs.ErrNotExist.
 func (l *location) missing(op string) error {
-	return &fs.PathError{Op: op, Path: l.url, Err: &Error{Kind: fs.ErrNotExist, Got: fmt.Sprintf("no object %q and none below it", l.key),
+	return &fs.PathError{Op: op, Path: l.url, Err: &storage.RequestError{Kind: fs.ErrNotExist, Got: fmt.Sprintf("no object %q and none below it", l.key),
 		Want: fmt.Sprintf("a key or prefix of bucket %s", l.bucket)}}
 }
 
@@ -118,8 +81,8 @@ func (l *location) explain(ctx context.Context, op string, err error) error {
 		return ctx.Err()
 	}
 	at, _ := status(err)
-	e := &Error{Err: err}
-	var ours *Error
+	e := &storage.RequestError{Err: err}
+	var ours *storage.RequestError
 	var api smithy.APIError
 	if errors.As(err, &api) {
 		e.Err = &answer{fmt.Sprintf("%s (HTTP %d)", strings.TrimSuffix(api.ErrorCode()+": "+api.ErrorMessage(), ": "), at), err}

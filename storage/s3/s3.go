@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"path"
 	"slices"
@@ -15,10 +16,12 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/logging"
 
+	"github.com/robocache/robocache/internal/ranged"
 	"github.com/robocache/robocache/storage"
 )
 
@@ -58,9 +61,10 @@ func (s *store) clientOf(ctx context.Context, bucket string) (*s3.Client, error)
 }
 
 func (s *store) load(ctx context.Context) error {
-	cfg, err := config.LoadDefaultConfig(ctx, config.WithLogger(logging.Nop{})) // errors have the information
+	client := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.ResponseHeaderTimeout = ranged.Stalled })
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(client), config.WithLogger(logging.Nop{})) // errors have the information
 	if err != nil {
-		return &Error{Want: "a configuration of AWS that can be read: the environment and ~/.aws", Err: err}
+		return &storage.RequestError{Want: "a configuration of AWS that can be read: the environment and ~/.aws", Err: err}
 	}
 	if unsigned() {
 		cfg.Credentials = aws.AnonymousCredentials{}
@@ -68,7 +72,7 @@ func (s *store) load(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return &Error{Kind: fs.ErrPermission, Got: "no credentials", Want: "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or for public buckets AWS_NO_SIGN_REQUEST=1", Err: err}
+		return &storage.RequestError{Kind: fs.ErrPermission, Got: "no credentials", Want: "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or for public buckets AWS_NO_SIGN_REQUEST=1", Err: err}
 	}
 	cfg.Region = cmp.Or(cfg.Region, "us-east-1")
 	s.config, s.client, s.regions = cfg, newClient(cfg), map[string]*s3.Client{}
@@ -113,7 +117,7 @@ func locate(op, url string) (location, error) {
 	bucket, key, _ := strings.Cut(rest, "/")
 	at := location{url: url, bucket: bucket, key: key, folder: key == "" || strings.HasSuffix(key, "/")}
 	if bucket == "" {
-		return at, &fs.PathError{Op: op, Path: url, Err: &Error{Kind: fs.ErrInvalid, Got: "no bucket", Want: "s3://BUCKET/KEY"}}
+		return at, &fs.PathError{Op: op, Path: url, Err: &storage.RequestError{Kind: fs.ErrInvalid, Got: "no bucket", Want: "s3://BUCKET/KEY"}}
 	}
 	return at, nil
 }
@@ -226,7 +230,7 @@ func (s *store) list(ctx context.Context, op string, at location, most int, use 
 			return nil
 		}
 		if next := *page.NextContinuationToken; seen[next] || len(seen) == mostPages {
-			return &fs.PathError{Op: op, Path: at.url, Err: &Error{Got: fmt.Sprintf("token %q after %d pages", next, len(seen)+1), Want: fmt.Sprintf("a listing of at most %d pages, each with a token of its own", mostPages)}}
+			return &fs.PathError{Op: op, Path: at.url, Err: &storage.RequestError{Got: fmt.Sprintf("token %q after %d pages", next, len(seen)+1), Want: fmt.Sprintf("a listing of at most %d pages, each with a token of its own", mostPages)}}
 		}
 		seen[*page.NextContinuationToken] = true
 		in.ContinuationToken = page.NextContinuationToken

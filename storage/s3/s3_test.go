@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/ranged"
 	"github.com/robocache/robocache/internal/test/s3test"
 	"github.com/robocache/robocache/storage"
 )
@@ -101,38 +102,6 @@ func TestManyGoroutinesReadOneFile(t *testing.T) {
 		})
 	}
 	tasks.Wait()
-}
-
-func TestAFileIsReadOnceAndKeepsNoMoreThanItsBound(t *testing.T) {
-	server, s := started(t)
-	want := noise(kept + kept/2)
-	server.Put(t, "lab", "a", want)
-	server.Count()
-	f := open(t, s, "s3://lab/a").(*file)
-	_, err := io.Copy(io.Discard, struct{ io.Reader }{io.NewSectionReader(f, 0, f.Size())})
-	require.NoError(t, err)
-	requests, read := server.Count()
-	assert.InDelta(t, len(want), read, 1<<16, "once, and not in part twice")
-	assert.Less(t, requests, int64(30))
-	f.mu.Lock()
-	assert.LessOrEqual(t, f.held, int64(kept))
-	f.mu.Unlock()
-
-	f = open(t, s, "s3://lab/a").(*file)
-	server.Count()
-	for i := range 20 { // far from each other
-		_, err := f.ReadAt(make([]byte, 100), int64(i)<<20+500_000)
-		require.NoError(t, err)
-	}
-	requests, read = server.Count()
-	assert.EqualValues(t, 20, requests)
-	assert.InDelta(t, 20*least, read, least)
-	for i := range 20 {
-		_, err := f.ReadAt(make([]byte, 100), int64(i)<<20+500_200)
-		require.NoError(t, err)
-	}
-	requests, _ = server.Count()
-	assert.Zero(t, requests, "they are kept")
 }
 
 func TestNamesAreKeysAsTheyAre(t *testing.T) {
@@ -341,7 +310,7 @@ func TestAnswersThatBreakOffAreAskedForAgain(t *testing.T) {
 	assert.ErrorContains(t, err, "broken off")
 	assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	requests, _ := server.Count()
-	assert.EqualValues(t, tries, requests)
+	assert.EqualValues(t, ranged.Tries, requests)
 	server.Intercept(nil)
 	_, err = f.ReadAt(make([]byte, 10), 1_000_000)
 	assert.NoError(t, err, "and again when somebody asks")
@@ -362,7 +331,7 @@ func TestAnAnswerThatSaysNoSizeIsAnError(t *testing.T) {
 		return true
 	})
 	_, err := s.Open(t.Context(), "s3://lab/a")
-	var e *Error
+	var e *storage.RequestError
 	require.ErrorAs(t, err, &e, "and no object of 0 bytes")
 	assert.Equal(t, [2]string{`range ""`, "bytes 0- of a service that reads ranges"}, [2]string{e.Got, e.Want})
 	length = "100"

@@ -1,12 +1,14 @@
-package s3
+package ranged
 
 import (
 	"context"
 	"io"
+	"io/fs"
 	"slices"
 	"sync"
 
 	"github.com/robocache/robocache/internal/caught"
+	"github.com/robocache/robocache/storage"
 )
 
 const (
@@ -20,17 +22,11 @@ const (
 	gap      = 64 << 10 // a read at most this many bytes after the previous extent still follows it
 )
 
-// version identifies an object's content when it was opened.
-type version struct {
-	size int64
-	etag string
-}
-
-// file is an open object.
-type file struct {
-	store   *store
-	at      location
-	version *version // nil until the first answer
+// File is an open object, a [storage.File]. A read fetches little more than the requested bytes; if reads follow each other, it fetches
+// larger parts ahead. Large reads are not kept in memory and run in parallel parts.
+type File struct {
+	source Source
+	size   int64
 
 	ctx    context.Context // for all requests; Close ends it
 	cancel context.CancelFunc
@@ -42,6 +38,19 @@ type file struct {
 	held    int64     // bytes in extents
 }
 
+// New opens an object of size bytes. head is its beginning, or nil if nothing is read yet.
+func New(s Source, size int64, head []byte) *File {
+	f := &File{source: s, size: size}
+	f.ctx, f.cancel = context.WithCancel(context.Background())
+	if len(head) > 0 {
+		f.keep(&extent{from: 0, to: int64(len(head)), window: least, data: slices.Clip(head), done: done})
+	}
+	return f
+}
+
+// done is a closed channel.
+var done = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
+
 // extent is a part of the object that is in memory or requested.
 type extent struct {
 	from, to int64
@@ -52,11 +61,11 @@ type extent struct {
 	done     chan struct{} // closed when data or err is there
 }
 
-// Size returns the object's size in bytes when Open found it.
-func (f *file) Size() int64 { return f.version.size }
+// Size returns the object's size, bytes.
+func (f *File) Size() int64 { return f.size }
 
 // Close ends all requests.
-func (f *file) Close() error {
+func (f *File) Close() error {
 	f.mu.Lock()
 	f.closed, f.extents, f.held = true, nil, 0
 	f.mu.Unlock()
@@ -65,22 +74,43 @@ func (f *file) Close() error {
 	return nil
 }
 
+func (f *File) closedError() error {
+	return &fs.PathError{Op: "read", Path: f.source.URL, Err: fs.ErrClosed}
+}
+
+// fill fills b from offset off on, until ctx ends or the file is closed.
+func (f *File) fill(outer context.Context, b []byte, off int64) error {
+	ctx, cancel := context.WithCancel(outer)
+	defer cancel()
+	defer context.AfterFunc(f.ctx, cancel)()
+	_, _, err := f.source.Fill(ctx, "read", b, off)
+	switch {
+	case err == nil:
+		return nil
+	case outer.Err() != nil:
+		return outer.Err()
+	case f.ctx.Err() != nil:
+		return f.closedError()
+	}
+	return err
+}
+
 // ReadAt reads as ReadAtContext does, without a context. Only Close ends the read early.
-func (f *file) ReadAt(b []byte, off int64) (int, error) {
+func (f *File) ReadAt(b []byte, off int64) (int, error) {
 	return f.ReadAtContext(context.Background(), b, off)
 }
 
 // ReadAtContext reads, as io.ReaderAt does, until ctx ends.
-func (f *file) ReadAtContext(ctx context.Context, b []byte, off int64) (n int, err error) {
+func (f *File) ReadAtContext(ctx context.Context, b []byte, off int64) (n int, err error) {
 	if off < 0 {
-		return 0, f.at.explain(ctx, "read", &Error{Got: "a negative offset", Want: "0 or more"})
+		return 0, &fs.PathError{Op: "read", Path: f.source.URL, Err: &storage.RequestError{Got: "a negative offset", Want: "0 or more"}}
 	}
 	if len(b) == 0 {
 		return 0, nil
 	}
-	short := off+int64(len(b)) > f.version.size
+	short := off+int64(len(b)) > f.size
 	if short {
-		b = b[:max(0, min(int64(len(b)), f.version.size-off))]
+		b = b[:max(0, min(int64(len(b)), f.size-off))]
 	}
 	for n < len(b) {
 		got, err := f.some(ctx, b[n:], off+int64(n))
@@ -99,7 +129,7 @@ func (f *file) ReadAtContext(ctx context.Context, b []byte, off int64) (n int, e
 }
 
 // some reads at least one byte into b, from offset off on, and returns how many.
-func (f *file) some(ctx context.Context, b []byte, off int64) (int, error) {
+func (f *File) some(ctx context.Context, b []byte, off int64) (int, error) {
 	e, until, err := f.reserve(b, off)
 	if err != nil {
 		return 0, err
@@ -120,11 +150,11 @@ func (f *file) some(ctx context.Context, b []byte, off int64) (int, error) {
 
 // reserve returns the extent that contains a byte, and requests it if necessary. For a large read it returns nil if there is no
 // such extent, and until is the beginning of the next one.
-func (f *file) reserve(b []byte, off int64) (e *extent, until int64, err error) {
+func (f *File) reserve(b []byte, off int64) (e *extent, until int64, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
-		return nil, 0, f.closedError("read")
+		return nil, 0, f.closedError()
 	}
 	for i, o := range f.extents {
 		if o.from <= off && off < o.to {
@@ -143,8 +173,8 @@ func (f *file) reserve(b []byte, off int64) (e *extent, until int64, err error) 
 	switch {
 	case before > 0 && off-end <= gap:
 		window, from = min(2*before, most), end
-	case off > f.version.size-least: // the end of a file is read backwards
-		from = max(f.version.size-least, end)
+	case off > f.size-least: // the end of a file is read backwards
+		from = max(f.size-least, end)
 	}
 	e = f.request(from, min(max(from+window, off+int64(len(b))), until), window)
 	f.readAhead(e)
@@ -152,8 +182,8 @@ func (f *file) reserve(b []byte, off int64) (e *extent, until int64, err error) 
 }
 
 // next returns the offset at which the first extent after offset off begins, or the object's size if there is none.
-func (f *file) next(off int64) int64 {
-	until := f.version.size
+func (f *File) next(off int64) int64 {
+	until := f.size
 	for _, o := range f.extents {
 		if o.from > off {
 			until = min(until, o.from)
@@ -163,7 +193,7 @@ func (f *file) next(off int64) int64 {
 }
 
 // before returns the end and the window of the last extent that ends at or before offset off; 0 and 0 if there is none.
-func (f *file) before(off int64) (end, window int64) {
+func (f *File) before(off int64) (end, window int64) {
 	for _, o := range f.extents {
 		if o.to <= off && o.to > end {
 			end, window = o.to, o.window
@@ -173,7 +203,7 @@ func (f *file) before(off int64) (end, window int64) {
 }
 
 // readAhead requests the data after an extent that was read in sequence.
-func (f *file) readAhead(e *extent) {
+func (f *File) readAhead(e *extent) {
 	if e.window <= 2*least {
 		return
 	}
@@ -183,7 +213,7 @@ func (f *file) readAhead(e *extent) {
 	}
 	at, window := e.to, e.window
 	for range count {
-		if at >= f.version.size {
+		if at >= f.size {
 			return
 		}
 		if i := slices.IndexFunc(f.extents, func(o *extent) bool { return o.from <= at && at < o.to }); i >= 0 {
@@ -196,19 +226,15 @@ func (f *file) readAhead(e *extent) {
 }
 
 // request adds an extent with the bytes from to to-1, and requests them in the background.
-func (f *file) request(from, to, window int64) *extent {
+func (f *File) request(from, to, window int64) *extent {
 	e := &extent{from: from, to: to, window: window, done: make(chan struct{})}
 	f.keep(e)
 	f.tasks.Go(func() {
 		defer close(e.done)
-		e.err = caught.Do(func() (err error) {
+		e.err = caught.Do(func() error {
 			e.data = make([]byte, to-from)
-			_, err = f.more(f.ctx, "read", e.data, from)
-			return err
+			return f.fill(context.Background(), e.data, from)
 		})
-		if f.ctx.Err() != nil && e.err != nil {
-			e.err = f.closedError("read")
-		}
 		if e.err != nil { // the next reader requests it again
 			f.mu.Lock()
 			defer f.mu.Unlock()
@@ -219,7 +245,7 @@ func (f *file) request(from, to, window int64) *extent {
 }
 
 // keep adds an extent and drops others: first the ones that were read to their end, and among these the least recently used.
-func (f *file) keep(e *extent) {
+func (f *File) keep(e *extent) {
 	f.extents = append(f.extents, e)
 	f.held += e.to - e.from
 	for _, all := range []bool{false, true} {
@@ -238,7 +264,7 @@ func (f *file) keep(e *extent) {
 	}
 }
 
-func (f *file) drop(e *extent) {
+func (f *File) drop(e *extent) {
 	if i := slices.Index(f.extents, e); i >= 0 {
 		f.extents = slices.Delete(f.extents, i, i+1)
 		f.held -= e.to - e.from
@@ -246,7 +272,7 @@ func (f *file) drop(e *extent) {
 }
 
 // past fills b from offset off on, without the cache, in parallel parts.
-func (f *file) past(ctx context.Context, b []byte, off int64) (int, error) {
+func (f *File) past(ctx context.Context, b []byte, off int64) (int, error) {
 	size := min(max((len(b)+parallel-1)/parallel, large), part)
 	var tasks sync.WaitGroup
 	room := make(chan struct{}, parallel)
@@ -257,10 +283,7 @@ func (f *file) past(ctx context.Context, b []byte, off int64) (int, error) {
 		room <- struct{}{}
 		tasks.Go(func() {
 			defer func() { <-room }()
-			errs[i] = caught.Do(func() error {
-				_, err := f.more(ctx, "read", piece, off+int64(at))
-				return err
-			})
+			errs[i] = caught.Do(func() error { return f.fill(ctx, piece, off+int64(at)) })
 		})
 	}
 	tasks.Wait()

@@ -1,0 +1,111 @@
+package hf
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/storage"
+)
+
+// pointer returns the file's name in the commit's snapshot in the cache, a link to its blob.
+func (p *place) pointer() string {
+	return filepath.Join(p.folder, "snapshots", p.sha, filepath.FromSlash(p.path))
+}
+
+// blob returns a content's name in the cache.
+func (c *commit) blob(e entry) string { return filepath.Join(c.folder, "blobs", e.OID) }
+
+// cached opens a file in the cache; nil if it is not there or cannot be read.
+func (p *place) cached(ctx context.Context, name string) storage.File {
+	if st, err := os.Stat(name); err != nil || !st.Mode().IsRegular() {
+		return nil
+	}
+	f, err := storage.Open(ctx, name)
+	if err != nil {
+		return nil
+	}
+	return f
+}
+
+// listCache returns the content of a folder in the cache, nil if the folder does not exist.
+func (p *place) listCache(ctx context.Context, dir string) (map[string]entry, error) {
+	list, err := storage.ReadDir(ctx, filepath.Join(p.folder, "snapshots", p.sha, filepath.FromSlash(dir)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	entries := map[string]entry{}
+	for _, i := range list {
+		e := entry{Size: i.Size}
+		if i.IsDir() {
+			e = entry{Type: directory}
+		}
+		entries[i.Name] = e
+	}
+	return entries, err
+}
+
+// incomplete ends the name of a blob that is being written.
+const incomplete = ".incomplete"
+
+// left reads the beginning that an interrupted program has left of a content, and returns its length; 0 if there is none.
+func (c *commit) left(e entry, b []byte) int {
+	f, err := os.Open(c.blob(e) + incomplete)
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	n, _ := io.ReadFull(f, b)
+	return n
+}
+
+// writeBlob writes a content under its temporary name, and renames it. If two programs do so without a lock, both write the same bytes.
+func (c *commit) writeBlob(e entry, b []byte) error {
+	name := c.blob(e)
+	f, err := os.OpenFile(name+incomplete, os.O_WRONLY|os.O_CREATE, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Truncate(e.Size), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(name+incomplete, name)
+}
+
+// keep writes a content to the cache, under a lock that the Hub's programs use. It returns false if that fails or another program holds the
+// lock, because the cache is not necessary.
+func (p *place) keep(e entry, b []byte) bool {
+	for _, dir := range []string{p.locks, filepath.Dir(p.blob(e))} {
+		if os.MkdirAll(dir, 0o777) != nil {
+			return false
+		}
+	}
+	unlock, err := atomicfile.Lock(filepath.Join(p.locks, e.OID+".lock"))
+	if err != nil {
+		return false
+	}
+	defer unlock()
+	if p.writeBlob(e, b) != nil {
+		return false
+	}
+	p.link(e)
+	return true
+}
+
+// link adds a file to the snapshot of the commit, and the commit to the revision, as far as the cache can be written.
+func (p *place) link(e entry) {
+	name := p.pointer()
+	to, err := filepath.Rel(filepath.Dir(name), p.blob(e))
+	if err != nil || os.MkdirAll(filepath.Dir(name), 0o777) != nil || os.Symlink(to, name) != nil || p.revision == p.sha {
+		return
+	}
+	ref := filepath.Join(p.folder, "refs", filepath.FromSlash(p.revision))
+	if was, err := os.ReadFile(ref); (err != nil || string(was) != p.sha) && os.MkdirAll(filepath.Dir(ref), 0o777) == nil {
+		_ = atomicfile.WriteBytes(ref, []byte(p.sha))
+	}
+}
