@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot"
 	"github.com/robocache/robocache/dataset/mcap"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/video"
@@ -65,7 +66,13 @@ func (w *messagesWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 	kept.leaveTexts(e, "mcap")
 	held := kept.undecoded(e.Episode)
 	for _, m := range e.Media {
-		if stills := stillsOf(&m); stills != nil {
+		packets, copied, err := packetsOf(&m, e.Times)
+		if err != nil {
+			return kept, err
+		}
+		if copied {
+			m = packets
+		} else if stills := stillsOf(&m); stills != nil {
 			defer stills.close()
 			stills.held = func(row int, err error) bool {
 				held(m.Name, row, err)
@@ -118,6 +125,14 @@ func withoutRefused(e *dataset.Episode, bad *mcap.Error, kept *Kept) bool {
 	e.Streams = slices.DeleteFunc(e.Streams, func(s dataset.Stream) bool { return s.Name == name+".valid" })
 	kept.giveUp(name, dataset.Note{Code: dataset.CodeUnheld, Detail: dataset.Detail{Unit: "MCAP", Got: bad.Got, Want: bad.Want}})
 	return true
+}
+
+// packetsOf returns a video with packets that can be copied as messages, and true if each row has the next frame: see lerobot.Packets.
+func packetsOf(m *dataset.Media, times []int64) (packets dataset.Media, ok bool, err error) {
+	if cut, ok := copied(m, times); ok {
+		m = &cut
+	}
+	return lerobot.Packets(m)
 }
 
 // stillsOf returns a source of JPEG frames for a video if its packets cannot be written as messages; nil for all other media.
