@@ -66,7 +66,7 @@ func (v *images) encode(ctx context.Context, b []byte, i int) ([]byte, error) {
 		return nil, &Error{fmt.Sprintf("frame %d of media %s", i, m.Name), dataset.ErrOption, fmt.Sprintf("%d bytes", len(data)), fmt.Sprintf("%d, for %dx%d pixels of %s", want, m.Width, m.Height, m.Encoding)}
 	}
 	if v.encoding == JSON {
-		b = appendJSONStamp(append(b, '{'), m.Times[i])
+		b = appendJSONStamp(append(b, '{'), m.Times[i], "")
 		if v.name == "RawImage" {
 			b = fmt.Appendf(b, `,"width":%d,"height":%d,"encoding":%q,"step":%d,"data":"`, m.Width, m.Height, m.Encoding, v.step)
 		} else {
@@ -96,8 +96,12 @@ func appendStamp(b []byte, ns int64) []byte {
 	return appendProtoText(b, 1, in)
 }
 
-func appendJSONStamp(b []byte, ns int64) []byte {
-	return fmt.Appendf(b, `"timestamp":{"sec":%d,"nsec":%d},"frame_id":""`, ns/1e9, ns%1e9)
+func appendJSONTime(b []byte, ns int64) []byte {
+	return fmt.Appendf(b, `"timestamp":{"sec":%d,"nsec":%d}`, ns/1e9, ns%1e9)
+}
+
+func appendJSONStamp(b []byte, ns int64, frame string) []byte {
+	return fmt.Appendf(appendJSONTime(b, ns), `,"frame_id":%q`, frame)
 }
 
 func appendProtoText[T string | []byte](b []byte, n protowire.Number, data T) []byte {
@@ -160,11 +164,11 @@ func (c *clouds) encode(ctx context.Context, b []byte, i int) ([]byte, error) {
 	}
 	p, q := cloud.Viewpoint.Position, cloud.Viewpoint.Orientation // w first
 	if c.encoding == JSON {
-		b = appendJSONStamp(append(b, '{'), c.stream.Times[i])
+		b = appendJSONStamp(append(b, '{'), c.stream.Times[i], world)
 		b = append(b, `,"pose":{"position":`...)
-		b = appendVector(b, []string{"x", "y", "z"}, p[:])
+		b = appendVector(b, p[:]...)
 		b = append(b, `,"orientation":`...)
-		b = appendVector(b, []string{"x", "y", "z", "w"}, []float64{q[1], q[2], q[3], q[0]})
+		b = appendVector(b, q[1], q[2], q[3], q[0])
 		b = fmt.Appendf(b, `},"point_stride":%d,"fields":[`, stride)
 		for k, f := range fields {
 			if k > 0 {
@@ -177,7 +181,7 @@ func (c *clouds) encode(ctx context.Context, b []byte, i int) ([]byte, error) {
 	b = appendStamp(b, c.stream.Times[i])
 	pose := appendProtoText(nil, 1, appendDoubles(nil, p[:]...))
 	pose = appendProtoText(pose, 2, appendDoubles(nil, q[1], q[2], q[3], q[0]))
-	b = appendFixed32(appendProtoText(b, 3, pose), 4, stride)
+	b = appendFixed32(appendProtoText(appendProtoText(b, 2, world), 3, pose), 4, stride)
 	for _, f := range fields {
 		in := appendFixed32(appendProtoText(nil, 1, f.name), 2, f.offset)
 		b = appendProtoText(b, 5, protowire.AppendVarint(protowire.AppendTag(in, 3, protowire.VarintType), uint64(f.kind)))
@@ -185,14 +189,10 @@ func (c *clouds) encode(ctx context.Context, b []byte, i int) ([]byte, error) {
 	return appendProtoText(b, 6, data), nil
 }
 
-func appendVector(b []byte, names []string, values []float64) []byte {
-	for i, name := range names {
-		if i == 0 {
-			b = append(b, '{')
-		} else {
-			b = append(b, ',')
-		}
-		b = appendNumber(fmt.Appendf(b, "%q:", name), values[i])
+// appendVector appends an object with up to four numbers: x, y, z and w.
+func appendVector(b []byte, values ...float64) []byte {
+	for i, v := range values {
+		b = appendNumber(append(b, []string{`{"x":`, `,"y":`, `,"z":`, `,"w":`}[i]...), v)
 	}
 	return append(b, '}')
 }
