@@ -1,10 +1,13 @@
 package mcap
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
+	"image"
+	"image/png"
 	"math"
 	"slices"
 
@@ -21,8 +24,8 @@ type images struct {
 	media    *dataset.Media
 	encoding Encoding
 	name     string // of foxglove's message
-	format   string
-	step     int // bytes of a row, of raw images
+	format   string // of the written frames
+	step     int    // bytes of a row, of raw images
 	schema   schemaText
 }
 
@@ -43,7 +46,10 @@ func newImages(m *dataset.Media, encoding Encoding) (*images, error) {
 			return nil, bad(m.Encoding+" as a video file has it, without what a decoder needs to begin", "images, raw pixels, or packets as of a recording's messages")
 		}
 	default:
-		size, _ := message.Pixel(m.Encoding)
+		if m.Encoding == floatsInPNG {
+			v.format = "32FC1"
+		}
+		size, _ := message.Pixel(v.format)
 		if size == 0 {
 			return nil, bad(fmt.Sprintf("encoding %q", m.Encoding), "jpeg, png, webp, avif, h264, h265, vp9, av1, or raw pixels of a known size, such as rgb8, mono16 or 32FC1")
 		}
@@ -62,13 +68,18 @@ func (v *images) encode(ctx context.Context, b []byte, i int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if m.Encoding == floatsInPNG {
+		if data, err = floats(data); err != nil {
+			return nil, err
+		}
+	}
 	if want := v.step * m.Height; v.name == "RawImage" && len(data) != want {
-		return nil, &Error{fmt.Sprintf("frame %d of media %s", i, m.Name), dataset.ErrOption, fmt.Sprintf("%d bytes", len(data)), fmt.Sprintf("%d, for %dx%d pixels of %s", want, m.Width, m.Height, m.Encoding)}
+		return nil, &Error{fmt.Sprintf("frame %d of media %s", i, m.Name), dataset.ErrOption, fmt.Sprintf("%d bytes", len(data)), fmt.Sprintf("%d, for %dx%d pixels of %s", want, m.Width, m.Height, v.format)}
 	}
 	if v.encoding == JSON {
 		b = appendJSONStamp(append(b, '{'), m.Times[i], "")
 		if v.name == "RawImage" {
-			b = fmt.Appendf(b, `,"width":%d,"height":%d,"encoding":%q,"step":%d,"data":"`, m.Width, m.Height, m.Encoding, v.step)
+			b = fmt.Appendf(b, `,"width":%d,"height":%d,"encoding":%q,"step":%d,"data":"`, m.Width, m.Height, v.format, v.step)
 		} else {
 			b = fmt.Appendf(b, `,"format":%q,"data":"`, v.format)
 		}
@@ -82,10 +93,23 @@ func (v *images) encode(ctx context.Context, b []byte, i int) ([]byte, error) {
 		b = appendProtoText(appendProtoText(b, 3, data), 4, v.format)
 	default:
 		b = appendFixed32(appendFixed32(b, 2, m.Width), 3, m.Height)
-		b = appendFixed32(appendProtoText(b, 4, m.Encoding), 5, v.step)
+		b = appendFixed32(appendProtoText(b, 4, v.format), 5, v.step)
 		b = appendProtoText(b, 6, data)
 	}
 	return b, nil
+}
+
+// floatsInPNG is the encoding of RLDS for depth: the bytes of a float32 are the colours and the alpha of a pixel.
+const floatsInPNG = "png-f32"
+
+// floats returns the pixels of such an image as 32FC1.
+func floats(data []byte) ([]byte, error) {
+	p, err := png.Decode(bytes.NewReader(data))
+	pixels, is := p.(*image.NRGBA)
+	if err != nil || !is {
+		return nil, &dataset.FormatError{Format: "mcap", Offset: -1, Kind: dataset.ErrCorrupt, Msg: "image of float32", Got: fmt.Sprintf("%T", p), Want: "a PNG with 4 channels", Err: err}
+	}
+	return pixels.Pix, nil
 }
 
 // appendStamp appends field 1, a google.protobuf.Timestamp.

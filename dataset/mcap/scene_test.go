@@ -1,8 +1,12 @@
 package mcap
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
+	"image"
+	"image/png"
 	"math"
 	"path/filepath"
 	"testing"
@@ -95,4 +99,31 @@ func TestATextBefore1970IsRefusedByName(t *testing.T) {
 	var refused *Error
 	require.ErrorAs(t, err, &refused)
 	assert.Equal(t, "text told", refused.What)
+}
+
+// A float32 image of RLDS is written with its numbers.
+func TestFloatsInPNGAreRawFloats(t *testing.T) {
+	want := binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, math.Float32bits(0.75)), math.Float32bits(float32(math.Inf(1))))
+	img := &image.NRGBA{Pix: want, Stride: 8, Rect: image.Rect(0, 0, 2, 1)}
+	var b bytes.Buffer
+	require.NoError(t, png.Encode(&b, img))
+	media := func(data []byte) *dataset.Episode {
+		return &dataset.Episode{Media: []dataset.Media{{Name: "/depth", Times: []int64{5}, Encoding: "png-f32", Width: 2, Height: 1, Source: frames{data}}}}
+	}
+	path := filepath.Join(t.TempDir(), "a.mcap")
+	require.NoError(t, WriteFile(path, WriterOptions{}, func(w *Writer) error { return w.Episode(t.Context(), media(b.Bytes()), Protobuf) }))
+	d, err := dataset.Open(t.Context(), path, dataset.Options{Strict: true})
+	require.NoError(t, err)
+	defer d.Close()
+	m := &settest.Episode(t, d, 0).Media[0]
+	assert.Equal(t, []any{"32FC1", 2, 1}, []any{m.Encoding, m.Width, m.Height})
+	got, err := m.Frame(t.Context(), 0)
+	require.NoError(t, err)
+	assert.Equal(t, want, got)
+	var grey bytes.Buffer
+	require.NoError(t, png.Encode(&grey, image.NewGray(img.Rect)))
+	for _, bad := range [][]byte{{1}, grey.Bytes()} {
+		err := WriteFile(path, WriterOptions{}, func(w *Writer) error { return w.Episode(t.Context(), media(bad), JSON) })
+		assert.ErrorIs(t, err, dataset.ErrCorrupt)
+	}
 }
