@@ -89,6 +89,7 @@ every stream has a valid value are left out and counted, such as those from befo
 		"mcap":        func() (convert.Target, error) { return convert.MCAP(encoding.Value), nil },
 		"webdataset":  func() (convert.Target, error) { return convert.WebDataset(), nil },
 	}
+	a.targets = c.targets
 	complete(cmd, "to", c.formats)
 	lerobot.complete(cmd)
 	files(cmd, map[string]string{"plan": "yaml yml"})
