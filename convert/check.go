@@ -120,7 +120,7 @@ func (f *Fitness) episode(ctx context.Context, c *Conversion, w Writer, r *ready
 			f.LeftOut.Add(number, name, dataset.Notes{n})
 		}
 	}
-	if e := r.e; e != nil {
+	if e := r.e; e != nil && err == nil {
 		if reader.Policy && r.about.Task == "" && !slices.ContainsFunc(e.Texts, func(t dataset.TextStream) bool { return t.Task }) {
 			f.refuse(number, name, dataset.Note{Code: dataset.CodeTaskMissing, Detail: dataset.Detail{Want: reader.Name}})
 		}
