@@ -149,7 +149,13 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 	b.Undecoded = kept.undecoded(own)
 	l.texts(e, &b)
 	before := l.w.Report()
-	if err := l.w.AddWith(ctx, own, b); err != nil {
+	written := own
+	if l.piece.Dry && len(own.Streams) > 0 {
+		numbers := *own
+		numbers.Media = nil
+		written = &numbers
+	}
+	if err := l.w.AddWith(ctx, written, b); err != nil {
 		var bad *lerobotwrite.Error
 		if errors.As(err, &bad) && l.w.Err() == nil {
 			bad.Episode = -1 // because it counts written episodes, and the report has the episode's own number

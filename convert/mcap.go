@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot"
 	"github.com/robocache/robocache/dataset/mcap"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/video"
@@ -61,11 +62,23 @@ func (w *messagesWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 		}
 		own.Streams = with.Streams
 	}
-	own.Media = nil
-	kept.leaveTexts(e, "mcap")
+	own.Media, own.Texts = nil, nil
+	for _, t := range e.Texts {
+		if _, taken := kept.Samples[t.Name]; taken {
+			kept.leave(t.Name, 1, dataset.Note{Code: dataset.CodeNoPlace, Detail: dataset.Detail{Want: "mcap", Unit: "it"}})
+		} else {
+			own.Texts = append(own.Texts, t)
+		}
+	}
 	held := kept.undecoded(e.Episode)
 	for _, m := range e.Media {
-		if stills := stillsOf(&m); stills != nil {
+		packets, copied, err := packetsOf(&m, e.Times)
+		if err != nil {
+			return kept, err
+		}
+		if copied {
+			m = packets
+		} else if stills := stillsOf(&m); stills != nil {
 			defer stills.close()
 			stills.held = func(row int, err error) bool {
 				held(m.Name, row, err)
@@ -95,9 +108,17 @@ func (w *messagesWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 // twice is the writer's error for a name that a stream and a camera share, because it cannot choose one to leave out.
 const twice = "the name twice"
 
-// withoutRefused removes from e the stream, camera or cloud series that the writer's error names, adds a note to kept, and returns true. It
-// returns false if the error names none, or if e has nothing else.
+// withoutRefused removes from e the stream, camera, cloud series or texts that the writer's error names, adds a note to kept, and returns
+// true. It returns false if the error names none, or if e has nothing else.
 func withoutRefused(e *dataset.Episode, bad *mcap.Error, kept *Kept) bool {
+	why := dataset.Note{Code: dataset.CodeUnheld, Detail: dataset.Detail{Unit: "MCAP", Got: bad.Got, Want: bad.Want}}
+	for i, t := range e.Texts {
+		if bad.What == "text "+t.Name {
+			e.Texts = slices.Delete(e.Texts, i, i+1)
+			kept.leave(t.Name, 1, why)
+			return true
+		}
+	}
 	if len(e.Streams)+len(e.Media)+len(e.Clouds) == 1 || bad.Got == twice {
 		return false
 	}
@@ -116,8 +137,16 @@ func withoutRefused(e *dataset.Episode, bad *mcap.Error, kept *Kept) bool {
 		return false
 	}
 	e.Streams = slices.DeleteFunc(e.Streams, func(s dataset.Stream) bool { return s.Name == name+".valid" })
-	kept.giveUp(name, dataset.Note{Code: dataset.CodeUnheld, Detail: dataset.Detail{Unit: "MCAP", Got: bad.Got, Want: bad.Want}})
+	kept.giveUp(name, why)
 	return true
+}
+
+// packetsOf returns a video with packets that can be copied as messages, and true if each row has the next frame: see lerobot.Packets.
+func packetsOf(m *dataset.Media, times []int64) (packets dataset.Media, ok bool, err error) {
+	if cut, ok := copied(m, times); ok {
+		m = &cut
+	}
+	return lerobot.Packets(m)
 }
 
 // stillsOf returns a source of JPEG frames for a video if its packets cannot be written as messages; nil for all other media.

@@ -36,16 +36,22 @@ func (p *piece) add(ctx context.Context, r *ready) error {
 	return nil
 }
 
+// piece describes a new piece.
+func (c *Conversion) piece(shard, shards, episodes int) Piece {
+	about := Piece{Shard: shard, Shards: shards, Episodes: episodes, inputs: c.inputs}
+	if c.opt.Plan != nil {
+		about.Rate = c.opt.Plan.Rate
+	}
+	for i := range c.inputs {
+		about.Inputs = append(about.Inputs, c.inputs[i].info)
+	}
+	return about
+}
+
 func (p *piece) write(ctx context.Context, r *ready) (err error) {
 	if p.writer == nil {
 		first, end := p.episodesOf(p.n.Piece)
-		about := Piece{Shard: p.shard, Shards: p.shards, Episodes: end - first, inputs: p.inputs}
-		if p.opt.Plan != nil {
-			about.Rate = p.opt.Plan.Rate
-		}
-		for i := range p.inputs {
-			about.Inputs = append(about.Inputs, p.inputs[i].info)
-		}
+		about := p.Conversion.piece(p.shard, p.shards, end-first)
 		p.n.Report.Path = p.name(p.n.Piece)
 		if p.writer, err = p.target.Create(ctx, p.path(&p.n.Report), about); err != nil {
 			return err

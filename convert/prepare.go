@@ -83,9 +83,15 @@ func (c *Conversion) unread(ctx context.Context, r ready, err error) ready {
 	if errors.As(err, &of) { // the report has the number
 		err = of.Err
 	}
-	r.e, r.accounts, r.about.Skipped = nil, nil, &dataset.Note{Code: dataset.CodeEpisodeUnread, Subject: r.about.Name, Detail: dataset.Detail{Cause: err}}
+	why := unreadNote(r.about.Name, err)
+	r.e, r.accounts, r.about.Skipped = nil, nil, &why
 	r.about.LeftOut, r.about.NotValid = 0, 0
 	return r
+}
+
+// unreadNote is about an episode that is not converted because of err.
+func unreadNote(name string, err error) dataset.Note {
+	return dataset.Note{Code: dataset.CodeEpisodeUnread, Subject: name, Detail: dataset.Detail{Cause: err}}
 }
 
 // asRecorded sets the episode to write without a plan: the recorded streams, and the selected media, on their own clocks. If the target

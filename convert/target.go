@@ -44,6 +44,9 @@ type Piece struct {
 	Episodes      int            // number of episodes that will be added, unless they cannot be read
 	Rate          float64        // the plan's rate, Hz; 0 without a plan
 	Inputs        []dataset.Info // one Info per input
+	// Dry is set if the piece is never completed, because only the errors and notes of Add are wanted: see Conversion.Check. A Writer
+	// may leave out frames then.
+	Dry bool
 
 	inputs []input
 }

@@ -173,6 +173,18 @@ const (
 	// CodeItemsBeyond: the last Count items in a list are left out, because the limit is Want. Names is the list. Example: 3
 	// scenes after the first 1000.
 	CodeItemsBeyond = problem + "items-beyond"
+	// CodeSeveralClocks: the streams have several clocks, and the format has one for all. Names are two streams that differ. Example:
+	// an imu with 200 Hz and a camera with 30 Hz in a log.
+	CodeSeveralClocks = problem + "several-clocks"
+	// CodeNoRate: the times of an episode are not those of one rate, which the format needs. Cause is the first time that is not, or
+	// the reason why there is no rate. Example: a table whose times scatter by 1 ms.
+	CodeNoRate = problem + "no-rate"
+	// CodeTaskMissing: the episode has no task, which Want needs. Example: a demonstration without an instruction, for openpi.
+	CodeTaskMissing = problem + "task-missing"
+	// CodeFeatureMissing: the dataset has no feature with the name Subject, which Want needs. Example: no action for openpi.
+	CodeFeatureMissing = problem + "feature-missing"
+	// CodeFormatVersion: the dataset has the version Got, and Names reads only Want. Example: v3.0, and openpi reads v2.
+	CodeFormatVersion = problem + "format-version"
 	// CodeRecorderDropouts: the recorder noted Count times that it lost data. Example: dropouts in a ULog file.
 	CodeRecorderDropouts = problem + "recorder-dropouts"
 )

@@ -46,4 +46,6 @@ var advice = map[Kind]struct {
 	Unended:      {Warning, "Compare its size with that of the original. If it was cut, copy it again; if it is whole, put an end of line behind its last number."},
 	Unreadable:   {Error, "Copy the file again from where it came from, or leave the episode out."},
 	Empty:        {Warning, "Leave the episode out; it has nothing to train on."},
+
+	Misfit: {Error, "Correct it in the recording, leave it out of the plan, or leave the episode out: robocache convert does not write it."},
 }

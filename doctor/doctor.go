@@ -56,7 +56,7 @@ type Examination struct {
 
 // NewExamination returns an examination of d, before its first episode.
 func NewExamination(ctx context.Context, d dataset.Dataset, opt Options) *Examination {
-	r := &Report{Findings: []Finding{}, Checked: Checked{Rates: []Rate{}, Kinds: Kinds()}}
+	r := &Report{Findings: []Finding{}, Checked: Checked{Rates: []Rate{}, Kinds: generalKinds()}}
 	r.Checked.Paths = []Source{{Path: opt.Path, Name: d.Name(), Format: d.Format(), Episodes: d.Len()}}
 	m := &Examination{info: d.Info(), opt: opt, findings: newCollector(r), work: newWorkspace(), decoders: map[string]bool{}}
 	done := dataset.Watched(opt.Path, &m.fatal)
@@ -182,7 +182,7 @@ func readStretches(ctx context.Context, back *dataset.SetBackError) (list []*dat
 func Unopened(path string, err error) *Report {
 	f := newFinding(Unreadable, "", 1, err.Error())
 	f.Path = path
-	return &Report{Findings: []Finding{*f}, Checked: Checked{Paths: []Source{{Path: path, Name: dataset.BaseName(path)}}, Unread: 1, Rates: []Rate{}, Kinds: Kinds()}}
+	return &Report{Findings: []Finding{*f}, Checked: Checked{Paths: []Source{{Path: path, Name: dataset.BaseName(path)}}, Unread: 1, Rates: []Rate{}, Kinds: generalKinds()}}
 }
 
 // Episode examines one episode. number is its number in its dataset; info is the dataset's Info, or nil. The findings are sorted,

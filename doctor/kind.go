@@ -48,13 +48,20 @@ const (
 	Unended      Kind = "truncated"     // texts with a last line that has no end
 	Unreadable   Kind = "unreadable"    // episodes that cannot be read
 	Empty        Kind = "empty"         // episodes without samples
+
+	Misfit Kind = "misfit" // content that a format or a trainer refuses or leaves out; only looked for if one is named
 )
 
 // Kinds returns all kinds of faults that an examination looks for.
 func Kinds() []Kind {
 	return []Kind{Gap, Duplicate, BackStep, Jitter, StrayTime, StillClock, TimeUnit, Float32Clock, CoarseClock, FPSMismatch, FrameTime, NoOverlap, ShortCover, ClockOffset, Dropout,
 		NaN, Stuck, Repeated, Saturation, Spike, UnitJump, QuaternionNorm, QuaternionFlip, AngleWrap, Inexact,
-		VideoDrift, VideoCount, MissingFile, IndexGap, StaleStats, Schema, MixedRates, SplitOverlap, Declaration, Undecoded, Damaged, Unended, Unreadable, Empty}
+		VideoDrift, VideoCount, MissingFile, IndexGap, StaleStats, Schema, MixedRates, SplitOverlap, Declaration, Undecoded, Damaged, Unended, Unreadable, Empty, Misfit}
+}
+
+// generalKinds returns the kinds that every examination looks for.
+func generalKinds() []Kind {
+	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return k == Misfit })
 }
 
 // Severity is the effect of a finding on training.

@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
+	"github.com/robocache/robocache/convert"
 )
 
 // app is one program run. The commands are its methods.
@@ -14,6 +15,8 @@ type app struct {
 	read   bool      // standard input is read
 	remove []func()  // removes temporary folders
 	writes bool      // an output goes to standard output
+	// targets make the targets of convert, by their names.
+	targets map[string]func() (convert.Target, error)
 }
 
 func newApp(in io.Reader, out, err io.Writer) *app {

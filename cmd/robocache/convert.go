@@ -92,6 +92,7 @@ every stream has a valid value are left out and counted, such as those from befo
 		"zarr":        func() (convert.Target, error) { return convert.Zarr(), nil },
 		"rlds":        func() (convert.Target, error) { return convert.RLDS(), nil },
 	}
+	a.targets = c.targets
 	complete(cmd, "to", c.formats)
 	lerobot.complete(cmd)
 	files(cmd, map[string]string{"plan": "yaml yml"})

@@ -34,6 +34,7 @@ type physician struct {
 	failOn  cli.Choice[doctor.Severity]
 	opt     dataset.Options
 	maxStep time.Duration
+	reader  string // for --for
 }
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -46,8 +47,9 @@ func (a *app) doctorCommand() *cobra.Command {
 back of clocks, wrong units and rates, values that are NaN, stuck or cut off, quaternions that change sign,
 videos that miss their tables, missing files, statistics that do not fit the data. Each finding
 has its evidence and its cure: docs/doctor.md has the rules. With --fail-on the exit code
-is 5 if there is a finding as bad as that.`,
-		Example: "  robocache doctor demos/\n  robocache doctor flight.ulg --html flight.html\n  robocache doctor *.mcap --fail-on error\n  robocache doctor demos/ --json | jq '.findings[] | select(.severity==\"error\")'",
+is 5 if there is a finding as bad as that. --for names a format or a trainer, and finds what it refuses
+or leaves out before a conversion starts: several clocks, missing tasks, streams without a place.`,
+		Example: "  robocache doctor demos/\n  robocache doctor flight.ulg --html flight.html\n  robocache doctor *.mcap --fail-on error\n  robocache doctor demos/ --for openpi\n  robocache doctor demos/ --json | jq '.findings[] | select(.severity==\"error\")'",
 		Args:    takes(1, 0, "doctor takes recordings or datasets"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.paths = args
@@ -58,6 +60,8 @@ is 5 if there is a finding as bad as that.`,
 	f := cmd.Flags()
 	f.StringVar(&p.html, "html", "", "write a page with pictures of the findings to `OUT.html`")
 	choiceFlag(cmd, &p.failOn, "fail-on", "exit with 5 if there is a finding as bad: error or warning")
+	f.StringVar(&p.reader, "for", "", "also find what this `READER` refuses: "+strings.Join(readers(), ", "))
+	complete(cmd, "for", readers)
 	f.Var(&cli.LimitFlag{To: &step, Above: true}, "max-step", "the longest step of a clock that is no gap (default the greater of 20ms and three medians)")
 	f.BoolVar(&p.opt.Strict, "strict", false, "refuse broken or missing data anywhere")
 	readingFlags(f, &p.opt)
@@ -74,6 +78,9 @@ func (a *app) doctor(ctx context.Context, p *physician) error {
 	}
 	if err := writable(append(p.paths, p.opt.Definitions...), output{flag: "--html", path: p.html}); err != nil {
 		return err
+	}
+	if p.reader != "" && !slices.Contains(readers(), p.reader) {
+		return usagef("--for: got %q, want %s", p.reader, strings.Join(readers(), ", "))
 	}
 	all := &doctor.Report{Findings: []doctor.Finding{}}
 	for _, path := range p.paths {
@@ -139,10 +146,14 @@ func (a *app) examine(ctx context.Context, p *physician, path string) (*doctor.R
 	progress := a.Counting("examining episodes", d.Len())
 	defer progress.Done()
 	garbage := newCollector()
-	return doctor.Examine(ctx, d, doctor.Options{Path: named, MaxStep: p.maxStep, Next: func() {
+	r, err := doctor.Examine(ctx, d, doctor.Options{Path: named, MaxStep: p.maxStep, Next: func() {
 		progress.Add(1)
 		garbage.adjust()
 	}})
+	if err == nil && p.reader != "" {
+		err = a.fit(ctx, p, path, r)
+	}
+	return r, err
 }
 
 // colours has the terminal colours by severity.

@@ -31,7 +31,7 @@ var topics = []struct {
 	{"Streams and cameras", []string{"stream", "media", "frames", "camera", "video-backend", "tolerance-s", "state", "action", "batches window", "name", "weight"}},
 	{"Clock and methods", []string{"plan", "hz", "method", "kind", "range", "max-gap", "fill-gaps", "fill", "tolerance", "window", "period", "edge", "snap"}},
 	{"Grid", []string{"voxelize size", "min", "max", "mode", "reduce", "order", "max-points", "max-voxels", "empty", "preset"}},
-	{"Findings", []string{"fail-on", "max-step"}},
+	{"Findings", []string{"for", "fail-on", "max-step"}},
 	{"LeRobot", []string{"task", "robot", "cameras", "codec", "extra", "modality", "keep-invalid"}},
 	{"Order", []string{"batch", "seed", "epochs", "steps", "shuffle", "last", "mix-shards", "shard-windows", "epoch-windows", "episode-weights", "drop-first", "drop-last", "streaming", "batches state", "signal-code"}},
 	{"Training", []string{"policy", "size", "lr", "floor", "resume", "train batch", "train steps", "train seed"}},

@@ -214,3 +214,14 @@ func Cut(m *dataset.Media, from, to int) (cut dataset.Media, ok bool) {
 	cut.Source = &part
 	return cut, true
 }
+
+// Packets returns a media stream that is a video in a LeRobot dataset with packets as its frames, which can be decoded without the file.
+// Example: h264 with start codes and with the parameter sets in each key frame. It returns false for other media streams, and for videos
+// with B-frames, lost frames, rows that are not next to each other in the file, or a depth map.
+func Packets(m *dataset.Media) (packets dataset.Media, ok bool, err error) {
+	packets = *m
+	if source, is := m.Source.(*footage.Source); is {
+		packets.Source, ok, err = source.Packets()
+	}
+	return packets, ok, err
+}

@@ -88,17 +88,18 @@ func (h *tracks) Pop() any {
 	return last
 }
 
-// Episode writes an episode. Each stream becomes a channel with its name and one message field per column. Images and video become
-// foxglove.RawImage, foxglove.CompressedImage or foxglove.CompressedVideo, and clouds become foxglove.PointCloud. Messages are
-// sorted by time, which is both their log time and publish time.
+// Episode writes an episode. Each stream becomes a channel with its name and one message field per column. Poses with a quaternion
+// x, y, z, w become foxglove.FrameTransform, in the frames that the episode's notes name, or in the frame world. Images and video
+// become foxglove.RawImage, foxglove.CompressedImage or foxglove.CompressedVideo, clouds become foxglove.PointCloud, and texts
+// become foxglove.Log. Messages are sorted by time, which is both their log time and publish time.
 //
 // Columns and attributes are also written as metadata, so reading the file returns the same episode, with these exceptions:
 // timestamps in seconds are rounded to nanoseconds; samples out of order are sorted; float16 and bfloat16 become float32; streams
 // without samples are lost. A stream NAME.valid with the columns valid and age next to a stream NAME is a mask: readers skip the
 // samples that it marks invalid.
 //
-// If MCAP cannot hold something, such as times before 1970, Episode returns an *Error about "stream NAME", "media NAME" or "clouds
-// NAME" before it writes anything.
+// If MCAP cannot hold something, such as times before 1970, Episode returns an *Error about "stream NAME", "media NAME", "clouds NAME"
+// or "text NAME" before it writes anything.
 func (w *Writer) Episode(ctx context.Context, e *dataset.Episode, encoding Encoding) error {
 	if encoding > JSON {
 		return &Error{"episode", dataset.ErrOption, fmt.Sprintf("encoding %d", encoding), "Protobuf or JSON"}
@@ -186,7 +187,7 @@ func (w *Writer) tracks(e *dataset.Episode, encoding Encoding) (list []*track, e
 		if err := s.Check(); err != nil {
 			return nil, err
 		}
-		n, err := newNumbers(s, encoding)
+		n, err := newNumbers(e, s, encoding)
 		if err != nil {
 			return nil, err
 		}
@@ -207,6 +208,13 @@ func (w *Writer) tracks(e *dataset.Episode, encoding Encoding) (list []*track, e
 	for i := range e.Clouds {
 		c := &clouds{stream: &e.Clouds[i], encoding: encoding}
 		if err := add("clouds", c.stream.Name, c.stream.Times, foxgloveSchema("PointCloud", encoding), nil, c.encode); err != nil {
+			return nil, err
+		}
+	}
+	for i := range e.Texts {
+		t := &e.Texts[i]
+		metadata, encode := logs(t, encoding)
+		if err := add("text", t.Name, t.Times, foxgloveSchema("Log", encoding), metadata, encode); err != nil {
 			return nil, err
 		}
 	}
@@ -253,7 +261,7 @@ func (l *fileLog) restore(e *dataset.Episode) error {
 				}
 			}
 		}
-		if c.Metadata[dtypeKey] == tensor.F32.String() && s.Values.DType() == tensor.F64 {
+		if c.Metadata[dtypeKey] != tensor.F64.String() && s.Values.DType() == tensor.F64 {
 			if err := narrow(s); err != nil {
 				return err
 			}

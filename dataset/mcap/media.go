@@ -1,10 +1,13 @@
 package mcap
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
+	"image"
+	"image/png"
 	"math"
 	"slices"
 
@@ -21,8 +24,8 @@ type images struct {
 	media    *dataset.Media
 	encoding Encoding
 	name     string // of foxglove's message
-	format   string
-	step     int // bytes of a row, of raw images
+	format   string // of the written frames
+	step     int    // bytes of a row, of raw images
 	schema   schemaText
 }
 
@@ -43,7 +46,10 @@ func newImages(m *dataset.Media, encoding Encoding) (*images, error) {
 			return nil, bad(m.Encoding+" as a video file has it, without what a decoder needs to begin", "images, raw pixels, or packets as of a recording's messages")
 		}
 	default:
-		size, _ := message.Pixel(m.Encoding)
+		if m.Encoding == floatsInPNG {
+			v.format = "32FC1"
+		}
+		size, _ := message.Pixel(v.format)
 		if size == 0 {
 			return nil, bad(fmt.Sprintf("encoding %q", m.Encoding), "jpeg, png, webp, avif, h264, h265, vp9, av1, or raw pixels of a known size, such as rgb8, mono16 or 32FC1")
 		}
@@ -62,13 +68,18 @@ func (v *images) encode(ctx context.Context, b []byte, i int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if m.Encoding == floatsInPNG {
+		if data, err = floats(data); err != nil {
+			return nil, err
+		}
+	}
 	if want := v.step * m.Height; v.name == "RawImage" && len(data) != want {
-		return nil, &Error{fmt.Sprintf("frame %d of media %s", i, m.Name), dataset.ErrOption, fmt.Sprintf("%d bytes", len(data)), fmt.Sprintf("%d, for %dx%d pixels of %s", want, m.Width, m.Height, m.Encoding)}
+		return nil, &Error{fmt.Sprintf("frame %d of media %s", i, m.Name), dataset.ErrOption, fmt.Sprintf("%d bytes", len(data)), fmt.Sprintf("%d, for %dx%d pixels of %s", want, m.Width, m.Height, v.format)}
 	}
 	if v.encoding == JSON {
-		b = appendJSONStamp(append(b, '{'), m.Times[i])
+		b = appendJSONStamp(append(b, '{'), m.Times[i], "")
 		if v.name == "RawImage" {
-			b = fmt.Appendf(b, `,"width":%d,"height":%d,"encoding":%q,"step":%d,"data":"`, m.Width, m.Height, m.Encoding, v.step)
+			b = fmt.Appendf(b, `,"width":%d,"height":%d,"encoding":%q,"step":%d,"data":"`, m.Width, m.Height, v.format, v.step)
 		} else {
 			b = fmt.Appendf(b, `,"format":%q,"data":"`, v.format)
 		}
@@ -82,10 +93,23 @@ func (v *images) encode(ctx context.Context, b []byte, i int) ([]byte, error) {
 		b = appendProtoText(appendProtoText(b, 3, data), 4, v.format)
 	default:
 		b = appendFixed32(appendFixed32(b, 2, m.Width), 3, m.Height)
-		b = appendFixed32(appendProtoText(b, 4, m.Encoding), 5, v.step)
+		b = appendFixed32(appendProtoText(b, 4, v.format), 5, v.step)
 		b = appendProtoText(b, 6, data)
 	}
 	return b, nil
+}
+
+// floatsInPNG is the encoding of RLDS for depth: the bytes of a float32 are the colours and the alpha of a pixel.
+const floatsInPNG = "png-f32"
+
+// floats returns the pixels of such an image as 32FC1.
+func floats(data []byte) ([]byte, error) {
+	p, err := png.Decode(bytes.NewReader(data))
+	pixels, is := p.(*image.NRGBA)
+	if err != nil || !is {
+		return nil, &dataset.FormatError{Format: "mcap", Offset: -1, Kind: dataset.ErrCorrupt, Msg: "image of float32", Got: fmt.Sprintf("%T", p), Want: "a PNG with 4 channels", Err: err}
+	}
+	return pixels.Pix, nil
 }
 
 // appendStamp appends field 1, a google.protobuf.Timestamp.
@@ -96,8 +120,12 @@ func appendStamp(b []byte, ns int64) []byte {
 	return appendProtoText(b, 1, in)
 }
 
-func appendJSONStamp(b []byte, ns int64) []byte {
-	return fmt.Appendf(b, `"timestamp":{"sec":%d,"nsec":%d},"frame_id":""`, ns/1e9, ns%1e9)
+func appendJSONTime(b []byte, ns int64) []byte {
+	return fmt.Appendf(b, `"timestamp":{"sec":%d,"nsec":%d}`, ns/1e9, ns%1e9)
+}
+
+func appendJSONStamp(b []byte, ns int64, frame string) []byte {
+	return fmt.Appendf(appendJSONTime(b, ns), `,"frame_id":%q`, frame)
 }
 
 func appendProtoText[T string | []byte](b []byte, n protowire.Number, data T) []byte {
@@ -160,11 +188,11 @@ func (c *clouds) encode(ctx context.Context, b []byte, i int) ([]byte, error) {
 	}
 	p, q := cloud.Viewpoint.Position, cloud.Viewpoint.Orientation // w first
 	if c.encoding == JSON {
-		b = appendJSONStamp(append(b, '{'), c.stream.Times[i])
+		b = appendJSONStamp(append(b, '{'), c.stream.Times[i], world)
 		b = append(b, `,"pose":{"position":`...)
-		b = appendVector(b, []string{"x", "y", "z"}, p[:])
+		b = appendVector(b, p[:]...)
 		b = append(b, `,"orientation":`...)
-		b = appendVector(b, []string{"x", "y", "z", "w"}, []float64{q[1], q[2], q[3], q[0]})
+		b = appendVector(b, q[1], q[2], q[3], q[0])
 		b = fmt.Appendf(b, `},"point_stride":%d,"fields":[`, stride)
 		for k, f := range fields {
 			if k > 0 {
@@ -177,7 +205,7 @@ func (c *clouds) encode(ctx context.Context, b []byte, i int) ([]byte, error) {
 	b = appendStamp(b, c.stream.Times[i])
 	pose := appendProtoText(nil, 1, appendDoubles(nil, p[:]...))
 	pose = appendProtoText(pose, 2, appendDoubles(nil, q[1], q[2], q[3], q[0]))
-	b = appendFixed32(appendProtoText(b, 3, pose), 4, stride)
+	b = appendFixed32(appendProtoText(appendProtoText(b, 2, world), 3, pose), 4, stride)
 	for _, f := range fields {
 		in := appendFixed32(appendProtoText(nil, 1, f.name), 2, f.offset)
 		b = appendProtoText(b, 5, protowire.AppendVarint(protowire.AppendTag(in, 3, protowire.VarintType), uint64(f.kind)))
@@ -185,14 +213,10 @@ func (c *clouds) encode(ctx context.Context, b []byte, i int) ([]byte, error) {
 	return appendProtoText(b, 6, data), nil
 }
 
-func appendVector(b []byte, names []string, values []float64) []byte {
-	for i, name := range names {
-		if i == 0 {
-			b = append(b, '{')
-		} else {
-			b = append(b, ',')
-		}
-		b = appendNumber(fmt.Appendf(b, "%q:", name), values[i])
+// appendVector appends an object with up to four numbers: x, y, z and w.
+func appendVector(b []byte, values ...float64) []byte {
+	for i, v := range values {
+		b = appendNumber(append(b, []string{`{"x":`, `,"y":`, `,"z":`, `,"w":`}[i]...), v)
 	}
 	return append(b, '}')
 }

@@ -29,7 +29,7 @@ type numbers struct {
 	encode   func(ctx context.Context, b []byte, i int) ([]byte, error)
 }
 
-func newNumbers(s *dataset.Stream, encoding Encoding) (*numbers, error) {
+func newNumbers(e *dataset.Episode, s *dataset.Stream, encoding Encoding) (*numbers, error) {
 	if len(s.Columns) > maxColumns {
 		return nil, &Error{"stream " + s.Name, dataset.ErrTooLarge, fmt.Sprintf("%d columns", len(s.Columns)), fmt.Sprintf("at most %d", maxColumns)}
 	}
@@ -38,6 +38,10 @@ func newNumbers(s *dataset.Stream, encoding Encoding) (*numbers, error) {
 		return nil, err
 	}
 	n := &numbers{metadata: map[string]string{columnsKey: columns, dtypeKey: s.Values.DType().String()}}
+	if poses, err := posesOf(s); poses != nil || err != nil {
+		n.schema, n.encode = foxgloveSchema("FrameTransform", encoding), transforms(e, s, poses, encoding)
+		return n, err
+	}
 	wide := s.Values.DType() == tensor.F64
 	switch {
 	case encoding == JSON:

@@ -47,13 +47,18 @@ var foxgloveFields = map[string][]*descriptorpb.FieldDescriptorProto{
 		repeated(field("fields", 5, protoMessage, "foxglove.PackedElementField")), field("data", 6, protoBytes, "")},
 	"PackedElementField": {field("name", 1, protoText, ""), field("offset", 2, protoFixed32, ""),
 		field("type", 3, protoEnum, "foxglove.PackedElementField.NumericType")},
+	"FrameTransform": {stamp, field("parent_frame_id", 2, protoText, ""), field("child_frame_id", 3, protoText, ""),
+		field("translation", 4, protoMessage, "foxglove.Vector3"), field("rotation", 5, protoMessage, "foxglove.Quaternion")},
+	"Log": {stamp, field("level", 2, protoEnum, "foxglove.Log.Level"), field("message", 3, protoText, ""), field("name", 4, protoText, ""),
+		field("file", 5, protoText, ""), field("line", 6, protoFixed32, "")},
 	"Pose":       {field("position", 1, protoMessage, "foxglove.Vector3"), field("orientation", 2, protoMessage, "foxglove.Quaternion")},
 	"Vector3":    doubles("x", "y", "z"),
 	"Quaternion": doubles("x", "y", "z", "w"),
 }
 
 // foxgloveImports are the messages inside a message, each after the messages inside itself.
-var foxgloveImports = map[string][]string{"PointCloud": {"Vector3", "Quaternion", "Pose", "PackedElementField"}, "Pose": {"Vector3", "Quaternion"}}
+var foxgloveImports = map[string][]string{"PointCloud": {"Vector3", "Quaternion", "Pose", "PackedElementField"}, "Pose": {"Vector3", "Quaternion"},
+	"FrameTransform": {"Vector3", "Quaternion"}}
 
 var stamp = field("timestamp", 1, protoMessage, "google.protobuf.Timestamp")
 
@@ -72,6 +77,12 @@ func doubles(names ...string) (list []*descriptorpb.FieldDescriptorProto) {
 // numericTypes are the type names of a packed field; only the last two are written here.
 var numericTypes = []string{"UNKNOWN", "UINT8", "INT8", "UINT16", "INT16", "UINT32", "INT32", "FLOAT32", "FLOAT64"}
 
+// foxgloveEnums has the name of the enum inside a message, and then its values.
+var foxgloveEnums = map[string][]string{
+	"PackedElementField": append([]string{"NumericType"}, numericTypes...),
+	"Log":                {"Level", "UNKNOWN", "DEBUG", "INFO", "WARNING", "ERROR", "FATAL"},
+}
+
 // foxgloveFile returns the descriptor file of one of foxglove's messages.
 func foxgloveFile(name string) *descriptorpb.FileDescriptorProto {
 	m := &descriptorpb.DescriptorProto{Name: &name, Field: foxgloveFields[name]}
@@ -82,9 +93,9 @@ func foxgloveFile(name string) *descriptorpb.FileDescriptorProto {
 	if m.Field[0] == stamp {
 		imports = append(imports, "google/protobuf/timestamp.proto")
 	}
-	if name == "PackedElementField" {
-		e := &descriptorpb.EnumDescriptorProto{Name: proto.String("NumericType")}
-		for i, name := range numericTypes {
+	if enum := foxgloveEnums[name]; enum != nil {
+		e := &descriptorpb.EnumDescriptorProto{Name: &enum[0]}
+		for i, name := range enum[1:] {
 			e.Value = append(e.Value, &descriptorpb.EnumValueDescriptorProto{Name: &name, Number: proto.Int32(int32(i))})
 		}
 		m.EnumType = append(m.EnumType, e)
@@ -108,7 +119,9 @@ func foxgloveSchema(name string, encoding Encoding) schemaText {
 	return s
 }
 
-const jsonStamp = `"timestamp":{"type":"object","title":"time","properties":{"sec":{"type":"integer"},"nsec":{"type":"integer"}}},"frame_id":{"type":"string"},`
+const jsonTime = `"timestamp":{"type":"object","title":"time","properties":{"sec":{"type":"integer"},"nsec":{"type":"integer"}}},`
+
+const jsonStamp = jsonTime + `"frame_id":{"type":"string"},`
 
 const jsonVector = `{"type":"object","properties":{"x":{"type":"number"},"y":{"type":"number"},"z":{"type":"number"}}}`
 
@@ -125,4 +138,8 @@ var foxgloveJSON = map[string]string{
 	"PointCloud": `{"title":"foxglove.PointCloud","type":"object","properties":{` + jsonStamp +
 		`"pose":{"type":"object","properties":{"position":` + jsonVector + `,"orientation":` + jsonQuaternion + `}},"point_stride":{"type":"integer"},` +
 		`"fields":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string"},"offset":{"type":"integer"},"type":{"type":"integer"}}}},` + jsonData + `}}`,
+	"FrameTransform": `{"title":"foxglove.FrameTransform","type":"object","properties":{` + jsonTime + `"parent_frame_id":{"type":"string"},"child_frame_id":{"type":"string"},` +
+		`"translation":` + jsonVector + `,"rotation":` + jsonQuaternion + `}}`,
+	"Log": `{"title":"foxglove.Log","type":"object","properties":{` + jsonTime +
+		`"level":{"type":"integer"},"message":{"type":"string"},"name":{"type":"string"},"file":{"type":"string"},"line":{"type":"integer"}}}`,
 }

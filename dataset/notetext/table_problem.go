@@ -63,5 +63,10 @@ var problemTexts = map[dataset.Code]string{
 	dataset.CodeAnnotationOutside: "{count annotation} {is|are} not inside one episode",
 	dataset.CodeSceneInvalid:      "{count scene} {is|are} left out: want a name and its first frame and its last: {names}",
 	dataset.CodeItemsBeyond:       "{count} {names} are left out: there are more than {want}[ {unit}]",
+	dataset.CodeSeveralClocks:     "several clocks, and the format has one for all: {names} differ",
+	dataset.CodeNoRate:            "no rate that fits all rows: {cause}",
+	dataset.CodeTaskMissing:       "no task, which {want} needs",
+	dataset.CodeFeatureMissing:    "missing, and {want} needs it",
+	dataset.CodeFormatVersion:     "the version is {got}, and {names} reads {want}",
 	dataset.CodeRecorderDropouts:  "the recorder noted that it lost data {count time}",
 }

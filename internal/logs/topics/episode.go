@@ -115,7 +115,9 @@ func (e *builder) add(t *topic) error {
 		e.alternate(t)
 		times, order = e.clockOf(t, name)
 		if len(t.texts) == len(times) && t.says() && !slices.ContainsFunc(e.Texts, func(s dataset.TextStream) bool { return s.Name == t.name }) {
-			e.text(t, times, order)
+			if e.text(t, times, order); t.metadata[TextKey] != "" {
+				return nil
+			}
 		}
 	}
 	if note.Code != "" {
@@ -144,7 +146,7 @@ func (t *topic) says() bool {
 // text adds a topic's texts, one for each change. If several messages have the same time, the last counts.
 func (e *builder) text(t *topic, times []int64, order []int) {
 	arrange(t.texts, 1, order)
-	s := dataset.TextStream{Name: t.name, Later: true}
+	s := dataset.TextStream{Name: t.name, Task: t.metadata[TextKey] == "true", Later: t.metadata[LaterKey] != "false"}
 	for i, text := range t.texts {
 		n := len(s.Times)
 		switch {

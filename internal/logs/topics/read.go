@@ -50,7 +50,7 @@ type channel struct {
 	topic   *topic
 	decoder message.Decoder // nil if the channel cannot be decoded
 	learner message.Learner // nil if the decoder does not learn from messages
-	// text reads a message's text, if the topic is the task.
+	// text reads a message's text, if the topic is the task or has TextKey.
 	text func(data []byte) (string, error)
 }
 
@@ -108,11 +108,11 @@ func (r *reader) open(in *Channel) *channel {
 	if err == nil {
 		c.decoder = decoder
 		c.learner, _ = decoder.(message.Learner)
-		if in.Topic == r.task {
+		if in.Topic == r.task || in.Metadata[TextKey] != "" {
 			c.text = message.TextOf(decoder)
 		}
 	}
-	t := &topic{index: len(r.topics), name: in.Topic, kind: in.Schema.Name, why: err, first: -1, ros: in.Encoding == "cdr" || in.Encoding == "ros1"}
+	t := &topic{metadata: in.Metadata, index: len(r.topics), name: in.Topic, kind: in.Schema.Name, why: err, first: -1, ros: in.Encoding == "cdr" || in.Encoding == "ros1"}
 	if err == nil && c.learner == nil {
 		t.shape = decoder.Shape()
 		for _, o := range r.named[t.name] {

@@ -24,13 +24,14 @@ const (
 
 // topic holds a topic's joined messages with one type.
 type topic struct {
-	index  int
-	name   string
-	kind   string // its schema's name
-	shape  *message.Shape
-	learns bool
-	ros    bool  // whether messages come from ROS, with headers that contain more than a timestamp
-	why    error // why there is no decoder; nil if there is one
+	index    int
+	name     string
+	metadata map[string]string // of its first channel
+	kind     string            // its schema's name
+	shape    *message.Shape
+	learns   bool
+	ros      bool  // whether messages come from ROS, with headers that contain more than a timestamp
+	why      error // why there is no decoder; nil if there is one
 
 	over            atomic.Bool                         // whether its numbers exceeded the memory limit and were dropped
 	fault           atomic.Pointer[dataset.FormatError] // from a decoder that panicked
@@ -60,7 +61,7 @@ type topic struct {
 	at         blocks[place]
 	frames     kinds
 	publishers publishers
-	texts      []string // each message's text, if the topic is the task
+	texts      []string // each message's text, if the topic is the task or has TextKey
 }
 
 // frames counts a topic's frames with one kind.

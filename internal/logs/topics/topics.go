@@ -22,6 +22,13 @@ type Channel struct {
 	Metadata map[string]string
 }
 
+// Keys in the metadata of a channel that has texts and nothing else. TextKey is "true" if they are the task, else "false". LaterKey is "false"
+// if the first text holds before its time too: see dataset.TextStream.
+const (
+	TextKey  = "robocache.text"
+	LaterKey = "robocache.later"
+)
+
 // Message is a message in a log. Data is valid until use returns.
 type Message struct {
 	Channel int   // index in Log.Channels

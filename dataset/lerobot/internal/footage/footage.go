@@ -137,6 +137,33 @@ func (s *Source) ReadFrame(ctx context.Context, i int) ([]byte, error) {
 	return track.ReadFrame(ctx, int(s.Frames[i]))
 }
 
+// Packets returns a source of the frames as packets without the file: see mp4.Track.Packet. ok is false if the track's frames are not
+// separable, or if they are a depth map, because messages do not declare one.
+func (s *Source) Packets() (packets dataset.FrameSource, ok bool, err error) {
+	track, done, err := s.Open()
+	if err != nil {
+		return nil, false, err
+	}
+	defer done()
+	n := len(s.Frames)
+	if n == 0 || !s.Contiguous(n) || s.Origin.Dataset != nil && s.Origin.Dataset.Info(s.Origin.Name).Depth != "" {
+		return nil, false, nil
+	}
+	return packetSource{s}, track.Separable(int(s.Frames[0]), int(s.Frames[n-1])+1), nil
+}
+
+// packetSource is the frames of a Source as packets.
+type packetSource struct{ from *Source }
+
+func (p packetSource) ReadFrame(ctx context.Context, i int) ([]byte, error) {
+	track, done, err := p.from.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return track.Packet(ctx, int(p.from.Frames[i]))
+}
+
 // CheckDecoder implements dataset.DecoderChecker.
 func (s *Source) CheckDecoder(context.Context) error {
 	track, done, err := s.Open()
