@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -205,6 +206,29 @@ func TestVideoBackendsOfBatches(t *testing.T) {
 		assert.NotZero(t, code)
 		assert.Contains(t, stderr, text)
 	}
+}
+
+// With a tolerance longer than a row's time, a row without a frame still does not have its neighbour's.
+func TestARowWithoutAFrameHasNoOther(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
+	recording, dir := "../../../shared/data/lerobot_studio/lerobotv2", t.TempDir()
+	if _, err := os.Stat(recording); err != nil {
+		t.Skip("the shared recordings are not here: ", recording)
+	}
+	if _, err := exec.LookPath("ffmpeg"); err != nil {
+		t.Skip("ffmpeg is not here: ", err)
+	}
+	drawn, camera := filepath.Join(dir, "drawn"), "observation.images.cam"
+	require.NoError(t, os.CopyFS(drawn, os.DirFS(recording)))
+	made := filepath.Join(drawn, "videos", "chunk-000", camera, "episode_000000.mp4")
+	require.NoError(t, os.Remove(made))
+	// frames at 0, 0.5 and 0.6 s: at 10 Hz row 1 is 0.4 s from the frame with its number, and row 2 is 0.3 s
+	out, err := exec.Command("ffmpeg", "-v", "error", "-i", strings.Replace(made, drawn, recording, 1), "-vf", `settb=1/10,setpts=if(N\,N+4\,0)`,
+		"-vsync", "vfr", "-enc_time_base", "1/10", made).CombinedOutput()
+	require.NoError(t, err, string(out))
+	good(t, "batches", drawn, "--backend=cpu", "--batch=3", "--episodes=0", "--shuffle=none", "--stream=action", "--camera", camera+"=8x6",
+		"--video-backend=torchcodec", "--tolerance-s=0.35", "--out", filepath.Join(dir, "out"))
+	assert.Equal(t, []uint8{1, 0, 1}, ofBatch(t, filepath.Join(dir, "out"), camera+".valid"))
 }
 
 // packedStore is a recording's store.

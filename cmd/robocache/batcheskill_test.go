@@ -142,18 +142,33 @@ func TestWhoIsKilledLeavesNoBatchOut(t *testing.T) {
 	t.Logf("%d lines came twice", repeated)
 }
 
-// A program killed while frames are decoded, and started again with another level of frames, draws the frames of an undisturbed one.
+// A program killed while frames of images or videos are decoded, and started again with another level of frames, draws the frames of an
+// undisturbed one.
 func TestWhoIsKilledLeavesNoFrameOut(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
-	base := []string{"batches", "../../dataset/aloha/testdata/jpeg.hdf5", "--rate=10", "--hz=200", "--batch=2", "--epochs=2", "--backend=cpu", "--digest", "--last=short", "--shard-windows=4",
-		"--camera=observations/images/cam_high=8x6,stored=16x12,crop=random,flip=0.5,brightness=0.2,per-frame", "--window=observations/images/cam_high=-100ms:0s"}
-	whole, _ := good(t, base...)
-	r := rand.New(rand.NewPCG(1, 10))
-	for killed, round := 0, 0; killed < kills(t); round++ {
-		level := loader.FrameLevels[round%len(loader.FrameLevels)]
-		lines, deaths, _ := killedUntilDone(t, r, 20, append(base, "--state", filepath.Join(t.TempDir(), "state.json"), "--frame-level", string(level), "--streaming="+strconv.FormatBool(round%2 == 0))...)
-		killed += deaths
-		require.Equal(t, whole, strings.Join(lines, "\n")+"\n", level)
+	const changes = "stored=16x12,crop=random,flip=0.5,brightness=0.2,per-frame"
+	for name, args := range map[string][]string{
+		"images": {"../../dataset/aloha/testdata/jpeg.hdf5", "--rate=10", "--hz=200",
+			"--camera=observations/images/cam_high=8x6," + changes, "--window=observations/images/cam_high=-100ms:0s"},
+		"log": {greyLog(t, 0), "--hz=50", "--stream=/vec", "--camera=/video=8x6," + changes, "--window=/video=-100ms:0s"},
+		"videos": {"../../../shared/data/lerobot_v3_g1", "--episodes=7", "--hz=2", "--stream=action",
+			"--camera=observation.images.front=8x6," + changes, "--camera=observation.images.wrist=8x6," + changes, "--window=observation.images.wrist=at:-100ms,0s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := os.Stat(args[0]); err != nil || name == "videos" && !thorough.Long {
+				t.Skip("it takes minutes, and needs the shared recordings")
+			}
+			base := append([]string{"batches", "--batch=2", "--epochs=2", "--backend=cpu", "--digest", "--last=short", "--shard-windows=4"}, args...)
+			whole, _ := good(t, base...)
+			r := rand.New(rand.NewPCG(1, 10))
+			for killed, round := 0, 0; killed < kills(t); round++ {
+				level := loader.FrameLevels[round%len(loader.FrameLevels)]
+				lines, deaths, _ := killedUntilDone(t, r, 20, append(base, "--state", filepath.Join(t.TempDir(), "state.json"),
+					"--frame-level", string(level), "--streaming="+strconv.FormatBool(round%2 == 0))...)
+				killed += deaths
+				require.Equal(t, whole, strings.Join(lines, "\n")+"\n", level)
+			}
+		})
 	}
 }
 

@@ -71,8 +71,8 @@ func (r *reader) pair(name string, track *mp4.Track, at video, own []int64) (fra
 	if at.all == int64(track.Len()) && int64(first) != at.before && max(off, -off) > layout.Tolerance {
 		got, want = fmt.Sprintf("%s from frame %d on", name, first), fmt.Sprintf("%d: the ones before are in other episodes", at.before)
 		first, end = int(at.before), int(at.before+at.count)
-	} else if off < -half && first == track.Len()-1 { // the video ends before the episode
-		first = end
+	} else if off < -half { // it is in another episode, because this one's first row has no frame
+		first = min(first+1, end)
 	}
 	far, worst, drifts, last := int64(0), 0, 0, int32(-1)
 	for i := 0; i < r.rows && want == ""; i++ {

@@ -211,6 +211,18 @@ func TestADriftOfMoreThanAFrameStillFindsTheFrames(t *testing.T) {
 	}
 }
 
+// A recorder may lose a frame where an episode begins. The other rows have theirs.
+func TestAnEpisodesFirstRowMayHaveNoFrame(t *testing.T) {
+	m := filmed(t, 24, 24, 23)
+	dir := joined(m, []float64{2. / 30, 26./30 - 5e-5, 50. / 30})                                   // the video begins after two frames, without its edit list
+	retime(t, m.path("videos/"+camera+"/chunk-000/file-000.mp4"), 15360, 23, 512, 1, 1024, 48, 512) // frame 23 takes the time of two
+	e := episode(t, open(t, dir, lerobot.Options{}), 1)
+	shows(t, shots(t, "joined.mp4")[24:47], &e.Media[0])
+	assert.Equal(t, e.Streams[0].Nanoseconds()[1:], e.Media[0].Times)
+	require.Len(t, e.Notes.Damage(), 1)
+	assert.Equal(t, []any{dataset.CodeRowWithoutFrame, 1}, []any{e.Notes.Damage()[0].Code, e.Notes.Damage()[0].Count})
+}
+
 func TestEpisodesThatOverlapInAVideoAreTold(t *testing.T) {
 	s := open(t, joined(filmed(t, 24, 24, 24), []float64{0, 0, 0}), lerobot.Options{})
 	hasProblem(t, s, dataset.Note{Code: dataset.CodeVideoOverlap, Subject: "feature " + camera, Count: 2, Row: dataset.At(1), Detail: dataset.Detail{Got: "1-2"}})

@@ -95,7 +95,7 @@ func (s *Source) Plan(ctx context.Context) (align.Plan, error) {
 }
 
 // rowFrames sets the sampling of cameras whose frames are chosen by Options.VideoBackend, unless the plan does: a target has the frame of
-// the nearest row within the tolerance, so that a row without a frame is not valid.
+// the nearest row within the tolerance. The limit is below half a row's time, so that no target has the frame of a row's neighbour.
 func (s *Source) rowFrames(ctx context.Context, p *align.Plan) error {
 	if s.VideoBackend == "" || len(s.Cameras) == 0 {
 		return nil
@@ -109,13 +109,17 @@ func (s *Source) rowFrames(ctx context.Context, p *align.Plan) error {
 			p.Streams = append(p.Streams, align.Stream{Name: name})
 		}
 	}
+	within := s.FrameTolerance()
+	if rate := s.Data.Info().Rate; rate > 0 {
+		within = min(within, 0.49/rate)
+	}
 	for _, c := range s.Cameras {
 		i := slices.IndexFunc(p.Streams, func(t align.Stream) bool { return t.Name == c.Name })
 		if i < 0 {
 			i, p.Streams = len(p.Streams), append(p.Streams, align.Stream{Name: c.Name})
 		}
 		if how := &p.Streams[i].Sampling; how.Kind == "" {
-			how.Kind, how.Tolerance = "nearest", ops.Within(time.Duration(s.FrameTolerance()*1e9))
+			how.Kind, how.Tolerance = "nearest", ops.Within(time.Duration(within*1e9))
 		}
 	}
 	return nil
