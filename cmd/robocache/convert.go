@@ -147,7 +147,7 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 	all := &converted{Output: c.out, noteList: newNotes()}
 	defer a.OnSignal(func() {
 		what := "its finished parts stay, and the same command resumes it"
-		if c.to == "lerobot" {
+		if target.Traits().Ext == "" {
 			what = "shards that are whole stay, and the same command makes the others"
 		}
 		a.Remark("ended by a signal before %s was done: %s", c.out, what)
