@@ -36,7 +36,7 @@ func TestCompletionKnowsStreamsOfEveryFormat(t *testing.T) {
 		"rosbag2": {"../../examples/data/turtles2", "/turtle1/pose"}, "mcap": {"../../dataset/mcap/testdata/episode_protobuf.mcap", ""}, "rlds": {kindsRLDS, ""},
 		"robomimic": {"../../dataset/robomimic/testdata/kinds.hdf5", ""}, "isaaclab": {"../../dataset/isaaclab/testdata/demos.hdf5", ""},
 		"aloha": {"../../dataset/aloha/testdata/small.hdf5", ""}, "hdf5": {"../../dataset/hdf5/plain/testdata/one.hdf5", ""}, "calvin": {"../../dataset/calvin/testdata/small", ""},
-		"tum": {filepath.Join(dir, "pose.txt"), ""}, "csv": {filepath.Join(dir, "table.csv"), ""},
+		"tum": {filepath.Join(dir, "pose.txt"), ""}, "csv": {filepath.Join(dir, "table.csv"), ""}, "zarr": {"../../dataset/zarr/testdata/kinds2.zarr.zip", "i4"},
 	}
 	for _, f := range dataset.Formats() {
 		c, listed := paths[f.Name]

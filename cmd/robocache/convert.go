@@ -47,8 +47,9 @@ is skipped and listed; --strict makes it an error. An input with every episode s
 command with exit code 3 once the others are written, unless --allow-skipped is given. So does a
 stream or camera that a plan or --media names and that no episode of the output has.
 
-LeRobot cannot mark rows as valid. So rows at both ends of an episode in which not
-every stream has a valid value are left out and counted, such as those from before the first command;
+LeRobot cannot mark rows as valid, and programs that read zarr's ReplayBuffer ignore
+such marks. So rows at both ends of an episode in which not every stream has a valid
+value are left out and counted, such as those from before the first command;
 --keep-invalid keeps them. Those in between stay, and are counted by their streams.`,
 		Example: "  robocache convert run1.mcap run2.mcap -o demos/ --to lerobot --hz 30\n  robocache convert bags/ -o demos/ --to lerobot --plan plan.yaml\n  robocache convert lerobot/ -o run/ --to mcap\n  robocache convert flight.ulg -o flight.safetensors --to safetensors\n  robocache convert rlds/ -o tars/ --to webdataset --shards 64",
 		Args:    takes(1, 0, "convert takes one or more recordings"),
@@ -79,7 +80,7 @@ every stream has a valid value are left out and counted, such as those from befo
 	datasetFlags(cmd, &c.opt.Reading)
 	f.BoolVar(&c.opt.Reading.Strict, "strict", false, "refuse broken data")
 	f.BoolVar(&c.allowSkipped, "allow-skipped", false, "an input with every episode skipped is no error")
-	f.BoolVar(&c.opt.KeepInvalid, "keep-invalid", false, "lerobot: keep rows at the ends in which not every stream is valid")
+	f.BoolVar(&c.opt.KeepInvalid, "keep-invalid", false, "lerobot, zarr: keep rows at the ends in which not every stream is valid")
 	unorderedFlag(cmd, &c.unordered, "with --plan or --hz: a stream if its timestamps step back or are no times: drop (default; the others stay), sort, or error")
 	backendFlag(cmd, &c.backend, "cpu", "auto, cpu, cuda, cuda:N or sim, which --plan and --hz compute on")
 	c.targets = map[string]func() (convert.Target, error){
@@ -149,7 +150,7 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 	all := &converted{Output: c.out, noteList: newNotes()}
 	defer a.OnSignal(func() {
 		what := "its finished parts stay, and the same command resumes it"
-		if isLeRobot(c.to) {
+		if target.Traits().Ext == "" {
 			what = "shards that are whole stay, and the same command makes the others"
 		}
 		a.Remark("ended by a signal before %s was done: %s", c.out, what)

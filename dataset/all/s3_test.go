@@ -1,6 +1,7 @@
 package all
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -181,6 +182,12 @@ func examples(t *testing.T) string {
 		require.NoError(t, os.CopyFS(filepath.Join(root, name), os.DirFS(filepath.FromSlash("../calvin/testdata/small"))))
 	}
 	write("calvins/c/run.npz", nil) // a folder that is none
+	const kinds = "../zarr/testdata/kinds2.zarr.zip"
+	write("kinds.zarr.zip", filetest.Read(t, filepath.FromSlash(kinds)))
+	archive, err := zip.OpenReader(filepath.FromSlash(kinds))
+	require.NoError(t, err)
+	defer archive.Close()
+	require.NoError(t, os.CopyFS(filepath.Join(root, "kinds.zarr"), archive))
 	return root
 }
 
@@ -188,7 +195,7 @@ func TestARecordingInABucketIsThatOnDisk(t *testing.T) {
 	root := examples(t)
 	s3test.Shared().PutFolder(t, bucket, prefix, root)
 	for _, name := range []string{"table", "table/a.csv", "table/b c.csv", "tum", "tum/groundtruth.txt", "rlds", "rlds/1.0.0", "rlds/1.0.0/toy-train.tfrecord-00000-of-00001",
-		"aloha.hdf5", "raw.hdf5", "several.hdf5", "demos.hdf5", "streams.npz", "calvin", "calvin/training", "calvin/training/lang_annotations", "calvins", "text.bin", "tum/rgb"} {
+		"aloha.hdf5", "raw.hdf5", "several.hdf5", "demos.hdf5", "streams.npz", "kinds.zarr", "kinds.zarr.zip", "calvin", "calvin/training", "calvin/training/lang_annotations", "calvins", "text.bin", "tum/rgb"} {
 		t.Run(name, func(t *testing.T) { compared(t, root, name) })
 	}
 }

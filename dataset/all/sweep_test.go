@@ -295,7 +295,7 @@ func sweeps(t *testing.T) (list []sweep) {
 	}
 	for _, path := range []string{"npz/testdata/streams.npz", "safetensors/testdata/streams.safetensors", "aloha/testdata/small.hdf5", "aloha/testdata/jpeg.hdf5",
 		"hdf5/plain/testdata/one.hdf5", "hdf5/plain/testdata/several.hdf5", "hdf5/plain/testdata/layouts/rates.hdf5", "hdf5/plain/testdata/layouts/cameras.hdf5", "isaaclab/testdata/demos.hdf5",
-		"robomimic/testdata/kinds.hdf5", "rosbag2/testdata/plain.db3", "rosbag2/testdata/vacuum.db3"} {
+		"robomimic/testdata/kinds.hdf5", "rosbag2/testdata/plain.db3", "rosbag2/testdata/vacuum.db3", "zarr/testdata/kinds3.zarr.zip"} {
 		file(path)
 	}
 	list = append(list,
