@@ -18,7 +18,7 @@ func readers() (names []string) {
 	return names
 }
 
-// fit adds findings to r about what the reader of --for refuses or leaves out.
+// fit adds findings to r about the content that the reader of --for refuses or leaves out.
 func (a *app) fit(ctx context.Context, p *physician, path string, r *doctor.Report) error {
 	reader := convert.Readers()[slices.Index(readers(), p.reader)]
 	make, known := a.targets[reader.Target]
