@@ -151,7 +151,7 @@ func (a *app) examine(ctx context.Context, p *physician, path string) (*doctor.R
 		garbage.adjust()
 	}})
 	if err == nil && p.reader != "" {
-		err = a.fit(ctx, p, path, r)
+		err = a.fit(ctx, p.reader, p.opt, path, r)
 	}
 	return r, err
 }
