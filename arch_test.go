@@ -427,7 +427,7 @@ var layers = map[string][]string{
 	"convert": {
 		"doc options account missing_streams column_order row_clock picture", "episode_error report sample_usage", "picked input", "target frame_stream shard_weights",
 		"conversion place", "journal foreign_output ready arrange trim", "work prepare", "piece", "make", "shard", "lerobot_writer lerobot_vectors",
-		"lerobot_times lerobot_tasks lerobot_modality lerobot_features text", "lerobot mcap arrays webdataset zarr", "rlds_columns", "rlds",
+		"lerobot_times lerobot_tasks lerobot_modality lerobot_features text check", "lerobot mcap arrays webdataset zarr", "rlds_columns", "rlds",
 	},
 	"cudasim/internal/memory": {"doc word", "space"},
 	"cudasim/internal/exec": {
@@ -465,13 +465,13 @@ var layers = map[string][]string{
 		"stdout recording npz_rows npz_job batch_report batch_state batch_folder batch_samples",
 		"pack_report policy_run alignment batch_drawing conversion convert_report training voxel_request cloud_points",
 		"batch_draw train_describe train_ranks train_steps cloud_recording cloud_series voxel_job pack_shards kernel_choice", "trainer",
-		"view_prediction", "batches bench convert doctor fuse info inspect pack plan policy resample serve stats train tune view voxelize", "profile",
+		"view_prediction doctor_reader", "batches bench convert doctor fuse info inspect pack plan policy resample serve stats train tune view voxelize", "profile",
 		"root", "main",
 	},
 	"doctor": {
 		"doc kind options format vocabulary plot correlation advice pause", "finding", "cause scan", "clock workspace statistics splits", "examiner",
 		"clock_steps clock_unit coverage offset", "nan repeats angle_wrap saturation quaternion spike standstill", "reader_notes schema",
-		"examine report", "collector", "doctor",
+		"examine report misfit", "collector", "doctor",
 	},
 	"internal/parquet": {"doc thrift decompress delta", "handle values schema lists", "page_values page_encoder", "leaf writer", "page_list page_body", "rows", "column list_reader", "file images"},
 	"view": {

@@ -41,7 +41,7 @@ type Fitness struct {
 	// Refused are notes about episodes that the conversion skips, about content that ends the conversion, and about content that the
 	// reader needs and the inputs lack.
 	Refused dataset.EpisodeNotes
-	// LeftOut are notes about streams, cameras and clouds that the target has no place for.
+	// LeftOut are notes about streams, cameras, clouds and texts that the target has no place for. Attributes of an episode are no reason.
 	LeftOut dataset.EpisodeNotes
 
 	spoiled map[int]bool // episodes that are known to lack a stream of a later one
@@ -127,7 +127,11 @@ func (f *Fitness) episode(ctx context.Context, c *Conversion, w Writer, r *ready
 		var kept Kept
 		kept, err = w.Add(ctx, e)
 		e.close()
-		f.LeftOut.Add(number, name, kept.Notes.Of(dataset.ClassLeftOut))
+		for _, n := range kept.Notes.Of(dataset.ClassLeftOut) {
+			if _, attribute := e.Attributes.Other[n.Subject]; !attribute || slices.Contains(e.TextNames(), n.Subject) {
+				f.LeftOut.Add(number, name, dataset.Notes{n})
+			}
+		}
 	}
 	var spoiled *SpoiledError
 	var clock *ClockError

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -29,7 +30,7 @@ func addStream(t *testing.T, e *dataset.Episode, name string, values ...float64)
 	e.Streams = append(e.Streams, s)
 }
 
-// checked returns the codes and subjects of the misfits of inputs, and of the refusals those with a +.
+// checked returns the misfits of inputs.
 func checked(t *testing.T, reader Reader, opt Options, in ...string) (list []string) {
 	t.Helper()
 	before, err := os.ReadDir(os.TempDir())
@@ -45,12 +46,16 @@ func checked(t *testing.T, reader Reader, opt Options, in ...string) (list []str
 	require.NoError(t, err)
 	assert.LessOrEqual(t, len(after), len(before), "nothing is left behind")
 	for _, e := range f.Refused.List {
-		list = append(list, fmt.Sprintf("+%s %s %d", e.Note.Code, e.Note.Subject, e.Number))
+		list = append(list, misfit("refused", e.Note.Code, e.Note.Subject, e.Number))
 	}
 	for _, e := range f.LeftOut.List {
-		list = append(list, fmt.Sprintf("%s %s %d", e.Note.Code, e.Note.Subject, e.Number))
+		list = append(list, misfit("left out", e.Note.Code, e.Note.Subject, e.Number))
 	}
 	return list
+}
+
+func misfit(how string, code dataset.Code, subject string, number int) string {
+	return fmt.Sprint(how, ": ", code, " ", subject, " in episode ", number)
 }
 
 // TestEachMisfitIsFoundAndRefused has an input for each reason. The conversion refuses the same episodes, or drops the same streams.
@@ -62,24 +67,24 @@ func TestEachMisfitIsFoundAndRefused(t *testing.T) {
 		fatal  bool // the conversion ends with an error
 	}{
 		"none":           {func([]*dataset.Episode) {}, nil, false},
-		"several clocks": {func(list []*dataset.Episode) { list[0] = recorded(t, 1, 20, true) }, []string{"+several-clocks  0"}, true},
+		"several clocks": {func(list []*dataset.Episode) { list[0] = recorded(t, 1, 20, true) }, []string{misfit("refused", dataset.CodeSeveralClocks, "", 0)}, true},
 		"no one rate": {func(list []*dataset.Episode) {
 			times := list[1].Streams[0].Nanoseconds()
 			times[7] += 9_000_000
 			for i := range list[1].Streams {
 				list[1].Streams[i].Times = tensor.Must(tensor.Of(times, len(times)))
 			}
-		}, []string{"+no-rate  1"}, false},
-		"not finite in a stream":  {func(list []*dataset.Episode) { addStream(t, list[0], "temperature", math.NaN()) }, []string{"not-finite-value temperature 0"}, false},
-		"not finite in a feature": {func(list []*dataset.Episode) { addStream(t, list[0], "observation.force", math.Inf(1)) }, []string{"+episode-unread run1 0"}, false},
-		"another stream":          {func(list []*dataset.Episode) { addStream(t, list[1], "extra", 1) }, []string{"+not-in-first extra 1"}, true},
-		"a missing stream":        {func(list []*dataset.Episode) { addStream(t, list[0], "extra", 1) }, []string{"+episode-unread run2 1"}, false},
-		"two names that are one":  {func(list []*dataset.Episode) { addStream(t, list[0], "a/b"); addStream(t, list[0], "a.b") }, []string{"+episode-unread run1 0"}, false},
+		}, []string{misfit("refused", dataset.CodeNoRate, "", 1)}, false},
+		"not finite in a stream":  {func(list []*dataset.Episode) { addStream(t, list[0], "temperature", math.NaN()) }, []string{misfit("left out", dataset.CodeNotFiniteValue, "temperature", 0)}, false},
+		"not finite in a feature": {func(list []*dataset.Episode) { addStream(t, list[0], "observation.force", math.Inf(1)) }, []string{misfit("refused", dataset.CodeEpisodeUnread, "run1", 0)}, false},
+		"another stream":          {func(list []*dataset.Episode) { addStream(t, list[1], "extra", 1) }, []string{misfit("refused", dataset.CodeNotInFirst, "extra", 1)}, true},
+		"a missing stream":        {func(list []*dataset.Episode) { addStream(t, list[0], "extra", 1) }, []string{misfit("refused", dataset.CodeEpisodeUnread, "run2", 1)}, false},
+		"two names that are one":  {func(list []*dataset.Episode) { addStream(t, list[0], "a/b"); addStream(t, list[0], "a.b") }, []string{misfit("refused", dataset.CodeEpisodeUnread, "run1", 0)}, false},
 		"depth": {func(list []*dataset.Episode) {
 			for _, e := range list {
 				e.Media = []dataset.Media{{Name: "depth", Times: e.Streams[0].Nanoseconds(), Encoding: "mono16", Width: 1, Height: 1, Source: numbered{}}}
 			}
-		}, []string{"deep-pixels depth 0"}, false},
+		}, []string{misfit("left out", dataset.CodeDeepPixels, "depth", 0)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			list := []*dataset.Episode{policyEpisode(t, 1), policyEpisode(t, 2)}
@@ -97,7 +102,7 @@ func TestEachMisfitIsFoundAndRefused(t *testing.T) {
 				assert.Equal(t, 2, reports[0].Converted)
 			}
 			for _, s := range got {
-				if s[0] == '+' {
+				if strings.HasPrefix(s, "refused") {
 					assert.True(t, err != nil || reports[0].Skipped > 0, "%s: %v", s, err)
 				} else {
 					assert.True(t, slices.ContainsFunc(reports[0].Streams, func(a StreamAccount) bool { return len(a.Dropped) > 0 }), s)
@@ -115,11 +120,11 @@ func TestAPolicyNeedsMoreThanTheFormat(t *testing.T) {
 	e.Streams, e.Attributes.Task = e.Streams[:1], ""
 	in := write(t, e)
 	assert.Empty(t, checked(t, format, Options{}, in))
-	assert.Equal(t, []string{"+file-missing meta/modality.json -1", "+task-missing  0", "+feature-missing observation.state -1",
-		"+feature-missing action -1"}, checked(t, policy, Options{}, in))
+	assert.Equal(t, []string{misfit("refused", dataset.CodeFileMissing, "meta/modality.json", -1), misfit("refused", dataset.CodeTaskMissing, "", 0), misfit("refused", dataset.CodeFeatureMissing, "observation.state", -1),
+		misfit("refused", dataset.CodeFeatureMissing, "action", -1)}, checked(t, policy, Options{}, in))
 	out := filepath.Join(t.TempDir(), "out")
 	converts(t, out, leRobot(t, LeRobotOptions{}), Options{}, write(t, policyEpisode(t, 1)))
 	assert.Empty(t, checked(t, format, Options{}, out))
 	format.Version = "v2"
-	assert.Equal(t, []string{"+format-version  -1"}, checked(t, format, Options{}, out))
+	assert.Equal(t, []string{misfit("refused", dataset.CodeFormatVersion, "", -1)}, checked(t, format, Options{}, out))
 }

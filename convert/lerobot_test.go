@@ -227,7 +227,10 @@ func TestALogOfACameraBecomesAVideo(t *testing.T) {
 	}
 	assert.Equal(t, r.Rows, i)
 	assert.Equal(t, "h264", noteOf(r, dataset.CodeFramesEncoded).Got)
-	stills := converts(t, filepath.Join(t.TempDir(), "out"), MCAP(mcap.Protobuf), Options{}, out)
+	packets := converts(t, filepath.Join(t.TempDir(), "out"), MCAP(mcap.Protobuf), Options{}, out)
+	assert.Nil(t, noteOf(packets, dataset.CodeFramesJPEG))
+	slow := Options{Plan: &align.Plan{Rate: 10}, Device: cpu(t)} // leaves out every second frame
+	stills := converts(t, filepath.Join(t.TempDir(), "out"), MCAP(mcap.Protobuf), slow, out)
 	assert.Equal(t, strconv.Itoa(jpegQuality), noteOf(stills, dataset.CodeFramesJPEG).Got)
 }
 

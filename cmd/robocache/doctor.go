@@ -47,8 +47,8 @@ func (a *app) doctorCommand() *cobra.Command {
 back of clocks, wrong units and rates, values that are NaN, stuck or cut off, quaternions that change sign,
 videos that miss their tables, missing files, statistics that do not fit the data. Each finding
 has its evidence and its cure: docs/doctor.md has the rules. With --fail-on the exit code
-is 5 if there is a finding as bad as that. --for names a format or a trainer, and finds what it refuses
-or leaves out before a conversion starts: several clocks, missing tasks, streams without a place.`,
+is 5 if there is a finding as bad as that. --for names a format or a trainer. Findings then include
+the reasons why it refuses or lacks content: several clocks, missing tasks, streams without a place.`,
 		Example: "  robocache doctor demos/\n  robocache doctor flight.ulg --html flight.html\n  robocache doctor *.mcap --fail-on error\n  robocache doctor demos/ --for openpi\n  robocache doctor demos/ --json | jq '.findings[] | select(.severity==\"error\")'",
 		Args:    takes(1, 0, "doctor takes recordings or datasets"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -60,7 +60,7 @@ or leaves out before a conversion starts: several clocks, missing tasks, streams
 	f := cmd.Flags()
 	f.StringVar(&p.html, "html", "", "write a page with pictures of the findings to `OUT.html`")
 	choiceFlag(cmd, &p.failOn, "fail-on", "exit with 5 if there is a finding as bad: error or warning")
-	f.StringVar(&p.reader, "for", "", "also find what this `READER` refuses: "+strings.Join(readers(), ", "))
+	f.StringVar(&p.reader, "for", "", "also find content that this `READER` refuses: "+strings.Join(readers(), ", "))
 	complete(cmd, "for", readers)
 	f.Var(&cli.LimitFlag{To: &step, Above: true}, "max-step", "the longest step of a clock that is no gap (default the greater of 20ms and three medians)")
 	f.BoolVar(&p.opt.Strict, "strict", false, "refuse broken or missing data anywhere")
@@ -151,7 +151,7 @@ func (a *app) examine(ctx context.Context, p *physician, path string) (*doctor.R
 		garbage.adjust()
 	}})
 	if err == nil && p.reader != "" {
-		err = a.fit(ctx, p, path, r)
+		err = a.fit(ctx, p.reader, p.opt, path, r)
 	}
 	return r, err
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/convert"
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/doctor"
 )
 
@@ -18,23 +19,23 @@ func readers() (names []string) {
 	return names
 }
 
-// fit adds findings to r about what the reader of --for refuses or leaves out.
-func (a *app) fit(ctx context.Context, p *physician, path string, r *doctor.Report) error {
-	reader := convert.Readers()[slices.Index(readers(), p.reader)]
+// fit adds findings to r about the content that a reader refuses or leaves out.
+func (a *app) fit(ctx context.Context, name string, opt dataset.Options, path string, r *doctor.Report) error {
+	reader := convert.Readers()[slices.Index(readers(), name)]
 	make, known := a.targets[reader.Target]
 	if !known {
-		return usagef("--for: got %q, and convert has no --to %s", p.reader, reader.Target)
+		return usagef("--for: got %q, and convert has no --to %s", name, reader.Target)
 	}
 	target, err := make()
 	if err != nil {
 		return err
 	}
-	c, err := convert.New(ctx, []string{path}, filepath.Join(os.TempDir(), "unused"), target, convert.Options{Reading: p.opt})
+	c, err := convert.New(ctx, []string{path}, filepath.Join(os.TempDir(), "unused"), target, convert.Options{Reading: opt})
 	if err != nil {
 		return readError(path, err)
 	}
 	defer c.Close()
-	progress := a.Counting("checking episodes for "+p.reader, c.Episodes(0))
+	progress := a.Counting("checking episodes for "+name, c.Episodes(0))
 	defer progress.Done()
 	f, err := c.Check(ctx, reader, func() { progress.Add(1) })
 	if err != nil {

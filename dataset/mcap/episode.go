@@ -270,6 +270,9 @@ func (l *fileLog) restore(e *dataset.Episode) error {
 	if err := l.mask(e, streams); err != nil {
 		return err
 	}
+	e.Notes = slices.DeleteFunc(e.Notes, func(n dataset.Note) bool { // of poses without a known frame
+		return n.Code == dataset.CodeFrameParents && slices.Equal(n.Names, []string{n.Subject + " in " + world})
+	})
 	for _, m := range l.Metadata {
 		if m.Name != episodeName {
 			continue

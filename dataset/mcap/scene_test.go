@@ -88,7 +88,7 @@ func TestPosesAreTransformsAndTextsAreLogs(t *testing.T) {
 				frames[n.Subject] = fmt.Sprint(n.Names)
 			}
 		}
-		assert.Equal(t, map[string]string{"/hand": "[/hand in world]", "/tf.camera": "[camera in base]"}, frames)
+		assert.Equal(t, map[string]string{"/tf.camera": "[camera in base]"}, frames)
 	}
 }
 
