@@ -27,6 +27,10 @@ func (c *Conversion) prepare(ctx context.Context, number int) (r ready) {
 	if c.filtered(&r, in.split[index]) {
 		return r
 	}
+	isTask := func(t dataset.TextStream) bool { return t.Task }
+	if t := e.ChangingTask(in.info.Tasks); t != nil && !slices.ContainsFunc(e.Texts, isTask) {
+		e.Texts = append(slices.Clip(e.Texts), *t)
+	}
 	r.e = &Episode{Episode: e, Recorded: e, Number: number, Input: which, Index: r.about.Index, Splits: in.split[index]}
 	r.losses = losses(e)
 	if c.opt.Plan == nil {
