@@ -96,6 +96,16 @@ func (c *columns) add(key string, f rlds.Column) {
 	}
 }
 
+// addMask adds a column like add. If there is a mask with its key, for example one that was recorded, a row is valid if it is in both.
+func (c *columns) addMask(key string, f rlds.Column) {
+	if old := c.list[key]; old != nil && len(old.Ints) == len(f.Ints) {
+		for i := range f.Ints {
+			old.Ints[i] &= f.Ints[i]
+		}
+	}
+	c.add(key, f)
+}
+
 // named adds the column for a stream or camera, and one for its valid rows. If the key is taken, or err is not nil, the stream is left
 // out.
 func (c *columns) named(name, key string, f rlds.Column, valid []uint8, err error) {
@@ -109,9 +119,9 @@ func (c *columns) named(name, key string, f rlds.Column, valid []uint8, err erro
 		return
 	}
 	c.names[key], c.kept.Samples[name] = name, len(c.e.Times)
-	c.add(key, f)
+	c.addMask(key, f)
 	if valid != nil {
-		c.add(key+validEnd, rlds.Column{DType: "bool", Ints: tensor.Cast[int64](valid)})
+		c.addMask(key+validEnd, rlds.Column{DType: "bool", Ints: tensor.Cast[int64](valid)})
 	}
 }
 
