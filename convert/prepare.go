@@ -27,7 +27,6 @@ func (c *Conversion) prepare(ctx context.Context, number int) (r ready) {
 	if c.filtered(&r, in.split[index]) {
 		return r
 	}
-	isTask := func(t dataset.TextStream) bool { return t.Task }
 	if t := e.ChangingTask(in.info.Tasks); t != nil && !slices.ContainsFunc(e.Texts, isTask) {
 		e.Texts = append(slices.Clip(e.Texts), *t)
 	}
@@ -209,3 +208,5 @@ func (c *Conversion) byPlan(ctx context.Context, r *ready) error {
 	r.about.Rows = len(r.e.Times)
 	return ctx.Err()
 }
+
+func isTask(t dataset.TextStream) bool { return t.Task }

@@ -39,7 +39,7 @@ func (l *leRobotWriter) texts(e *Episode, b *lerobotwrite.EpisodeOptions) {
 		}
 		return list
 	}
-	if slices.ContainsFunc(e.Texts, func(t dataset.TextStream) bool { return t.Task }) {
+	if slices.ContainsFunc(e.Texts, isTask) {
 		b.RowTasks = rows(e.TaskAt)
 	}
 	if l.has == nil {

@@ -403,3 +403,19 @@ func TestTripsBetweenFormats(t *testing.T) {
 	}
 	assert.Equal(t, table.String(), written, "UPDATE=1 go test -run Trips ./convert writes it")
 }
+
+// The tasks of a LeRobot dataset come back from formats that have them as texts.
+func TestTasksComeBackToLeRobot(t *testing.T) {
+	lerobot := leRobot(t, LeRobotOptions{Cameras: "image"})
+	first := travel(t, "", write(t, recorded(t, 1, 4, false)), lerobot, traveller(t, false), nil)
+	require.NotNil(t, first.e.Stream("task_index"))
+	for _, to := range []Target{MCAP(mcap.Protobuf), MCAP(mcap.JSON), RLDS()} {
+		away := travel(t, "lerobot", first.at, to, nil, nil)
+		require.NoError(t, away.err, to.Name())
+		back := travel(t, to.Name(), away.at, lerobot, nil, nil)
+		require.NoError(t, back.err, to.Name())
+		for i, at := range back.e.Stream("action").Nanoseconds() {
+			assert.Equal(t, []string{"lift", "lift", "lift", "drop", "drop", "drop"}[i], back.e.TaskAt(at), to.Name())
+		}
+	}
+}
