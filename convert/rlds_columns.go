@@ -96,9 +96,9 @@ func (c *columns) add(key string, f rlds.Column) {
 	}
 }
 
-// addMask adds a column like add. If there is a mask with its key, for example one that was recorded, a row is valid if it is in both.
+// addMask adds a column like add. If a mask has its key, because one was recorded and a plan makes one, a row is valid if it is in both.
 func (c *columns) addMask(key string, f rlds.Column) {
-	if old := c.list[key]; old != nil && len(old.Ints) == len(f.Ints) {
+	if old := c.list[key]; old != nil {
 		for i := range f.Ints {
 			old.Ints[i] &= f.Ints[i]
 		}
@@ -111,6 +111,9 @@ func (c *columns) addMask(key string, f rlds.Column) {
 func (c *columns) named(name, key string, f rlds.Column, valid []uint8, err error) {
 	if other, taken := c.names[key]; taken {
 		err = &dataset.StreamError{Stream: name, Arg: "Name", Got: "the key " + key + ", which " + other + " has", Want: "one of its own"}
+	}
+	if old := c.list[key]; err == nil && old != nil && (old.DType != f.DType || len(old.Ints) != len(f.Ints)) {
+		err = &dataset.StreamError{Stream: name, Arg: "Name", Got: "the key " + key + " of a mask", Want: "one of its own"}
 	}
 	if err != nil {
 		why := dataset.Note{Code: dataset.CodeStreamRefused, Subject: name, Detail: dataset.Detail{Cause: err}}

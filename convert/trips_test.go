@@ -108,7 +108,8 @@ func traveller(t *testing.T, gap bool) *dataset.Episode {
 	add("serial", tensor.F64, []dataset.Column{{Name: "n", Type: "int64", Integer: true}})
 	add("open", tensor.F32, []dataset.Column{{Name: "o", Type: "bool", Integer: true}})
 	for _, format := range []string{"jpeg", "png"} {
-		e.Media = append(e.Media, dataset.Media{Name: "cam_" + format, Times: times, Encoding: format, Width: 16, Height: 8, Source: files(format)})
+		m := dataset.Media{Name: "cam_" + format, Times: times, Encoding: format, Width: 16, Height: 8, Source: files(format)}
+		e.Media = append(e.Media, m)
 	}
 	e.Texts = []dataset.TextStream{
 		{Name: "goal", Task: true, Times: []int64{times[0], times[3]}, Values: []string{"lift", "drop"}},
@@ -131,7 +132,8 @@ func samplesOf(t *testing.T, dir string) *dataset.Episode {
 			var about sample
 			require.NoError(t, json.Unmarshal(read[name], &about))
 			times, e.Attributes.Success = append(times, about.Time), about.Success
-			goal.Values, said.Values = append(goal.Values, about.Task), append(said.Values, about.Texts["said"]+about.Texts["steps/observation/said"])
+			goal.Values = append(goal.Values, about.Task)
+			said.Values = append(said.Values, about.Texts["said"]+about.Texts["steps/observation/said"])
 			for stream, is := range about.Valid {
 				valid[stream] = append(valid[stream], map[bool]uint8{true: 1}[is])
 			}
@@ -237,8 +239,8 @@ func travel(t *testing.T, from, in string, to Target, e *dataset.Episode, plan *
 	return got
 }
 
-// heldIn returns the parts of an episode that another has to the bit, by their letters. Without frames of both cameras, e is held if their
-// pixels are.
+// heldIn returns the letters of the parts of an episode that another has to the bit. Frames are held if their pixels are. With gap it is only
+// about the mask, which is a stream without the invalid rows or a stream of its own.
 func heldIn(t *testing.T, want, got *dataset.Episode, gap bool) map[string]bool {
 	t.Helper()
 	held := map[string]bool{}
@@ -325,7 +327,9 @@ var travelParts = []struct {
 func TestTripsBetweenFormats(t *testing.T) {
 	v3, v21 := leRobot(t, LeRobotOptions{Cameras: "image"}), leRobot(t, LeRobotOptions{Cameras: "image", Version: "2.1"})
 	targets := []Target{v3, v21, MCAP(mcap.Protobuf), NPZ(), Safetensors(), WebDataset(), RLDS(), Zarr()}
-	plan := &align.Plan{Rate: travelRate, Defaults: align.Sampling{Kind: "previous", MaxGap: ops.Within(150 * time.Millisecond), Tolerance: ops.Within(time.Millisecond)}}
+	plan := &align.Plan{Rate: travelRate, Defaults: align.Sampling{
+		Kind: "previous", MaxGap: ops.Within(150 * time.Millisecond), Tolerance: ops.Within(time.Millisecond),
+	}}
 	originals := [2]*dataset.Episode{traveller(t, false), traveller(t, true)}
 	stand := write(t, recorded(t, 1, 4, false))
 	reasons := map[string][]string{}
@@ -370,7 +374,9 @@ func TestTripsBetweenFormats(t *testing.T) {
 		}
 		row := []string{a.Name()}
 		for _, b := range targets {
-			text, _ := cell(a.Name()+" to "+b.Name(), held, [2]trip{travel(t, a.Name(), first[0].at, b, nil, nil), travel(t, a.Name(), first[1].at, b, nil, plan)})
+			text, _ := cell(a.Name()+" to "+b.Name(), held, [2]trip{
+				travel(t, a.Name(), first[0].at, b, nil, nil), travel(t, a.Name(), first[1].at, b, nil, plan),
+			})
 			row = append(row, text)
 		}
 		rows = append(rows, row)

@@ -119,7 +119,7 @@ func (e *Episode) TaskAt(time int64) string {
 }
 
 // ChangingTask returns the texts of a task that may change within the episode: its own, or those for the stream task_index [S,1], which
-// has indices into list, such as Info.Tasks. Other numbers leave the task as it was. The result is nil without both.
+// has indices into list, such as Info.Tasks. Other numbers leave the task as it was. The result is nil if there is no such text.
 func (e *Episode) ChangingTask(list []string) *TextStream {
 	for i := range e.Texts {
 		if e.Texts[i].Task {
@@ -140,6 +140,9 @@ func (e *Episode) ChangingTask(list []string) *TextStream {
 		if k >= 0 && k < len(list) && (n == 0 || t.Values[n-1] != list[k]) {
 			t.Times, t.Values = append(t.Times, from), append(t.Values, list[k])
 		}
+	}
+	if t.Values == nil {
+		return nil
 	}
 	return t
 }
