@@ -288,7 +288,7 @@ func (l *leRobotWriter) arrange(ctx context.Context, e *Episode) (own *dataset.E
 			continue
 		}
 		if l.knowsTasks(e, s.Name) {
-			kept.leave(s.Name, s.Len(), noPlace("numbers of tasks that are texts", "LeRobot"))
+			kept.leave(s.Name, s.Len(), noPlace("task numbers next to the texts", "LeRobot"))
 			continue
 		}
 		kept.Samples[s.Name] = s.Len()

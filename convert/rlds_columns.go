@@ -113,7 +113,7 @@ func (c *columns) named(name, key string, f rlds.Column, valid []uint8, err erro
 		err = &dataset.StreamError{Stream: name, Arg: "Name", Got: "the key " + key + ", which " + other + " has", Want: "one of its own"}
 	}
 	if old := c.list[key]; err == nil && old != nil && (old.DType != f.DType || len(old.Ints) != len(f.Ints)) {
-		err = &dataset.StreamError{Stream: name, Arg: "Name", Got: "the key " + key + " of a mask", Want: "one of its own"}
+		err = &dataset.StreamError{Stream: name, Arg: "Name", Got: "a mask with the key " + key, Want: "one of its own"}
 	}
 	if err != nil {
 		why := dataset.Note{Code: dataset.CodeStreamRefused, Subject: name, Detail: dataset.Detail{Cause: err}}

@@ -239,8 +239,8 @@ func travel(t *testing.T, from, in string, to Target, e *dataset.Episode, plan *
 	return got
 }
 
-// heldIn returns the letters of the parts of an episode that another has to the bit. Frames are held if their pixels are. With gap it checks
-// only the mask, which is a stream without the invalid rows or a stream of its own.
+// heldIn returns the letters of the parts of an episode that another has to the bit. Frames are held if their pixels are. With gap only
+// the mask is checked, which is a stream without the invalid rows or a stream of its own.
 func heldIn(t *testing.T, want, got *dataset.Episode, gap bool) map[string]bool {
 	t.Helper()
 	held := map[string]bool{}
