@@ -287,6 +287,10 @@ func (l *leRobotWriter) arrange(ctx context.Context, e *Episode) (own *dataset.E
 			kept.leave(s.Name, s.Len(), why)
 			continue
 		}
+		if l.knowsTasks(e, s.Name) {
+			kept.leave(s.Name, s.Len(), noPlace("task numbers next to the texts", "LeRobot"))
+			continue
+		}
 		kept.Samples[s.Name] = s.Len()
 		times, err := l.stamps(&s, e.Times)
 		if err != nil {

@@ -55,3 +55,9 @@ func (l *leRobotWriter) renumbered(s dataset.Stream, tasks []string) (dataset.St
 	s.Values, err = tensor.Of(out, s.Values.Shape()...)
 	return s, err
 }
+
+// knowsTasks reports whether a stream is task_index from a LeRobot dataset that went through another format, which has the tasks as texts.
+func (l *leRobotWriter) knowsTasks(e *Episode, stream string) bool {
+	return stream == "task_index" && l.opt.Names[stream] == "" &&
+		len(l.piece.Inputs[e.Input].Tasks) == 0 && slices.ContainsFunc(e.Texts, isTask)
+}

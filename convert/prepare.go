@@ -27,6 +27,9 @@ func (c *Conversion) prepare(ctx context.Context, number int) (r ready) {
 	if c.filtered(&r, in.split[index]) {
 		return r
 	}
+	if t := e.ChangingTask(in.info.Tasks); t != nil && !slices.ContainsFunc(e.Texts, isTask) {
+		e.Texts = append(slices.Clip(e.Texts), *t)
+	}
 	r.e = &Episode{Episode: e, Recorded: e, Number: number, Input: which, Index: r.about.Index, Splits: in.split[index]}
 	r.losses = losses(e)
 	if c.opt.Plan == nil {
@@ -205,3 +208,5 @@ func (c *Conversion) byPlan(ctx context.Context, r *ready) error {
 	r.about.Rows = len(r.e.Times)
 	return ctx.Err()
 }
+
+func isTask(t dataset.TextStream) bool { return t.Task }

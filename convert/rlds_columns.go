@@ -96,11 +96,24 @@ func (c *columns) add(key string, f rlds.Column) {
 	}
 }
 
+// addMask adds a column like add. If a mask has its key, because one was recorded and a plan makes one, a row is valid if it is in both.
+func (c *columns) addMask(key string, f rlds.Column) {
+	if old := c.list[key]; old != nil {
+		for i := range f.Ints {
+			old.Ints[i] &= f.Ints[i]
+		}
+	}
+	c.add(key, f)
+}
+
 // named adds the column for a stream or camera, and one for its valid rows. If the key is taken, or err is not nil, the stream is left
 // out.
 func (c *columns) named(name, key string, f rlds.Column, valid []uint8, err error) {
 	if other, taken := c.names[key]; taken {
 		err = &dataset.StreamError{Stream: name, Arg: "Name", Got: "the key " + key + ", which " + other + " has", Want: "one of its own"}
+	}
+	if old := c.list[key]; err == nil && old != nil && (old.DType != f.DType || len(old.Ints) != len(f.Ints)) {
+		err = &dataset.StreamError{Stream: name, Arg: "Name", Got: "a mask with the key " + key, Want: "one of its own"}
 	}
 	if err != nil {
 		why := dataset.Note{Code: dataset.CodeStreamRefused, Subject: name, Detail: dataset.Detail{Cause: err}}
@@ -109,9 +122,9 @@ func (c *columns) named(name, key string, f rlds.Column, valid []uint8, err erro
 		return
 	}
 	c.names[key], c.kept.Samples[name] = name, len(c.e.Times)
-	c.add(key, f)
+	c.addMask(key, f)
 	if valid != nil {
-		c.add(key+validEnd, rlds.Column{DType: "bool", Ints: tensor.Cast[int64](valid)})
+		c.addMask(key+validEnd, rlds.Column{DType: "bool", Ints: tensor.Cast[int64](valid)})
 	}
 }
 

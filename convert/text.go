@@ -22,7 +22,8 @@ func (k *Kept) leaveAttributes(e *Episode, format string, held bool) {
 func (k *Kept) leaveTexts(e *Episode, format string) {
 	for i := range e.Texts {
 		t := &e.Texts[i]
-		if _, is := e.Attributes.Other[t.Name]; !is && !(t.Task && e.Attributes.Task != "") {
+		constant := !slices.ContainsFunc(t.Values, func(text string) bool { return text != e.Attributes.Task })
+		if _, is := e.Attributes.Other[t.Name]; !is && !(t.Task && constant) {
 			k.leave(t.Name, 1, dataset.Note{Code: dataset.CodeNoPlace, Detail: dataset.Detail{Want: format, Unit: "it"}})
 		}
 	}
@@ -38,7 +39,7 @@ func (l *leRobotWriter) texts(e *Episode, b *lerobotwrite.EpisodeOptions) {
 		}
 		return list
 	}
-	if slices.ContainsFunc(e.Texts, func(t dataset.TextStream) bool { return t.Task }) {
+	if slices.ContainsFunc(e.Texts, isTask) {
 		b.RowTasks = rows(e.TaskAt)
 	}
 	if l.has == nil {

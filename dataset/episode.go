@@ -118,6 +118,35 @@ func (e *Episode) TaskAt(time int64) string {
 	return e.Attributes.Task
 }
 
+// ChangingTask returns the texts of a task that may change within the episode: its own, or those for the stream task_index [S,1], which
+// has indices into list, such as Info.Tasks. Other numbers leave the task as it was. The result is nil if there is no such text.
+func (e *Episode) ChangingTask(list []string) *TextStream {
+	for i := range e.Texts {
+		if e.Texts[i].Task {
+			return &e.Texts[i]
+		}
+	}
+	s := e.Stream("task_index")
+	if s == nil || s.Values.Rank() != 2 || s.Values.Dim(1) != 1 || len(list) == 0 {
+		return nil
+	}
+	numbers, err := tensor.Floats(s.Values)
+	if err != nil {
+		return nil
+	}
+	t := &TextStream{Name: "task", Task: true}
+	for i, from := range s.Nanoseconds() {
+		k, n := int(numbers[i]), len(t.Values)
+		if k >= 0 && k < len(list) && (n == 0 || t.Values[n-1] != list[k]) {
+			t.Times, t.Values = append(t.Times, from), append(t.Values, list[k])
+		}
+	}
+	if t.Values == nil {
+		return nil
+	}
+	return t
+}
+
 // Attributes are a file's values about an episode.
 type Attributes struct {
 	Source  string            // the path or URL of the file; empty if the reader does not know it

@@ -62,7 +62,7 @@ func TestATopicIsTheTask(t *testing.T) {
 	if err == nil {
 		assert.Contains(t, string(text), `"task_from": "/task"`)
 	}
-	for _, to := range []string{"npz", "safetensors", "mcap"} {
+	for _, to := range []string{"npz", "safetensors"} {
 		_, stderr = good(t, "convert", in, "-o", filepath.Join(dir, to), "--to", to, "--hz=10", "--task-from=/task")
 		assert.Contains(t, stderr, "/task: "+to+" has no place for it")
 	}

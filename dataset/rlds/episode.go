@@ -357,7 +357,10 @@ func (b *builder) stream(p *part, rows int, times []int64) error {
 			return err
 		}
 	}
-	if s.Values, err = v.tensor(rows, len(columns)); err != nil {
+	if s.Values, err = v.tensor(rows, len(columns)); err == nil && v.exact != nil {
+		s.Integers, err = tensor.Of(v.exact, rows, len(columns))
+	}
+	if err != nil {
 		return err
 	}
 	b.e.Streams = append(b.e.Streams, s)

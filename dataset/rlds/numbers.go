@@ -26,6 +26,7 @@ type values struct {
 	narrow  []float32
 	double  []float64
 	inexact int
+	exact   []int64 // the whole numbers, if double cannot hold one of them; else nil
 }
 
 func (v *values) put(s records.Scalar, b []byte) {
@@ -49,7 +50,13 @@ func (v *values) putInt(x uint64) {
 	var exact bool
 	if n := int64(x); v.wide {
 		f := float64(n)
-		v.double, exact = append(v.double, f), f < 1<<63 && int64(f) == n
+		if exact = f < 1<<63 && int64(f) == n; !exact && v.exact == nil {
+			v.exact = append(make([]int64, 0, cap(v.double)), tensor.Cast[int64](v.double)...)
+		}
+		v.double = append(v.double, f)
+		if v.exact != nil {
+			v.exact = append(v.exact, n)
+		}
 	} else {
 		f := float32(n)
 		v.narrow, exact = append(v.narrow, f), f < 1<<63 && int64(f) == n
@@ -74,6 +81,9 @@ func (v *values) putInts(w wire, unsigned bool) error {
 		if c := w.b[w.pos]; c < 0x80 { // most are booleans and small numbers
 			if w.pos++; v.wide {
 				v.double = append(v.double, float64(c))
+				if v.exact != nil {
+					v.exact = append(v.exact, int64(c))
+				}
 			} else {
 				v.narrow = append(v.narrow, float32(c))
 			}

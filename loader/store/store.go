@@ -116,26 +116,12 @@ type Task struct {
 	Text string `json:"text"`
 }
 
-// TasksOf returns the tasks of an episode in which the task changes. It reads the episode's text, or the stream task_index with
-// indices into list.
+// TasksOf returns the tasks of an episode in which the task changes: see dataset.Episode.ChangingTask.
 func TasksOf(e *dataset.Episode, list []string) (tasks []Task) {
-	add := func(from int64, text string) {
-		if n := len(tasks); n == 0 || tasks[n-1].Text != text {
-			tasks = append(tasks, Task{from, text})
-		}
-	}
-	for i := range e.Texts {
-		if t := &e.Texts[i]; t.Task && tasks == nil {
-			for k, from := range t.Times {
-				add(from, t.Values[k])
-			}
-		}
-	}
-	if s := e.Stream("task_index"); s != nil && tasks == nil && s.Values.Rank() == 2 && s.Values.Dim(1) == 1 {
-		numbers, err := tensor.Floats(s.Values)
-		for i, from := range s.Nanoseconds() {
-			if n := int(numbers[i]); err == nil && n >= 0 && n < len(list) {
-				add(from, list[n])
+	if t := e.ChangingTask(list); t != nil {
+		for k, from := range t.Times {
+			if n := len(tasks); n == 0 || tasks[n-1].Text != t.Values[k] {
+				tasks = append(tasks, Task{from, t.Values[k]})
 			}
 		}
 	}
