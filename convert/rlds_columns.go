@@ -90,16 +90,12 @@ func (c *columns) add(key string, f rlds.Column) {
 	}
 }
 
-// named adds the column for a stream or camera, and one for its valid rows. If the key is taken, or err is not nil, the stream is left
-// out.
-func (c *columns) named(name, key string, f rlds.Column, valid []uint8, err error) {
-	if other, taken := c.names[key]; taken {
-		err = &dataset.StreamError{Stream: name, Arg: "Name", Got: "the key " + key + ", which " + other + " has", Want: "one of its own"}
-	}
-	if err != nil {
-		why := dataset.Note{Code: dataset.CodeStreamRefused, Subject: name, Detail: dataset.Detail{Cause: err}}
-		c.e.Lost[name] = why
-		c.kept.leave(name, len(c.e.Times), why)
+// named adds the column for a stream or camera, and one for its valid rows. If the key is taken, the stream is left out.
+func (c *columns) named(name string, f rlds.Column, valid []uint8) {
+	key := c.key(name)
+	if c.list[key] != nil {
+		c.kept.leave(name, len(c.e.Times), dataset.Note{Code: dataset.CodeStreamRefused, Detail: dataset.Detail{
+			Cause: &dataset.StreamError{Stream: name, Arg: "Name", Got: "the key " + key + " twice", Want: "one of its own"}}})
 		return
 	}
 	c.names[key], c.kept.Samples[name] = name, len(c.e.Times)
@@ -109,14 +105,10 @@ func (c *columns) named(name, key string, f rlds.Column, valid []uint8, err erro
 	}
 }
 
-// text adds a column with a text for each step, or with one for the episode.
+// text adds a column with a text for each step.
 func (c *columns) text(key string, at func(time int64) string) {
-	times := c.e.Times
-	if !strings.HasPrefix(key, stepsKey) {
-		times = times[:1]
-	}
 	f := rlds.Column{DType: "string"}
-	for _, t := range times {
+	for _, t := range c.e.Times {
 		f.Bytes = append(f.Bytes, []byte(at(t)))
 	}
 	c.add(key, f)
@@ -170,7 +162,7 @@ func (c *columns) stream(i int) (err error) {
 		err = c.floats(s, &f)
 	}
 	if err == nil {
-		c.named(s.Name, c.key(s.Name), f, valid, nil)
+		c.named(s.Name, f, valid)
 	}
 	return err
 }
@@ -209,28 +201,36 @@ func wholeNumbers(s *dataset.Stream, marked bool) ([]int64, error) {
 	return list, err
 }
 
-// camera adds the column of a camera. A damaged frame shows the one before it, or else the first good one, after a call of held. If more
-// than half are damaged, the episode is refused.
+// camera adds the column of a camera. A damaged frame, or one with another size or type, shows the one before it, or else the first good
+// one, after a call of held. If more than half are damaged, the episode is refused.
 func (c *columns) camera(ctx context.Context, m *dataset.Media, held func(media string, row int, err error)) error {
-	kept := m.Encoding == "png" || m.Encoding == "jpeg" || m.Encoding == rlds.EncodingF32
-	if why := undecoded(ctx, m); why.Code != "" && !kept {
-		c.kept.leave(m.Name, m.Len(), why)
-		return nil
+	if m.Encoding != "png" && m.Encoding != "jpeg" && m.Encoding != rlds.EncodingF32 {
+		if why := undecoded(ctx, m); why.Code != "" {
+			c.kept.leave(m.Name, m.Len(), why)
+			return nil
+		}
+		c.kept.Notes.Add(dataset.Note{Code: dataset.CodeFramesEncoded, Subject: m.Name, Detail: dataset.Detail{Got: "png"}})
 	}
 	p, stop := mediaPart(ctx, m, true)
 	defer stop()
 	frames, valid, bad := make([][]byte, m.Len()), slices.Clone(p.valid), 0
+	var f rlds.Column
 	for first := 0; first < m.Len(); first += atOnce {
 		n := min(atOnce, m.Len()-first)
 		jobs := make([]func() ([]byte, error), n)
 		for k := range jobs {
 			jobs[k] = p.next()
 		}
-		for k, err := range inorder.Each(ctx, n, runtime.GOMAXPROCS(0), n, func(error) int { return n }, func(_ context.Context, k int) (err error) {
-			frames[first+k], err = jobs[k]()
-			return err
+		for k, made := range inorder.Each(ctx, n, runtime.GOMAXPROCS(0), n, func(encodedFrame) int { return n }, func(_ context.Context, k int) (made encodedFrame) {
+			made.data, made.err = jobs[k]()
+			return made
 		}) {
+			row, err := first+k, made.err
 			if err == nil {
+				err = sameImage(made.data, m.Encoding, &f)
+			}
+			if err == nil {
+				frames[row] = made.data
 				continue
 			}
 			switch bad++; {
@@ -239,42 +239,33 @@ func (c *columns) camera(ctx context.Context, m *dataset.Media, held func(media 
 			case 2*bad > m.Len():
 				return &RefusedError{err}
 			}
-			held(m.Name, first+k, err)
-			if frames[first+k] = nil; valid != nil {
-				valid[first+k] = 0
+			if held(m.Name, row, err); valid != nil {
+				valid[row] = 0
 			}
 		}
 	}
-	var f rlds.Column
-	var unlike error
 	good := frames[slices.IndexFunc(frames, func(b []byte) bool { return b != nil })]
 	for i, b := range frames {
 		if b == nil {
 			frames[i] = good
 		}
 		good = frames[i]
-		g, err := imageColumn(good, m.Encoding)
-		if i == 0 {
-			f = g
-		}
-		if got, want := g.Declaration(), f.Declaration(); got != want && err == nil {
-			err = &dataset.StreamError{Stream: m.Name, Arg: "Frames", Got: got, Want: want + ", as the first"}
-		}
-		unlike = cmp.Or(unlike, err)
 	}
 	f.Bytes = frames
-	if !kept {
-		c.kept.Notes.Add(dataset.Note{Code: dataset.CodeFramesEncoded, Subject: m.Name, Detail: dataset.Detail{Got: "png"}})
-	}
-	c.named(m.Name, c.key(m.Name), f, valid, unlike)
+	c.named(m.Name, f, valid)
 	return nil
 }
 
-// imageColumn returns the declaration for an encoded image.
-func imageColumn(b []byte, encoding string) (f rlds.Column, err error) {
+// encodedFrame is a frame, or the error of its encoder.
+type encodedFrame struct {
+	data []byte
+	err  error
+}
+
+// sameImage sets first to the declaration for an encoded image if it has none. If the image has another one, that is damage.
+func sameImage(b []byte, encoding string, first *rlds.Column) error {
 	config, format, err := image.DecodeConfig(bytes.NewReader(b))
-	channels := 3
-	f.DType, f.Format = "uint8", format
+	f, channels := rlds.Column{DType: "uint8", Format: format}, 3
 	switch config.ColorModel {
 	case color.GrayModel:
 		channels = 1
@@ -288,7 +279,13 @@ func imageColumn(b []byte, encoding string) (f rlds.Column, err error) {
 		channels, f.DType = 1, "float32"
 	}
 	f.Shape = []int{config.Height, config.Width, channels}
-	return f, err
+	if err == nil && first.Shape == nil {
+		*first = f
+	}
+	if got, want := f.Declaration(), first.Declaration(); got != want {
+		return &dataset.FormatError{Format: "rlds", Offset: -1, Kind: dataset.ErrShape, Msg: "frame", Got: got, Want: want}
+	}
+	return nil
 }
 
 // defaults adds the fields that a step of RLDS has, unless they are recorded.
@@ -316,58 +313,47 @@ func (c *columns) facts() error {
 		if text || name == "episode_index" || name == tfdsID || strings.HasPrefix(name, stepsKey) {
 			continue
 		}
-		key, f := metadataKey+rldsWord(name), rlds.Column{DType: "string"}
-		if c.same {
-			key = name
-			if i := slices.IndexFunc(c.info.Facts, func(f dataset.Feature) bool { return f.Name == name }); i >= 0 {
-				f.DType, f.Shape = c.info.Facts[i].DType, c.info.Facts[i].Shape
-			}
+		d := dataset.Feature{Name: metadataKey + rldsWord(name), DType: "string"}
+		if i := slices.IndexFunc(c.info.Facts, func(f dataset.Feature) bool { return f.Name == name }); i >= 0 {
+			d = c.info.Facts[i]
 		}
-		if err := parseFact(&f, a.Other[name]); err != nil {
+		if err := c.fact(d, a.Other[name]); err != nil {
 			return &RefusedError{err}
 		}
-		c.add(key, f)
 	}
 	if c.same {
 		return nil
 	}
-	c.text(metadataKey+"file_path", func(int64) string { return a.Source })
-	c.text(metadataKey+"name", func(int64) string { return c.e.Name })
+	c.add(metadataKey+"file_path", rlds.Column{DType: "string", Bytes: [][]byte{[]byte(a.Source)}})
+	c.add(metadataKey+"name", rlds.Column{DType: "string", Bytes: [][]byte{[]byte(c.e.Name)}})
 	if a.Success != nil {
-		f := rlds.Column{DType: "bool"}
-		if err := parseFact(&f, strconv.FormatBool(*a.Success)); err != nil {
-			return err
-		}
-		c.add(metadataKey+"success", f)
+		return c.fact(dataset.Feature{Name: metadataKey + "success", DType: "bool"}, strconv.FormatBool(*a.Success))
 	}
 	return nil
 }
 
-// parseFact sets a column's values to a text, or to the numbers that package rlds prints as "true", "-5" or "[0.5 1]".
-func parseFact(f *rlds.Column, text string) error {
-	if f.DType == "string" {
+// fact adds a value of the episode: a text, or the numbers that package rlds prints as "true", "-5" or "[0.5 1]".
+func (c *columns) fact(d dataset.Feature, text string) (err error) {
+	f := rlds.Column{DType: d.DType, Shape: d.Shape}
+	if d.DType == "string" {
 		f.Bytes = [][]byte{[]byte(text)}
-		return nil
+		text = ""
 	}
 	for _, word := range strings.Fields(strings.NewReplacer("[", "", "]", "", "false", "0", "true", "1").Replace(text)) {
-		if strings.Contains(f.DType, "float") {
-			v, err := strconv.ParseFloat(word, 32)
-			if err != nil {
-				return err
-			}
+		var v float64
+		var n uint64
+		if digits, negative := strings.CutPrefix(word, "-"); strings.Contains(d.DType, "float") {
+			v, err = strconv.ParseFloat(word, 32)
 			f.Floats = append(f.Floats, float32(v))
-			continue
+		} else if n, err = strconv.ParseUint(digits, 10, 64); negative {
+			f.Ints = append(f.Ints, -int64(n))
+		} else {
+			f.Ints = append(f.Ints, int64(n))
 		}
-		digits, negative := strings.CutPrefix(word, "-")
-		v, err := strconv.ParseUint(digits, 10, 64)
 		if err != nil {
 			return err
 		}
-		n := int64(v)
-		if negative {
-			n = -n
-		}
-		f.Ints = append(f.Ints, n)
 	}
+	c.add(d.Name, f)
 	return nil
 }

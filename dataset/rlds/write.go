@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
@@ -85,17 +85,14 @@ func AppendRecord(b []byte, columns Columns) ([]byte, error) {
 			size, _ := tensor.NumElements(c.Shape...)
 			width = max(size, 1)
 		}
-		rows := 1
+		want := width
 		if strings.HasPrefix(key, steps) {
 			all = cmp.Or(all, n/width)
-			rows = all
+			want = all * width
 		}
-		if n != rows*width {
-			return nil, &dataset.StreamError{Stream: key, Arg: "Values", Got: strconv.Itoa(n), Want: strconv.Itoa(rows * width)}
-		}
-		if b = enclose(enclose(b, value, 2), entry, 1); len(b)-at > maxRecord {
-			return nil, &dataset.StreamError{Stream: key, Arg: "Values", Got: "a record that exceeds 2 GiB with it",
-				Want: "less, because a protobuf message is not larger"}
+		if b = enclose(enclose(b, value, 2), entry, 1); n != want || len(b)-at > maxRecord {
+			return nil, &dataset.StreamError{Stream: key, Arg: "Values", Got: fmt.Sprintf("%d values, in a record of %d bytes", n, len(b)-at),
+				Want: fmt.Sprintf("%d, at most %d", want, maxRecord)}
 		}
 	}
 	b = enclose(b, at+headSize, 1)
@@ -142,7 +139,27 @@ func decimals(list []int) []string { return strings.Fields(strings.Trim(fmt.Spri
 // Features returns the content for features.json. If a name begins another, such as "steps/a" and "steps/a/b", the error is a
 // *dataset.StreamError about the shorter one.
 func Features(columns Columns) ([]byte, error) {
-	features, err := members(columns)
+	features, err := object{}, error(nil)
+	dictionaries := map[string]object{"": features}
+	var inside func(dir string) object
+	inside = func(dir string) object {
+		at := dictionaries[dir]
+		if at == nil {
+			at = object{}
+			dictionaries[dir] = at
+			above, name := path.Split(strings.TrimSuffix(dir, "/"))
+			outer := inside(above)
+			if outer[name] != nil {
+				err = &dataset.StreamError{Stream: above + name, Arg: "Name", Got: "features inside it", Want: "another name, because it has values"}
+			}
+			outer[name] = dictionary(at)
+		}
+		return at
+	}
+	for _, key := range slices.Sorted(maps.Keys(columns)) {
+		dir, name := path.Split(key)
+		inside(dir)[name] = columns[key].declare()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -152,33 +169,6 @@ func Features(columns Columns) ([]byte, error) {
 
 func dictionary(features object) object {
 	return declare("features_dict.FeaturesDict", "featuresDict", object{"features": features})
-}
-
-// members declares columns. Names with a slash are below dictionaries.
-func members(columns Columns) (object, error) {
-	features, below := object{}, map[string]Columns{}
-	for key, c := range columns {
-		name, rest, nested := strings.Cut(key, "/")
-		if !nested {
-			features[name] = c.declare()
-			continue
-		}
-		if below[name] == nil {
-			below[name] = Columns{}
-		}
-		below[name][rest] = c
-	}
-	for name, list := range below {
-		if features[name] != nil {
-			return nil, &dataset.StreamError{Stream: name, Arg: "Name", Got: "features inside " + name, Want: "another name, because it has values"}
-		}
-		inner, err := members(list)
-		if err != nil {
-			return nil, err
-		}
-		features[name] = dictionary(inner)
-	}
-	return features, nil
 }
 
 // SplitFiles are a split's record files: the number of records in each, and the bytes in all records without their Overhead.

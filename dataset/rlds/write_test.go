@@ -104,7 +104,7 @@ func TestColumnsThatContradictEachOtherAreErrors(t *testing.T) {
 	_, err := Features(columns)
 	var bad *dataset.StreamError
 	require.ErrorAs(t, err, &bad)
-	assert.Equal(t, "action", bad.Stream)
+	assert.Equal(t, "steps/action", bad.Stream)
 }
 
 // Bytes are those of the records.
