@@ -21,8 +21,9 @@ import (
 //
 // The stream "observation.images.top" becomes steps/observation/images_top, and so does "images/top". action, reward, discount, is_first,
 // is_last, is_terminal and the streams of an RLDS dataset keep their places. Whole numbers keep their
-// type, unless a plan interpolates. Other numbers become float32, as TensorFlow Datasets stores them: changed values are counted. With a plan, KEY_valid marks valid rows. Cameras
-// keep JPEG and PNG images byte for byte; other frames become PNG, depth in 16 bits or as float32.
+// type, unless a plan interpolates. Other numbers become float32, as TensorFlow Datasets stores them: changed values are counted.
+// With a plan, KEY_valid marks valid rows. Cameras keep JPEG and PNG images byte for byte; other frames become PNG, depth in 16 bits
+// or as float32.
 //
 // steps/time_ns has the times of the rows in nanoseconds, unless they only count steps. language_instruction is the task of each step,
 // empty without one. If they are not recorded, discount is 1, reward is 1 in the last step unless the episode failed, and is_terminal is
@@ -220,7 +221,8 @@ func (w *rldsWriter) complete() error {
 		list = append(list, s.SplitFiles)
 	}
 	info, err := rlds.DatasetInfo(w.name, rldsVersion, list)
-	return errors.Join(err, atomicfile.WriteBytes(w.file("features.json"), w.features), atomicfile.WriteBytes(w.file("dataset_info.json"), info))
+	return errors.Join(err, atomicfile.WriteBytes(w.file("features.json"), w.features),
+		atomicfile.WriteBytes(w.file("dataset_info.json"), info))
 }
 
 func (w *rldsWriter) Close() error {

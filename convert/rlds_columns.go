@@ -221,10 +221,11 @@ func (c *columns) camera(ctx context.Context, m *dataset.Media, held func(media 
 		for k := range jobs {
 			jobs[k] = p.next()
 		}
-		for k, made := range inorder.Each(ctx, n, runtime.GOMAXPROCS(0), n, func(encodedFrame) int { return n }, func(_ context.Context, k int) (made encodedFrame) {
-			made.data, made.err = jobs[k]()
-			return made
-		}) {
+		for k, made := range inorder.Each(ctx, n, runtime.GOMAXPROCS(0), n, func(encodedFrame) int { return n },
+			func(_ context.Context, k int) (made encodedFrame) {
+				made.data, made.err = jobs[k]()
+				return made
+			}) {
 			row, err := first+k, made.err
 			if err == nil {
 				err = sameImage(made.data, m.Encoding, &f)
