@@ -21,8 +21,9 @@ import (
 //
 // The stream "observation.images.top" becomes steps/observation/images_top, and so does "images/top". action, reward, discount, is_first,
 // is_last, is_terminal and the streams of an RLDS dataset keep their places. Whole numbers keep their
-// type. float64 is stored as float32 by TensorFlow Datasets: changed values are counted. With a plan, KEY_valid marks valid rows. Cameras
-// keep JPEG and PNG images byte for byte; other frames become PNG, depth in 16 bits or as float32.
+// type, unless a plan interpolates. Other numbers become float32, as TensorFlow Datasets stores them: changed values are counted.
+// With a plan, KEY_valid marks valid rows. Cameras keep JPEG and PNG images byte for byte; other frames become PNG, depth in 16 bits
+// or as float32.
 //
 // steps/time_ns has the times of the rows in nanoseconds, unless they only count steps. language_instruction is the task of each step,
 // empty without one. If they are not recorded, discount is 1, reward is 1 in the last step unless the episode failed, and is_terminal is
@@ -55,25 +56,18 @@ func (toRLDS) Create(_ context.Context, path string, p Piece) (Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &rldsWriter{Folder: folder, piece: p, name: rldsWord(filepath.Base(named)), splits: map[string]*rldsSplit{}}
+	w := &rldsWriter{Folder: folder, piece: p, name: rldsWord(filepath.Base(named))}
 	return w, w.named(fault.MkdirAll(w.file(""), 0o777))
 }
 
 type rldsWriter struct {
 	*atomicfile.Folder
-	piece  Piece
-	name   string
-	splits map[string]*rldsSplit
-	order  []string // the splits' names, as they first occur
-	record []byte   // memory for a record
-
-	// About the first written episode: its columns without values, the streams and cameras by their keys, the lost ones, its number, and
-	// features.json.
-	first    rlds.Columns
-	names    map[string]string
-	lost     map[string]dataset.Note
-	number   int
-	features []byte
+	piece    Piece
+	name     string
+	splits   []*rldsSplit
+	record   []byte   // memory for a record
+	first    *columns // the first written episode's, without values
+	features []byte   // features.json
 }
 
 // rldsSplit is a split, and its record file that is not complete.
@@ -92,20 +86,20 @@ func (w *rldsWriter) file(name string) string {
 func (w *rldsWriter) named(err error) error {
 	var below *fs.PathError
 	if errors.As(err, &below) {
-		err = &fs.PathError{Op: "write", Path: filepath.Join(w.Name(), rldsVersion, filepath.Base(below.Path)), Err: below.Err}
+		err = &fs.PathError{Op: "write", Path: w.Name(), Err: below.Err}
 	}
 	return err
 }
 
 func (w *rldsWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
-	c, err := columnsOf(ctx, e, w.piece.Inputs[e.Input], w.first)
+	c, err := columnsOf(ctx, e, w.piece.Inputs[e.Input])
 	if err == nil && w.first != nil {
 		err = w.fit(c)
 	}
 	if err != nil {
 		return c.kept, err
 	}
-	record, err := rlds.AppendRecord(w.record[:0], c.list)
+	w.record, err = rlds.AppendRecord(w.record[:0], c.list)
 	features := w.features
 	if err == nil && w.first == nil {
 		features, err = rlds.Features(c.list)
@@ -113,56 +107,46 @@ func (w *rldsWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 	if err != nil {
 		return c.kept, &RefusedError{err}
 	}
-	w.record = record
 	split := splitOf(e.Splits)
-	if err := w.write(split, record); err != nil {
-		return c.kept, w.named(err)
-	}
 	for _, name := range e.Splits {
-		if rldsWord(name) != split {
+		if name != split {
 			c.kept.leave("split "+name, 1, noPlace("a second split", "RLDS"))
 		}
 	}
 	if w.first == nil {
-		w.first, w.names, w.lost, w.number, w.features = c.list, c.names, e.Lost, e.Number, features
+		w.features, w.first = features, &columns{e: &Episode{Number: e.Number, Lost: e.Lost}, list: c.list, names: c.names}
 		for _, f := range c.list {
 			f.Ints, f.Floats, f.Bytes = nil, nil, nil
 		}
 	}
-	return c.kept, nil
+	return c.kept, w.named(w.write(rldsWord(split)))
 }
 
 // fit compares an episode's columns with the first episode's, and leaves out additional ones. Missing texts become empty.
 func (w *rldsWriter) fit(c *columns) error {
 	var extra []string
-	for key, name := range c.names {
-		if w.first[key] == nil {
-			extra = append(extra, name)
-		}
-	}
-	if err := lostAmong(w.lost, extra); err != nil {
-		return &SpoiledError{map[int]error{w.number: err}}
-	}
 	for _, key := range slices.Sorted(maps.Keys(c.list)) {
-		if w.first[key] != nil {
+		if w.first.list[key] != nil {
 			continue
 		}
 		delete(c.list, key)
-		if name, stream := c.names[key]; stream {
+		if name := c.names[key]; name != "" {
+			extra = append(extra, name)
 			c.kept.giveUp(name, dataset.Note{Code: dataset.CodeNotInFirst})
 		} else if !strings.HasSuffix(key, validEnd) {
 			c.kept.leave(key, 1, dataset.Note{Code: dataset.CodeNotInFirst})
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(w.first)) {
-		got, want := "none", w.first[key].Declaration()
+	if err := lostAmong(w.first.e.Lost, extra); err != nil {
+		return &SpoiledError{map[int]error{w.first.e.Number: err}}
+	}
+	for _, key := range slices.Sorted(maps.Keys(w.first.list)) {
+		got, want := "none", w.first.list[key].Declaration()
 		if f := c.list[key]; f != nil {
 			got = f.Declaration()
-		} else if w.first[key].DType == "string" {
+		} else if w.first.list[key].DType == "string" {
 			c.text(key, func(int64) string { return "" })
 			continue
-		} else if err := lostAmong(c.e.Lost, []string{w.names[key]}); err != nil {
-			return &RefusedError{err}
 		}
 		if got != want {
 			return &RefusedError{&dataset.StreamError{Stream: key, Arg: "Values", Got: got, Want: want + ", as in the first episode"}}
@@ -173,25 +157,23 @@ func (w *rldsWriter) fit(c *columns) error {
 
 // splitOf returns the split that an episode is written to.
 func splitOf(splits []string) string {
-	for _, name := range []string{"train", "val", "valid", "validation", "test"} {
+	for _, name := range slices.Concat([]string{"train", "val", "test"}, splits) {
 		if slices.Contains(splits, name) {
 			return name
 		}
 	}
-	if len(splits) > 0 {
-		return rldsWord(splits[0])
-	}
 	return "train"
 }
 
-// write appends a record to a split.
-func (w *rldsWriter) write(split string, record []byte) (err error) {
-	s := w.splits[split]
-	if s == nil {
-		s = &rldsSplit{SplitFiles: rlds.SplitFiles{Name: split}}
-		w.splits[split], w.order = s, append(w.order, split)
+// write appends the record to a split.
+func (w *rldsWriter) write(split string) (err error) {
+	i := slices.IndexFunc(w.splits, func(s *rldsSplit) bool { return s.Name == split })
+	if i < 0 {
+		i = len(w.splits)
+		w.splits = append(w.splits, &rldsSplit{SplitFiles: rlds.SplitFiles{Name: split}})
 	}
-	if s.file != nil && s.size+len(record) > rldsShardBytes {
+	s := w.splits[i]
+	if s.file != nil && s.size+len(w.record) > rldsShardBytes {
 		if err := s.complete(); err != nil {
 			return err
 		}
@@ -203,9 +185,9 @@ func (w *rldsWriter) write(split string, record []byte) (err error) {
 		s.Lengths, s.size = append(s.Lengths, 0), 0
 	}
 	s.Lengths[len(s.Lengths)-1]++
-	s.size += len(record)
-	s.Bytes += int64(len(record) - rlds.Overhead)
-	_, err = s.file.Write(record)
+	s.size += len(w.record)
+	s.Bytes += int64(len(w.record) - rlds.Overhead)
+	_, err = s.file.Write(w.record)
 	return err
 }
 
@@ -217,28 +199,30 @@ func (s *rldsSplit) complete() error {
 }
 
 func (w *rldsWriter) Commit(context.Context) error {
+	if err := w.complete(); err != nil {
+		return w.named(err)
+	}
+	return w.Folder.Commit()
+}
+
+// complete completes the dataset's files.
+func (w *rldsWriter) complete() error {
 	var list []rlds.SplitFiles
-	for _, name := range w.order {
-		s := w.splits[name]
+	for _, s := range w.splits {
 		if err := s.complete(); err != nil {
-			return w.named(err)
+			return err
 		}
 		for i := range s.Lengths {
-			from, to := rlds.ShardName(w.name, name, i, 0), rlds.ShardName(w.name, name, i, len(s.Lengths))
+			from, to := rlds.ShardName(w.name, s.Name, i, 0), rlds.ShardName(w.name, s.Name, i, len(s.Lengths))
 			if err := os.Rename(w.file(from), w.file(to)); err != nil {
-				return w.named(err)
+				return err
 			}
 		}
 		list = append(list, s.SplitFiles)
 	}
 	info, err := rlds.DatasetInfo(w.name, rldsVersion, list)
-	if err == nil {
-		err = errors.Join(atomicfile.WriteBytes(w.file("features.json"), w.features), atomicfile.WriteBytes(w.file("dataset_info.json"), info))
-	}
-	if err != nil {
-		return w.named(err)
-	}
-	return w.Folder.Commit()
+	return errors.Join(err, atomicfile.WriteBytes(w.file("features.json"), w.features),
+		atomicfile.WriteBytes(w.file("dataset_info.json"), info))
 }
 
 func (w *rldsWriter) Close() error {

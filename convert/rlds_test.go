@@ -182,7 +182,7 @@ func TestAnEpisodeComesBackFromRLDS(t *testing.T) {
 		e.Media = append(e.Media, dataset.Media{Name: encoding, Times: times, Encoding: encoding, Width: 2, Height: 1, Source: frame})
 	}
 	e.Texts = []dataset.TextStream{{Name: "task", Task: true, Times: []int64{times[0], times[9]}, Values: []string{"lift", "drop"}}, {Name: "said", Times: times[:1], Values: []string{"go"}}}
-	c, err := columnsOf(t.Context(), &Episode{Episode: e, Times: times, Lost: map[string]dataset.Note{}}, dataset.Info{}, nil)
+	c, err := columnsOf(t.Context(), &Episode{Episode: e, Times: times, Lost: map[string]dataset.Note{}}, dataset.Info{})
 	require.NoError(t, err)
 	got := readBack(t, c.list)
 	assert.Equal(t, castsIn(t, e.Streams[1].Values), c.kept.Notes.Find(dataset.CodeValuesCast).Count)
@@ -301,7 +301,7 @@ func TestEpisodesWithOtherFeaturesAreRefusedInRLDS(t *testing.T) {
 	_, r := made(t, RLDS(), Options{}, write(t, recorded(t, 1, 20, false), narrow, extra, without))
 	assert.Equal(t, []int{2, 2}, []int{r.Converted, r.Skipped})
 	assert.Contains(t, text(r.Pieces), "got float32 [1], want float32 [3], as in the first episode")
-	assert.Contains(t, text(r.Pieces), "got none, want float64 [2], as in the first episode")
+	assert.Contains(t, text(r.Pieces), "got none, want float32 [2], as in the first episode")
 	assert.Contains(t, droppedOf(r, "more"), dataset.CodeNotInFirst)
 
 	e, whole := recorded(t, 1, 20, false), recorded(t, 2, 20, false)
@@ -337,7 +337,7 @@ func BenchmarkRLDS(b *testing.B) {
 		e := &dataset.Episode{Streams: []dataset.Stream{state, action}}
 		_, err := w.Add(b.Context(), &Episode{Episode: e, Times: times, Lost: map[string]dataset.Note{}})
 		require.NoError(b, err)
-		n = w.(*rldsWriter).splits["train"].Bytes
+		n = w.(*rldsWriter).splits[0].Bytes
 	}
 	b.SetBytes(n / int64(b.N))
 }

@@ -73,7 +73,7 @@ type part struct {
 	member string
 	valid  []uint8 // nil without a plan
 	// next takes the next row, in order, and returns its encoder, which may be called from any goroutine.
-	next func() (encode func() ([]byte, error), err error)
+	next func() (encode func() ([]byte, error))
 }
 
 // encoded has the encoded members of one row.
@@ -127,11 +127,7 @@ func (w *samplesWriter) Add(ctx context.Context, e *Episode) (kept Kept, err err
 		jobs := make([][]func() ([]byte, error), n)
 		for k := range jobs {
 			for i := range parts {
-				job, err := parts[i].next()
-				if err != nil {
-					job = func() ([]byte, error) { return nil, err }
-				}
-				jobs[k] = append(jobs[k], job)
+				jobs[k] = append(jobs[k], parts[i].next())
 			}
 		}
 		for k, made := range inorder.Each(ctx, n, runtime.GOMAXPROCS(0), n, func(encoded) int { return n }, func(ctx context.Context, k int) encoded {
@@ -241,7 +237,7 @@ func streamPart(e *Episode, i int) (part, error) {
 		}
 	}
 	next := 0
-	p.next = func() (func() ([]byte, error), error) {
+	p.next = func() func() ([]byte, error) {
 		row := next
 		next++
 		return func() ([]byte, error) {
@@ -254,7 +250,7 @@ func streamPart(e *Episode, i int) (part, error) {
 				err = npy.Write(&b, values)
 			}
 			return b.Bytes(), err
-		}, nil
+		}
 	}
 	return p, nil
 }
@@ -269,18 +265,18 @@ func mediaPart(ctx context.Context, m *dataset.Media, lossless bool) (p part, st
 		video = picked.Recorded.IsVideo()
 	}
 	row := 0
-	frame := func() (func() ([]byte, error), error) {
+	frame := func() func() ([]byte, error) {
 		data, err := m.Frame(ctx, row)
 		row++
 		return func() ([]byte, error) {
 			one := dataset.Media{Name: m.Name, Times: []int64{0}, Encoding: m.Encoding, Width: m.Width, Height: m.Height, Source: oneFrame(data)}
-			if m.Decodes() && !m.IsWhole(data) {
+			if err == nil && m.Decodes() && !m.IsWhole(data) {
 				if _, err := one.Decode(ctx, 0); damaged(err) {
 					return nil, err
 				}
 			}
-			return data, nil
-		}, err
+			return data, err
+		}
 	}
 	switch m.Encoding {
 	case "jpeg":
@@ -321,9 +317,9 @@ func mediaPart(ctx context.Context, m *dataset.Media, lossless bool) (p part, st
 // decoded returns part.next for a camera: it takes a decoded frame from next, and its encoder writes the frame with encode. After the last
 // frame it returns the decoder's error, or a *dataset.RangeError.
 func decoded(m *dataset.Media, next func() (*tensor.Tensor, error, bool), encode func(*bytes.Buffer, *tensor.Tensor) error,
-) func() (func() ([]byte, error), error) {
+) func() func() ([]byte, error) {
 	var last error = &dataset.RangeError{What: "frame of " + m.Name, Got: m.Len(), Len: m.Len()}
-	return func() (func() ([]byte, error), error) {
+	return func() func() ([]byte, error) {
 		t, err, ok := next()
 		if err != nil {
 			last = err
@@ -333,8 +329,10 @@ func decoded(m *dataset.Media, next func() (*tensor.Tensor, error, bool), encode
 		}
 		return func() ([]byte, error) {
 			var b bytes.Buffer
-			err := encode(&b, t)
+			if err == nil {
+				err = encode(&b, t)
+			}
 			return b.Bytes(), err
-		}, err
+		}
 	}
 }

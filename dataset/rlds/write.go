@@ -1,19 +1,18 @@
 package rlds
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
-	"math/bits"
+	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/internal/raw"
-	"github.com/robocache/robocache/internal/records"
+	"github.com/robocache/robocache/tensor"
 )
 
 // TimeKey is the feature with the step times, int64 nanoseconds. RLDS has none, so it is this project's own, and Open takes it as the
@@ -45,116 +44,60 @@ func (c *Column) Declaration() string {
 	return strings.TrimSpace(c.DType + " " + shapeText(c.Shape) + " " + c.Format)
 }
 
-// IntRange returns the smallest and the largest whole number that both int64 and a type in features.json have. It returns false if the
-// type has fractions.
-func IntRange(dtype string) (low, high int64, ok bool) {
-	s := scalars[dtype]
-	size := 8 * s.Size()
-	switch s {
-	case records.Bool:
-		return 0, 1, true
-	case records.U8, records.U16, records.U32:
-		return 0, 1<<size - 1, true
-	case records.U64:
-		return 0, math.MaxInt64, true
-	case records.I8, records.I16, records.I32, records.I64:
-		return -1 << (size - 1), 1<<(size-1) - 1, true
+// enclose makes the bytes from at on the content of a protobuf field with a number below 16.
+func enclose(b []byte, at, num int) []byte {
+	head := binary.AppendUvarint([]byte{byte(num<<3 | wireBytes)}, uint64(len(b)-at))
+	return slices.Insert(b, at, head...)
+}
+
+// appendValues appends a column's values, as tf.train.Feature has them, and returns how many there are.
+func (c *Column) appendValues(b []byte) ([]byte, int) {
+	at, kind := len(b), bytesList
+	for _, item := range c.Bytes {
+		b = enclose(append(b, item...), len(b), 1)
 	}
-	return 0, 0, false
-}
-
-// IsFloat reports whether a name in features.json is a type with fractions.
-func IsFloat(dtype string) bool {
-	s, known := scalars[dtype]
-	return known && !s.IsInteger()
-}
-
-// fieldSize returns the size, in bytes, that a protobuf field with n bytes and a number below 16 has.
-func fieldSize(n int) int { return 1 + varintSize(uint64(n)) + n }
-
-func varintSize(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }
-
-func begin(b []byte, num, n int) []byte {
-	return binary.AppendUvarint(append(b, byte(num<<3|wireBytes)), uint64(n))
-}
-
-// rows returns how many values a column has, and its list's size in bytes. packed is the size without the field that has the numbers.
-func (c *Column) rows() (rows int, kind listKind, size, packed int) {
-	width := 1
-	for _, d := range c.Shape {
-		width *= d
+	for _, v := range c.Ints {
+		b = binary.AppendUvarint(b, uint64(v))
+	}
+	for _, v := range c.Floats {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
 	}
 	switch {
-	case c.DType == "string" || c.Format != "":
-		for _, b := range c.Bytes {
-			size += fieldSize(len(b))
-		}
-		return len(c.Bytes), bytesList, size, 0
-	case IsFloat(c.DType):
-		rows, kind, packed = len(c.Floats), floatList, 4*len(c.Floats)
-	default:
-		rows, kind = len(c.Ints), int64List
-		for _, v := range c.Ints {
-			packed += varintSize(uint64(v))
-		}
+	case c.Floats != nil:
+		b, kind = enclose(b, at, 1), floatList
+	case c.Ints != nil:
+		b, kind = enclose(b, at, 1), int64List
 	}
-	if width == 0 || rows%width != 0 {
-		return -1, kind, 0, 0
-	}
-	return rows / width, kind, fieldSize(packed), packed
+	return enclose(b, at, int(kind)), len(c.Bytes) + len(c.Ints) + len(c.Floats)
 }
 
 // AppendRecord appends an episode's TFRecord to b: a tf.Example between its checksums. All columns below "steps/" must have equally many
 // rows, and the others one. Otherwise, and if the record exceeds protobuf's limit, 2 GiB, the error is a *dataset.StreamError.
 func AppendRecord(b []byte, columns Columns) ([]byte, error) {
-	total, all := 0, -1
-	keys := slices.Sorted(maps.Keys(columns))
-	entry := func(key string, size int) int { return fieldSize(len(key)) + fieldSize(fieldSize(size)) }
-	for _, key := range keys {
-		c := columns[key]
-		rows, _, size, _ := c.rows()
-		want := 1
+	at, all := len(b), 0
+	b = append(b, make([]byte, headSize)...)
+	for _, key := range slices.Sorted(maps.Keys(columns)) {
+		c, entry := columns[key], len(b)
+		b = enclose(append(b, key...), entry, 1)
+		value, n, width := len(b), 0, 1
+		b, n = c.appendValues(b)
+		if c.Bytes == nil {
+			size, _ := tensor.NumElements(c.Shape...)
+			width = max(size, 1)
+		}
+		want := width
 		if strings.HasPrefix(key, steps) {
-			if all < 0 {
-				all = rows
-			}
-			want = all
+			all = cmp.Or(all, n/width)
+			want = all * width
 		}
-		if rows != want || rows < 0 {
-			return nil, &dataset.StreamError{Stream: key, Arg: "Values", Got: fmt.Sprintf("%d rows", rows), Want: fmt.Sprintf("%d of %s", want, shapeText(c.Shape))}
-		}
-		total += fieldSize(entry(key, size))
-	}
-	if fieldSize(total) > maxRecord {
-		return nil, &dataset.StreamError{Stream: "episode", Arg: "Values", Got: fmt.Sprintf("%d bytes", total), Want: fmt.Sprintf("at most %d, as a protobuf message has", maxRecord)}
-	}
-	at := len(b)
-	b = binary.LittleEndian.AppendUint64(slices.Grow(b, Overhead+fieldSize(total)), uint64(fieldSize(total)))
-	b = binary.LittleEndian.AppendUint32(b, checksum(b[at:]))
-	b = begin(b, 1, total)
-	for _, key := range keys {
-		c := columns[key]
-		_, kind, size, packed := c.rows()
-		b = append(begin(begin(b, 1, entry(key, size)), 1, len(key)), key...)
-		b = begin(begin(b, 2, fieldSize(size)), int(kind), size)
-		switch kind {
-		case bytesList:
-			for _, item := range c.Bytes {
-				b = append(begin(b, 1, len(item)), item...)
-			}
-		case floatList:
-			if b = begin(b, 1, packed); raw.Little {
-				b = append(b, raw.Bytes(c.Floats)...)
-				continue
-			}
-			b, _ = binary.Append(b, binary.LittleEndian, c.Floats) // numbers have a fixed size, so there is no error
-		default:
-			b = begin(b, 1, packed)
-			for _, v := range c.Ints {
-				b = binary.AppendUvarint(b, uint64(v))
-			}
+		if b = enclose(enclose(b, value, 2), entry, 1); n != want || len(b)-at > maxRecord {
+			return nil, &dataset.StreamError{Stream: key, Arg: "Values", Got: fmt.Sprintf("%d values, in a record of %d bytes", n, len(b)-at),
+				Want: fmt.Sprintf("%d, at most %d", want, maxRecord)}
 		}
 	}
+	b = enclose(b, at+headSize, 1)
+	binary.LittleEndian.PutUint64(b[at:], uint64(len(b)-at-headSize))
+	binary.LittleEndian.PutUint32(b[at+8:], checksum(b[at:at+8]))
 	return binary.LittleEndian.AppendUint32(b, checksum(b[at+headSize:])), nil
 }
 
@@ -169,67 +112,62 @@ func declare(class, name string, content object) object {
 	return object{"pythonClassName": "tensorflow_datasets.core.features." + class, name: content}
 }
 
-func (c *Column) declare() (f object) {
+func (c *Column) declare() object {
 	shape := object{}
-	for _, d := range c.Shape {
-		list, _ := shape["dimensions"].([]string)
-		shape["dimensions"] = append(list, strconv.Itoa(d))
+	if len(c.Shape) > 0 {
+		shape["dimensions"] = decimals(c.Shape)
 	}
+	class, name, content := "tensor_feature.Tensor", "tensor", object{"dtype": c.DType, "encoding": "none", "shape": shape}
 	switch {
 	case c.Format != "":
-		f = declare("image_feature.Image", "image", object{"dtype": c.DType, "encodingFormat": c.Format, "shape": shape})
+		class, name, content = "image_feature.Image", "image", object{"dtype": c.DType, "encodingFormat": c.Format, "shape": shape}
 	case c.DType == "string":
-		f = declare("text_feature.Text", "text", object{})
-	default:
-		class := "tensor_feature.Tensor"
-		if len(c.Shape) == 0 {
-			class = "scalar.Scalar"
-		}
-		f = declare(class, "tensor", object{"dtype": c.DType, "encoding": "none", "shape": shape})
+		class, name, content = "text_feature.Text", "text", object{}
+	case c.Shape == nil:
+		class = "scalar.Scalar"
 	}
+	f := declare(class, name, content)
 	if c.Doc != "" {
 		f["description"] = c.Doc
 	}
 	return f
 }
 
+// decimals returns numbers as protobuf's JSON has those in 64 bits.
+func decimals(list []int) []string { return strings.Fields(strings.Trim(fmt.Sprint(list), "[]")) }
+
 // Features returns the content for features.json. If a name begins another, such as "steps/a" and "steps/a/b", the error is a
-// *dataset.StreamError about the longer one.
+// *dataset.StreamError about the shorter one.
 func Features(columns Columns) ([]byte, error) {
-	root := object{}
-	for _, key := range slices.Sorted(maps.Keys(columns)) {
-		at, names := root, strings.Split(key, "/")
-		for _, name := range names[:len(names)-1] {
-			if at[name] == nil {
-				at[name] = object{}
+	features, err := object{}, error(nil)
+	dictionaries := map[string]object{"": features}
+	var inside func(dir string) object
+	inside = func(dir string) object {
+		at := dictionaries[dir]
+		if at == nil {
+			at = object{}
+			dictionaries[dir] = at
+			above, name := path.Split(strings.TrimSuffix(dir, "/"))
+			outer := inside(above)
+			if outer[name] != nil {
+				err = &dataset.StreamError{Stream: above + name, Arg: "Name", Got: "features inside it", Want: "another name, because it has values"}
 			}
-			below, ok := at[name].(object)
-			if !ok {
-				return nil, &dataset.StreamError{Stream: key, Arg: "Name", Got: "a feature inside " + name, Want: "another name, because " + name + " is no dictionary"}
-			}
-			at = below
+			outer[name] = dictionary(at)
 		}
-		at[names[len(names)-1]] = columns[key]
+		return at
 	}
-	top := declareDict(root)
-	features := top["featuresDict"].(object)["features"].(object)
-	if all, ok := features["steps"]; ok {
-		features["steps"] = declare("dataset_feature.Dataset", "sequence", object{"feature": all, "length": "-1"})
+	for _, key := range slices.Sorted(maps.Keys(columns)) {
+		dir, name := path.Split(key)
+		inside(dir)[name] = columns[key].declare()
 	}
-	return json.MarshalIndent(top, "", "    ")
+	if err != nil {
+		return nil, err
+	}
+	features["steps"] = declare("dataset_feature.Dataset", "sequence", object{"feature": features["steps"], "length": "-1"})
+	return json.MarshalIndent(dictionary(features), "", "    ")
 }
 
-// declareDict declares a dictionary, which has columns and dictionaries by their names.
-func declareDict(members object) object {
-	features := object{}
-	for name, m := range members {
-		switch m := m.(type) {
-		case *Column:
-			features[name] = m.declare()
-		case object:
-			features[name] = declareDict(m)
-		}
-	}
+func dictionary(features object) object {
 	return declare("features_dict.FeaturesDict", "featuresDict", object{"features": features})
 }
 
@@ -249,12 +187,8 @@ func ShardName(name, split string, i, n int) string {
 func DatasetInfo(name, version string, splits []SplitFiles) ([]byte, error) {
 	var list []object
 	for _, s := range splits {
-		var lengths []string
-		for _, n := range s.Lengths {
-			lengths = append(lengths, strconv.Itoa(n))
-		}
 		list = append(list, object{
-			"name": s.Name, "shardLengths": lengths, "numBytes": strconv.FormatInt(s.Bytes, 10), "filepathTemplate": defaultTemplate,
+			"name": s.Name, "shardLengths": decimals(s.Lengths), "numBytes": fmt.Sprint(s.Bytes), "filepathTemplate": defaultTemplate,
 		})
 	}
 	return json.MarshalIndent(object{"name": name, "version": version, "fileFormat": "tfrecord", "splits": list}, "", "  ")
