@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,7 +48,7 @@ func open(ctx context.Context, path string) (*files, error) {
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
 		bad := fail(dataset.ErrCorrupt, path, "archive", "", "a zip file")
 		bad.Err = err
-		return nil, errors.Join(dataset.StandIn(ctx, bad, path), file.Close())
+		return nil, errors.Join(bad, file.Close())
 	}
 	root, found := "", false
 	for _, m := range z.File {
@@ -94,7 +93,6 @@ func (f *files) read(ctx context.Context, name string) ([]byte, error) {
 	if m == nil {
 		return nil, fs.ErrNotExist
 	}
-	bad := fail(dataset.ErrCorrupt, f.where(name), "member", fmt.Sprintf("%d bytes in %d", m.UncompressedSize64, m.CompressedSize64), "its bytes")
 	size := int64(min(m.UncompressedSize64, math.MaxInt64))
 	if err := memory.Check("member", size, f.zip.Size()); err != nil {
 		return nil, err
@@ -103,21 +101,15 @@ func (f *files) read(ctx context.Context, name string) ([]byte, error) {
 	var data []byte
 	if err == nil {
 		defer r.Close()
-		data = make([]byte, size)
-		_, err = io.ReadFull(r, data)
+		data, err = io.ReadAll(r) // verifies the size and the CRC
 	}
-	if err == nil {
-		_, err = io.ReadFull(r, make([]byte, 1)) // verifies the CRC
+	if err == nil || dataset.IsSystem(err) {
+		return data, err
 	}
-	switch {
-	case err == io.EOF:
-		return data, nil
-	case err != nil && dataset.IsSystem(err):
-		return nil, err
-	case errors.Is(err, zip.ErrAlgorithm):
+	bad := fail(dataset.ErrCorrupt, f.where(name), "member", fmt.Sprintf("%d bytes in %d", size, m.CompressedSize64), "its bytes")
+	if bad.Err = err; errors.Is(err, zip.ErrAlgorithm) {
 		bad.Kind = dataset.ErrUnsupported
 	}
-	bad.Err = err
 	return nil, bad
 }
 
@@ -153,9 +145,24 @@ func (f *files) readJSON(ctx context.Context, name string, v any) error {
 	if err = json.Unmarshal(data, v); err != nil {
 		bad := fail(dataset.ErrCorrupt, f.where(name), "JSON", "", "")
 		bad.Err = err
-		return dataset.StandIn(ctx, bad, f.where(name))
+		return bad
 	}
 	return nil
+}
+
+// readAttributes reads the attributes of a group or array into v. prefix is its path and a slash, or empty. v is unchanged if there are
+// none.
+func (f *files) readAttributes(ctx context.Context, prefix string, v any) error {
+	err := f.readJSON(ctx, prefix+".zattrs", v)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = f.readJSON(ctx, prefix+metadataNames[1], &struct {
+			Attributes any `json:"attributes"`
+		}{v})
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // fail is a *dataset.FormatError without a position.
@@ -163,11 +170,5 @@ func fail(kind error, path, msg, got, want string) *dataset.FormatError {
 	return &dataset.FormatError{Format: format, Path: path, Offset: -1, Kind: kind, Msg: msg, Got: got, Want: want}
 }
 
-// isArchive recognises a zip file by its first bytes, unless it begins with a numpy array.
-func isArchive(head []byte) bool {
-	if len(head) < 30 || string(head[:4]) != "PK\x03\x04" {
-		return false
-	}
-	name := head[30:min(len(head), 30+int(binary.LittleEndian.Uint16(head[26:])))]
-	return !bytes.HasSuffix(name, []byte(".npy"))
-}
+// isArchive recognises a zip file by its first bytes.
+func isArchive(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x04")) }
