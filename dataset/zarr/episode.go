@@ -22,7 +22,10 @@ func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error
 	if err := dataset.CheckIndex(ctx, "episode", i, len(s.ends)); err != nil {
 		return nil, err
 	}
-	from, to := s.rowsOf(i)
+	from, to := 0, s.ends[i]
+	if i > 0 {
+		from = s.ends[i-1]
+	}
 	if err := memory.Check("times", 8*int64(to-from), 0); err != nil {
 		return nil, err
 	}

@@ -73,18 +73,17 @@ type metadata struct {
 			Separator string `json:"separator"`
 		} `json:"configuration"`
 	} `json:"chunk_key_encoding"`
-	Codecs       []codec `json:"codecs"`
-	Transformers []any   `json:"storage_transformers"`
+	Codecs []codec `json:"codecs"`
 }
 
 // types3 has numpy's names for the element types in version 3, without the byte order.
 var types3 = map[any]string{"bool": "b1", "int8": "i1", "int16": "i2", "int32": "i4", "int64": "i8", "uint8": "u1", "uint16": "u2",
 	"uint32": "u4", "uint64": "u8", "float16": "f2", "float32": "f4", "float64": "f8"}
 
-// compressors are the codecs that blosc.Expand reads.
-var compressors = []string{"blosc", "zstd", "zlib", "gzip", "lz4"}
-
 const checksum = "crc32c"
+
+// codecs are the checksum, and the compressors that blosc.Expand reads.
+var codecs = []string{"blosc", "zstd", "zlib", "gzip", "lz4", checksum}
 
 // readArray reads an array's description. If there is none, the error is fs.ErrNotExist; if it is broken or unsupported, a
 // *dataset.FormatError.
@@ -147,11 +146,8 @@ func (a *array) parse(m *metadata) error {
 		return fail(dataset.ErrTooLarge, "", "chunk", head.String(), "less than 2^31 bytes")
 	}
 	for i, c := range a.codecs {
-		if a.codecs[i] = strings.TrimPrefix(c, "numcodecs."); a.codecs[i] == checksum {
-			continue
-		}
-		if !slices.Contains(compressors, a.codecs[i]) || slices.ContainsFunc(a.codecs[:i], func(c string) bool { return c != checksum }) {
-			return unsupported("codec", c, strings.Join(compressors, " or "))
+		if a.codecs[i] = strings.TrimPrefix(c, "numcodecs."); !slices.Contains(codecs, a.codecs[i]) {
+			return unsupported("codec", c, strings.Join(codecs, " or "))
 		}
 	}
 	a.fill = make([]byte, a.item)
@@ -187,8 +183,8 @@ func (a *array) parse3(m *metadata) error {
 	a.chunks, a.sep, a.prefix = m.Grid.Config.Shape, "/", "c/"
 	element := types3[m.Type]
 	switch {
-	case m.Grid.Name != "regular" || len(m.Transformers) > 0:
-		return unsupported("chunk_grid and storage_transformers", fmt.Sprint(m.Grid.Name, m.Transformers), "regular, none")
+	case m.Grid.Name != "regular":
+		return unsupported("chunk_grid", m.Grid.Name, "regular")
 	case element == "":
 		return unsupported("data_type", m.Type, "a number")
 	case m.Key.Name == "v2":

@@ -58,12 +58,8 @@ type setAttributes struct {
 
 // Folder reports whether a folder is a zarr group. Open refuses one without episodes.
 func Folder(ctx context.Context, path string) bool {
-	for _, name := range []string{".zgroup", metadataNames[1]} {
-		if st, err := storage.Stat(ctx, storage.Join(path, name)); err == nil && st.IsRegular() {
-			return true
-		}
-	}
-	return false
+	var list storage.Listing
+	return list.Has(ctx, storage.Join(path, ".zgroup")) || list.Has(ctx, storage.Join(path, metadataNames[1]))
 }
 
 func init() {
@@ -300,24 +296,6 @@ func (s *Set) Info() dataset.Info { return s.info.Clone() }
 
 // Len returns the number of episodes.
 func (s *Set) Len() int { return len(s.ends) }
-
-// Weights returns the number of rows for each episode.
-func (s *Set) Weights() []int64 {
-	list := make([]int64, len(s.ends))
-	for i := range list {
-		from, to := s.rowsOf(i)
-		list[i] = int64(to - from)
-	}
-	return list
-}
-
-// rowsOf returns an episode's first row, and the row after its last.
-func (s *Set) rowsOf(i int) (from, to int) {
-	if i > 0 {
-		from = s.ends[i-1]
-	}
-	return from, s.ends[i]
-}
 
 // Close closes a zip file and frees the cached chunks. Close twice is fine. Frames cannot be read after it.
 func (s *Set) Close() error {
