@@ -29,7 +29,8 @@ var metadataNames = [2]string{".zarray", "zarr.json"}
 // files are a dataset's files: a folder, or a zip file.
 type files struct {
 	path    string
-	members map[string]*zip.File // by their paths below the dataset; nil for a folder
+	root    string               // the dataset's folder in a zip file: "pusht.zarr/"
+	members map[string]*zip.File // by their names; nil for a folder
 	zip     storage.File         // nil for a folder
 }
 
@@ -50,21 +51,17 @@ func open(ctx context.Context, path string) (*files, error) {
 		bad.Err = err
 		return nil, errors.Join(bad, file.Close())
 	}
-	root, found := "", false
+	found := false
 	for _, m := range z.File {
+		f.members[m.Name] = m // the last with a name, because zarr appends new versions
 		for _, name := range metadataNames {
-			if top, is := strings.CutSuffix(m.Name, endsPath+"/"+name); is && (!found || len(top) < len(root)) {
-				root, found = top, true
+			if top, is := strings.CutSuffix(m.Name, endsPath+"/"+name); is && (!found || len(top) < len(f.root)) {
+				f.root, found = top, true
 			}
 		}
 	}
 	if !found {
 		return nil, errors.Join(fail(dataset.ErrUnsupported, path, "archive", "no "+endsPath, "a ReplayBuffer"), file.Close())
-	}
-	for _, m := range z.File {
-		if name, in := strings.CutPrefix(m.Name, root); in {
-			f.members[name] = m // the last with a name, because zarr appends new versions
-		}
 	}
 	return f, nil
 }
@@ -89,7 +86,7 @@ func (f *files) read(ctx context.Context, name string) ([]byte, error) {
 	if f.zip == nil {
 		return storage.ReadFile(ctx, f.where(name))
 	}
-	m := f.members[name]
+	m := f.members[f.root+name]
 	if m == nil {
 		return nil, fs.ErrNotExist
 	}
@@ -127,9 +124,9 @@ func (f *files) arrays(ctx context.Context) (names []string, err error) {
 		}
 	}
 	for member := range f.members {
-		parts := strings.Split(member, "/")
-		if len(parts) > 2 && parts[0] == "data" && parts[1] != "" {
-			names = append(names, parts[1])
+		below, in := strings.CutPrefix(member, f.root+"data/")
+		if name, _, folder := strings.Cut(below, "/"); in && folder && name != "" {
+			names = append(names, name)
 		}
 	}
 	slices.SortFunc(names, dataset.CompareNames)

@@ -73,11 +73,10 @@ func Create(path string) (*Writer, error) {
 func (w *Writer) Declare(a Array) error {
 	head, err := npy.HeaderOf(a.DType, 0, a.Shape...)
 	_, number := head.DType()
+	taken := slices.ContainsFunc(w.arrays, func(c *column) bool { return strings.EqualFold(c.Name, a.Name) }) // the first has no name
 	switch {
-	case a.Name == "" || len(a.Name) > 200 || strings.HasPrefix(a.Name, ".") || strings.ContainsAny(a.Name, "/\\\x00"):
-		return &dataset.StreamError{Stream: a.Name, Arg: "Name", Got: "this one", Want: "1 to 200 bytes without slashes, and no dot first"}
-	case slices.ContainsFunc(w.arrays, func(c *column) bool { return strings.EqualFold(c.Name, a.Name) }):
-		return &dataset.StreamError{Stream: a.Name, Arg: "Name", Got: "one that another has", Want: "one of its own"}
+	case taken || len(a.Name) > 200 || strings.HasPrefix(a.Name, ".") || strings.ContainsAny(a.Name, "/\\\x00"):
+		return &dataset.StreamError{Stream: a.Name, Arg: "Name", Got: "this one", Want: "one of its own, 1 to 200 bytes without slashes, and no dot first"}
 	case err != nil || !number || head.Len() == 0 || head.Len() > 1<<28:
 		return &dataset.StreamError{Stream: a.Name, Arg: "Values", Got: a.DType + " " + tensor.FormatShape(a.Shape), Want: "numbers, 1 to 2^28 in a row"}
 	}

@@ -187,9 +187,8 @@ func (s *Set) readEnds(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	const most = 1 << 47
 	for i, end := range list {
-		if end < float64(s.info.Frames) || end > most {
+		if end < float64(s.info.Frames) || end > 1<<47 {
 			return wrong(dataset.ErrCorrupt, fmt.Sprintf("%.0f after %d, at episode %d", end, s.info.Frames, i), "ends that rise")
 		}
 		s.info.Frames = int(end)
