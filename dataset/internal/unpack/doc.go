@@ -1,2 +1,2 @@
-// Package unpack expands compressed chunks of arrays and puts their bytes in order. The readers of HDF5 and zarr share it.
+// Package unpack expands compressed chunks and puts their bytes in order. The readers of HDF5 and zarr share it.
 package unpack

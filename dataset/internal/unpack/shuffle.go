@@ -2,7 +2,7 @@ package unpack
 
 import "encoding/binary"
 
-// Unshuffle puts the bytes of elements in order: data has the first bytes of all elements, then the second bytes, and so on. out has as
+// Unshuffle puts bytes in order: data has the first byte from each element, then each second byte, and so on. out has as
 // many bytes. Bytes after the last whole element stay where they are.
 func Unshuffle(out, data []byte, size int) {
 	n := len(data) / size
