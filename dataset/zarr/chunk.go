@@ -170,7 +170,7 @@ func (a *array) place(out []byte, c chunk, from, to int) {
 	copyBox(out, data, into[:rank], of[:rank], size, item)
 }
 
-// copyBox copies a box from the beginning of src to the beginning of dst. to and from are the distances along its dimensions in both, and an
+// copyBox copies a box from the beginning of src to the beginning of dst. to and from are the distances along its dimensions, and an
 // element has item bytes.
 func copyBox(dst, src []byte, to, from, size []int, item int) {
 	if len(to) == 0 {

@@ -155,7 +155,8 @@ func (f *frames) ReadFrame(ctx context.Context, i int) (data []byte, err error) 
 	}
 	whole, ok := pixels(data)
 	if !ok {
-		return nil, fail(dataset.ErrCorrupt, f.set.files.where(f.array.path), fmt.Sprintf("frame %d", i), "other numbers", "whole numbers from 0 to 255, as in the first frame")
+		return nil, fail(dataset.ErrCorrupt, f.set.files.where(f.array.path), fmt.Sprintf("frame %d", i), "other numbers",
+			"whole numbers from 0 to 255, as in the first frame")
 	}
 	return whole, nil
 }

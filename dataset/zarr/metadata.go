@@ -135,7 +135,8 @@ func (a *array) parse(m *metadata) error {
 		}
 	}
 	if bad {
-		return fail(dataset.ErrCorrupt, "", "shape and chunks", tensor.FormatShape(a.Shape)+" "+tensor.FormatShape(a.chunks), "as many, and chunks from 1")
+		return fail(dataset.ErrCorrupt, "", "shape and chunks", tensor.FormatShape(a.Shape)+" "+tensor.FormatShape(a.chunks),
+			"as many, and chunks from 1")
 	}
 	head, err := npy.HeaderOf(a.DType, -1, a.chunks...)
 	if err != nil {

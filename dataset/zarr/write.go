@@ -76,12 +76,15 @@ func (w *Writer) Declare(a Array) error {
 	taken := slices.ContainsFunc(w.arrays, func(c *column) bool { return strings.EqualFold(c.Name, a.Name) }) // the first has no name
 	switch {
 	case taken || len(a.Name) > 200 || strings.HasPrefix(a.Name, ".") || strings.ContainsAny(a.Name, "/\\\x00"):
-		return &dataset.StreamError{Stream: a.Name, Arg: "Name", Got: "this one", Want: "one of its own, 1 to 200 bytes without slashes, and no dot first"}
+		return &dataset.StreamError{Stream: a.Name, Arg: "Name", Got: "this one",
+			Want: "one of its own, 1 to 200 bytes without slashes, and no dot first"}
 	case err != nil || !number || head.Len() == 0 || head.Len() > 1<<28:
-		return &dataset.StreamError{Stream: a.Name, Arg: "Values", Got: a.DType + " " + tensor.FormatShape(a.Shape), Want: "numbers, 1 to 2^28 in a row"}
+		return &dataset.StreamError{Stream: a.Name, Arg: "Values", Got: a.DType + " " + tensor.FormatShape(a.Shape),
+			Want: "numbers, 1 to 2^28 in a row"}
 	}
 	row := head.Len() * head.ItemSize()
-	w.arrays = append(w.arrays, &column{Array: a, path: filepath.Join("data", a.Name), row: row, item: head.ItemSize(), per: max(chunkBytes/row, 1)})
+	c := &column{Array: a, path: filepath.Join("data", a.Name), row: row, item: head.ItemSize(), per: max(chunkBytes/row, 1)}
+	w.arrays = append(w.arrays, c)
 	return nil
 }
 
@@ -115,9 +118,8 @@ func (c *column) flush(folder *atomicfile.Folder) error {
 	n := (len(c.pending) + size - 1) / size
 	first := (c.rows+c.per-1)/c.per - n
 	c.pending = append(c.pending, make([]byte, n*size-len(c.pending))...)
-	for i, data := range inorder.Each(context.Background(), n, runtime.GOMAXPROCS(0), n, func([]byte) int { return n }, func(_ context.Context, i int) []byte {
-		return blosc.Encode(c.pending[i*size:(i+1)*size], c.item)
-	}) {
+	encode := func(_ context.Context, i int) []byte { return blosc.Encode(c.pending[i*size:(i+1)*size], c.item) }
+	for i, data := range inorder.Each(context.Background(), n, runtime.GOMAXPROCS(0), n, func([]byte) int { return n }, encode) {
 		numbers := strconv.Itoa(first+i) + strings.Repeat(".0", len(c.Shape))
 		if err := folder.WriteFile(filepath.Join(c.path, numbers), data); err != nil {
 			return err

@@ -225,7 +225,8 @@ const (
 const maxPixels = 1 << 26
 
 // encodings are frame encodings by element type and number of channels.
-var encodings = map[string]string{"uint8 1": "mono8", "uint8 3": "rgb8", "uint8 4": "rgba8", "uint16 1": "16UC1", "int16 1": "16SC1", "float32 1": "32FC1"}
+var encodings = map[string]string{"uint8 1": "mono8", "uint8 3": "rgb8", "uint8 4": "rgba8", "uint16 1": "16UC1", "int16 1": "16SC1",
+	"float32 1": "32FC1"}
 
 // add decides what an array is in the episodes: the clock, a mask, a stream, a camera, or nothing.
 func (s *Set) add(ctx context.Context, a *array) error {
