@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/dataset/safetensors"
@@ -146,18 +147,29 @@ func (k *kindly) Add(name string, t *tensor.Tensor) error {
 	if !can || !values || !ok || k.e.Aligned != nil && slices.ContainsFunc(k.e.Aligned.Streams[i].Channels, between) {
 		return k.Writer.Add(name, t)
 	}
-	typ := npy.WholeType(k.e.Streams[i].Columns)
-	if s := &k.e.Streams[i]; s.Integers != nil {
+	t, typ, err := wholeValues(&k.e.Streams[i])
+	if err != nil {
+		return err
+	}
+	if typ == "" {
+		return k.Writer.Add(name, t)
+	}
+	return to.AddWhole(name, typ, t)
+}
+
+// wholeValues returns a stream's values, and the numpy type for them if they are whole numbers that it holds; otherwise it is empty.
+func wholeValues(s *dataset.Stream) (t *tensor.Tensor, typ string, err error) {
+	t, typ = s.Values, npy.WholeType(s.Columns)
+	if s.Integers != nil {
 		if t = s.Integers; typ != "uint64" {
 			typ = "int64"
 		}
 	}
-	if holds, err := npy.HoldsWhole(typ, t); err != nil {
-		return err
-	} else if !holds {
-		return k.Writer.Add(name, k.e.Streams[i].Values)
+	holds, err := npy.HoldsWhole(typ, t)
+	if !holds {
+		t, typ = s.Values, ""
 	}
-	return to.AddWhole(name, typ, t)
+	return t, typ, err
 }
 
 // between reports whether a channel's method computes values between two samples, so that whole numbers may become fractions.

@@ -4,10 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
+	"encoding/binary"
 	"fmt"
 	"iter"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/zarr"
-	"github.com/robocache/robocache/internal/inorder"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -36,14 +34,16 @@ func (toZarr) Traits() Traits { return Traits{Rows: true, Whole: true, Unmasked:
 func (toZarr) Settings() any { return struct{}{} }
 
 func (toZarr) Create(_ context.Context, path string, p Piece) (Writer, error) {
-	return &zarrWriter{path: path, rate: p.Rate}, nil
+	w, err := zarr.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	return &zarrWriter{w, p.Rate, map[string]zarr.Array{}}, nil
 }
 
-// zarrWriter writes a dataset. It begins with the first episode.
 type zarrWriter struct {
-	path   string
-	rate   float64 // the plan's, Hz; 0 without a plan
-	w      *zarr.Writer
+	*zarr.Writer
+	rate   float64               // the plan's, Hz; 0 without a plan
 	arrays map[string]zarr.Array // the first episode's
 }
 
@@ -58,15 +58,6 @@ type zarrPart struct {
 	m    *dataset.Media
 }
 
-func (z *zarrWriter) Commit(ctx context.Context) error { return z.w.Commit(ctx) }
-
-func (z *zarrWriter) Close() error {
-	if z.w == nil {
-		return nil
-	}
-	return z.w.Close()
-}
-
 func (z *zarrWriter) Add(ctx context.Context, e *Episode) (kept Kept, err error) {
 	kept.Samples = map[string]int{}
 	kept.leaveAttributes(e, "zarr", false)
@@ -75,19 +66,22 @@ func (z *zarrWriter) Add(ctx context.Context, e *Episode) (kept Kept, err error)
 		kept.leave(e.Clouds[i].Name, e.Clouds[i].Len(), noPlace("point clouds", "zarr"))
 	}
 	parts, err := z.parts(ctx, e, &kept)
-	if err != nil {
-		return kept, err
+	if err == nil {
+		parts, err = z.declare(e, parts, &kept)
 	}
-	if parts, err = z.declare(e, parts, &kept); err != nil {
+	if err != nil {
 		return kept, err
 	}
 	held := kept.undecoded(e.Episode)
 	for i := range parts {
 		p := &parts[i]
-		if p.m != nil {
-			err = z.film(ctx, p, held, func() bool { return 2*len(kept.Undecoded[p.name]) <= len(e.Times) })
+		if p.m == nil {
+			err = z.Append(p.Name, p.data)
 		} else {
-			err = z.w.Append(p.Name, p.data)
+			err = z.film(ctx, p, func(row int, err error) bool {
+				held(p.name, row, err)
+				return 2*len(kept.Undecoded[p.name]) <= len(e.Times)
+			})
 		}
 		if err != nil {
 			return kept, err
@@ -96,29 +90,13 @@ func (z *zarrWriter) Add(ctx context.Context, e *Episode) (kept Kept, err error)
 			kept.Samples[p.name] = len(e.Times)
 		}
 	}
-	return kept, z.w.EndEpisode(e.Name, e.Attributes.Task, e.Attributes.Success)
+	return kept, z.EndEpisode(e.Name, e.Attributes.Task, e.Attributes.Success)
 }
 
-// parts returns an episode's arrays, with its streams' numbers.
+// parts returns an episode's arrays, with its streams' numbers. Those without a name are the last, or after their stream.
 func (z *zarrWriter) parts(ctx context.Context, e *Episode, kept *Kept) (list []zarrPart, err error) {
-	if !e.Steps {
-		p := zarrPart{Array: zarr.Array{Name: clockArray, DType: "<i8", Unit: "ns"}}
-		t, err := tensor.Of(e.Times, len(e.Times))
-		if err == nil {
-			p.data, err = elementsOf("", t)
-		}
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, p)
-	}
 	for i := range e.Streams {
 		p, err := zarrStream(e, i)
-		var refused *RefusedError
-		if errors.As(err, &refused) {
-			kept.leave(e.Streams[i].Name, e.Streams[i].Len(), dataset.Note{Code: dataset.CodeStreamRefused, Detail: dataset.Detail{Cause: refused.Err}})
-			continue
-		}
 		if err != nil {
 			return nil, err
 		}
@@ -132,79 +110,63 @@ func (z *zarrWriter) parts(ctx context.Context, e *Episode, kept *Kept) (list []
 		}
 	}
 	for i := range e.Media {
-		p, why, err := z.camera(ctx, &e.Media[i])
-		switch {
-		case err != nil:
-			return nil, err
-		case why.Code != "":
-			kept.leave(e.Media[i].Name, e.Media[i].Len(), why)
-		default:
-			list = append(list, p)
+		m := &e.Media[i]
+		why := undecoded(ctx, m)
+		if !m.Decodes() {
+			why = dataset.Note{Code: dataset.CodeFramesUndecoded, Detail: dataset.Detail{Got: strconv.Quote(m.Encoding)}}
 		}
+		if why.Code != "" {
+			kept.leave(m.Name, m.Len(), why)
+			continue
+		}
+		p, err := z.camera(ctx, m)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, p)
 	}
-	return list, nil
+	if !e.Steps {
+		p := zarrPart{Array: zarr.Array{Name: clockArray, DType: "<i8", Unit: "ns"}}
+		p.data, err = binary.Append(nil, binary.LittleEndian, e.Times)
+		list = append(list, p)
+	}
+	return list, err
 }
 
-// declare creates the dataset with its first episode's arrays, or checks that another episode has them. It returns the parts to write.
+// declare declares the first episode's arrays, or checks that another episode has them. It returns the parts to write.
 func (z *zarrWriter) declare(e *Episode, parts []zarrPart, kept *Kept) (list []zarrPart, err error) {
-	refused := func(array, got, want string) error {
-		return &RefusedError{&zarr.Error{Array: array, Kind: dataset.ErrShape, Got: got, Want: want}}
+	first, written := len(z.arrays) == 0, map[string]bool{}
+	if first && !e.Steps {
+		z.Rate = cmp.Or(z.rate, e.Rate)
 	}
-	first := z.w == nil
-	if first {
-		rate := cmp.Or(z.rate, e.Rate)
-		if e.Steps {
-			rate = 0
-		}
-		if z.w, err = zarr.Create(z.path, rate); err != nil {
-			return nil, err
-		}
-		z.arrays = map[string]zarr.Array{}
-	}
-	written, whole := 0, map[string]bool{}
 	for _, p := range parts {
-		a, known := z.arrays[p.Name]
 		why := dataset.Note{Code: dataset.CodeNotInFirst}
-		if first {
-			var bad *zarr.Error
-			if err := z.w.Declare(p.Array); errors.As(err, &bad) {
+		if first && (p.name != "" || len(list) > 0 && (p.MaskOf == "" || written[p.MaskOf])) {
+			if bad := z.Declare(p.Array); bad != nil {
 				why = dataset.Note{Code: dataset.CodeStreamRefused, Detail: dataset.Detail{Cause: bad}}
-			} else if err != nil {
-				return nil, err
 			} else {
-				a, known = p.Array, true
-				z.arrays[p.Name] = a
+				z.arrays[p.Name] = p.Array
 			}
 		}
-		switch {
-		case !known || whole[p.Name]:
-			if p.name != "" {
-				kept.leave(p.name, len(e.Times), why)
-			}
-			continue
-		case a.DType != p.DType || !slices.Equal(a.Shape, p.Shape) || !slices.Equal(a.Columns, p.Columns):
-			return nil, refused(p.Name, fmt.Sprint(p.DType, " ", tensor.FormatShape(p.Shape), " ", p.Columns), fmt.Sprint(a.DType, " ", tensor.FormatShape(a.Shape), " ", a.Columns, ", as in the first episode"))
+		a, known := z.arrays[p.Name]
+		if got, want := fmt.Sprint(p.Array), fmt.Sprint(a); known && !written[p.Name] && got != want {
+			return nil, &RefusedError{&dataset.StreamError{Stream: p.Name, Arg: "Values", Got: got, Want: want + ", as in the first episode"}}
 		}
-		if whole[p.Name], list = true, append(list, p); p.name != "" {
-			written++
+		if known && !written[p.Name] {
+			list, written[p.Name] = append(list, p), true
+		} else if p.name != "" {
+			kept.leave(p.name, len(e.Times), why)
 		}
 	}
 	for name := range z.arrays {
-		if !whole[name] {
-			return nil, refused(name, "none", "the first episode's array")
+		if !written[name] {
+			return nil, &RefusedError{&dataset.StreamError{Stream: name, Arg: "Values", Got: "none", Want: "the first episode's array"}}
 		}
 	}
-	if written == 0 {
-		return nil, errors.Join(&RefusedError{&LostError{kept.Notes}}, z.anew())
+	if len(list) == 0 {
+		err = &RefusedError{&LostError{kept.Notes}}
 	}
-	return list, nil
-}
-
-// anew discards the dataset that a refused first episode began.
-func (z *zarrWriter) anew() error {
-	err := z.Close()
-	z.w, z.arrays = nil, nil
-	return err
+	return list, err
 }
 
 // zarrName returns the array's name for a stream or camera.
@@ -212,52 +174,43 @@ func zarrName(name string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(name, "/"), "/", ".")
 }
 
-// zarrStream returns the array for stream i. If numpy has no type for its values, the error is a *RefusedError.
+// zarrStream returns the array for stream i. It has no type if numpy has none for its values.
 func zarrStream(e *Episode, i int) (p zarrPart, err error) {
 	s := &e.Streams[i]
-	p.name, p.Name, p.Columns = s.Name, zarrName(s.Name), s.ColumnNames()
-	p.Shape = matrix(p.Columns)
-	if plain := slices.Index(p.Columns, strconv.Itoa(len(p.Columns)-1)) == len(p.Columns)-1; p.Shape != nil || plain {
-		p.Columns = nil
-	}
-	if p.Shape == nil {
-		p.Shape = []int{len(s.Columns)}
+	p.name, p.Name, p.Shape = s.Name, zarrName(s.Name), matrix(s.ColumnNames())
+	if n := len(s.Columns); p.Shape == nil {
+		if p.Shape = []int{n}; n > 0 && s.Columns[n-1].Name != strconv.Itoa(n-1) {
+			p.Columns = s.ColumnNames()
+		}
 	}
 	values, typ := s.Values, ""
 	if e.Aligned == nil {
-		typ = npy.WholeType(s.Columns)
-		if s.Integers != nil && typ != "uint64" {
-			typ = "int64"
-		}
-		if s.Integers != nil {
-			values = s.Integers
-		}
-		if holds, err := npy.HoldsWhole(typ, values); err != nil {
+		if values, typ, err = wholeValues(s); err != nil {
 			return p, err
-		} else if !holds {
-			values, typ = s.Values, ""
 		}
 	}
-	if p.DType, _, _ = npy.WholeDescr(typ); typ == "" {
-		p.DType = map[tensor.DType]string{tensor.F16: "<f2", tensor.F32: "<f4", tensor.F64: "<f8"}[values.DType()]
+	if p.DType = numpyType(typ, values.DType()); p.DType != "" {
+		var b bytes.Buffer
+		err = writeElements(&b, typ, values)
+		p.data = b.Bytes()
 	}
-	if p.DType == "" {
-		return p, &RefusedError{fmt.Errorf("%v values, want f16, f32 or f64", values.DType())}
-	}
-	p.data, err = elementsOf(typ, values)
 	return p, err
 }
 
-// elementsOf returns a tensor's elements, little-endian and row-major, as whole numbers with the type typ unless that is empty.
-func elementsOf(typ string, t *tensor.Tensor) ([]byte, error) {
-	var b bytes.Buffer
-	b.Grow(t.Len() * t.DType().Size())
-	if typ == "" {
-		err := npy.WriteData(&b, t)
-		return b.Bytes(), err
+// numpyType returns numpy's name for whole numbers of a type, or else for a dtype.
+func numpyType(typ string, dtype tensor.DType) string {
+	if descr, _, whole := npy.WholeDescr(typ); whole {
+		return descr
 	}
-	err := npy.WriteWholeData(&b, typ, t)
-	return b.Bytes(), err
+	return map[tensor.DType]string{tensor.F16: "<f2", tensor.F32: "<f4", tensor.F64: "<f8", tensor.U8: "|u1"}[dtype]
+}
+
+// writeElements writes a tensor's elements, little-endian and row-major, as whole numbers with the type typ unless that is empty.
+func writeElements(b *bytes.Buffer, typ string, t *tensor.Tensor) error {
+	if typ == "" {
+		return npy.WriteData(b, t)
+	}
+	return npy.WriteWholeData(b, typ, t)
 }
 
 // matrix returns a row's shape if the columns have the names that dataset.Indices gives to its numbers: [2 3] for "[0][0]" to
@@ -266,12 +219,8 @@ func matrix(columns []string) (shape []int) {
 	if len(columns) == 0 {
 		return nil
 	}
-	last := strings.TrimSuffix(strings.TrimPrefix(columns[len(columns)-1], "["), "]")
-	for _, part := range strings.Split(last, "][") {
-		n, err := strconv.Atoi(part)
-		if err != nil || n < 0 || n >= len(columns) {
-			return nil
-		}
+	for part := range strings.SplitSeq(strings.Trim(columns[len(columns)-1], "[]"), "][") {
+		n, _ := strconv.Atoi(part) // other names differ below
 		shape = append(shape, n+1)
 	}
 	if n, err := tensor.NumElements(shape...); err != nil || n != len(columns) || len(shape) < 2 {
@@ -285,124 +234,68 @@ func matrix(columns []string) (shape []int) {
 	return shape
 }
 
-// camera returns the array for a camera, or the reason to leave it out. The first good frame has its shape.
-func (z *zarrWriter) camera(ctx context.Context, m *dataset.Media) (p zarrPart, why dataset.Note, err error) {
-	p.name, p.Name, p.m = m.Name, zarrName(m.Name), m
-	switch {
-	case !m.Decodes():
-		return p, dataset.Note{Code: dataset.CodeFramesUndecoded, Detail: dataset.Detail{Got: strconv.Quote(m.Encoding)}}, nil
-	case wide(m.Encoding):
-		p.DType = map[string]string{"16UC1": "<u2", "mono16": "<u2", "32FC1": "<f4"}[m.Encoding]
-		if p.Shape = []int{m.Height, m.Width, 1}; p.DType == "" {
-			why = dataset.Note{Code: dataset.CodeDeepPixels, Detail: dataset.Detail{Want: "zarr"}}
-		}
-		return p, why, nil
-	}
-	if why = undecoded(ctx, m); why.Code != "" {
-		return p, why, nil
-	}
-	p.DType = "|u1"
-	if a, known := z.arrays[p.Name]; known && a.DType == p.DType {
-		p.Shape = a.Shape // frames with another size are damage
-		return p, why, nil
-	}
-	for t, bad := range zarrFrames(ctx, m) {
-		if err = bad; err == nil {
-			p.Shape = t.Shape()
-			break
-		}
-		if !damaged(err) {
-			break
-		}
-	}
-	return p, why, err
-}
+// wholePixels are the types of pixels that are decoded to float32 and are whole numbers.
+var wholePixels = map[string]string{"16UC1": "uint16", "mono16": "uint16", "16SC1": "int16"}
 
-// zarrFrames decodes a camera's frames in order, several at a time if they do not depend on each other.
-func zarrFrames(ctx context.Context, m *dataset.Media) iter.Seq2[*tensor.Tensor, error] {
-	if p, picked := m.Source.(*Picked); m.IsVideo() || picked && p.Recorded.IsVideo() {
-		return m.DecodeRange(ctx, 0, m.Len())
+// camera returns the array for a camera. The first good frame has its shape.
+func (z *zarrWriter) camera(ctx context.Context, m *dataset.Media) (p zarrPart, err error) {
+	p.name, p.Name, p.m = m.Name, zarrName(m.Name), m
+	dtype := tensor.U8
+	if m.Encoding == "32FC1" {
+		dtype = tensor.F32
 	}
-	type frame struct {
-		t   *tensor.Tensor
-		err error
+	p.DType = numpyType(wholePixels[m.Encoding], dtype)
+	if a, known := z.arrays[p.Name]; known {
+		p.Shape = a.Shape // frames with another size are damage
+		return p, nil
 	}
-	return func(yield func(*tensor.Tensor, error) bool) {
-		n := runtime.GOMAXPROCS(0)
-		for _, f := range inorder.Each(ctx, m.Len(), n, n, func(frame) int { return n }, func(ctx context.Context, i int) (f frame) {
-			f.t, f.err = m.Decode(ctx, i)
-			return f
-		}) {
-			if !yield(f.t, f.err) {
-				return
-			}
+	for t, err := range m.DecodeRange(ctx, 0, m.Len()) {
+		if err == nil {
+			p.Shape = t.Shape()
+		}
+		if err == nil || !damaged(err) {
+			return p, err
 		}
 	}
+	return p, nil
 }
 
 // film writes a camera's frames. A damaged frame, or one with another size, shows the frame before it, or else the first good one; held
-// counts it, and goOn reports whether the limit still holds.
-func (z *zarrWriter) film(ctx context.Context, p *zarrPart, held func(string, int, error), goOn func() bool) error {
+// counts it, and reports whether the limit still holds.
+func (z *zarrWriter) film(ctx context.Context, p *zarrPart, held func(int, error) bool) error {
+	next, stop := iter.Pull2(p.m.DecodeRange(ctx, 0, p.m.Len()))
+	defer stop()
+	frame := decoded(p.m, next, func(b *bytes.Buffer, t *tensor.Tensor) error {
+		if !slices.Equal(t.Shape(), p.Shape) {
+			return &dataset.FormatError{Format: "zarr", Offset: -1, Kind: dataset.ErrShape, Msg: "frame of " + p.name,
+				Got: tensor.FormatShape(t.Shape()), Want: tensor.FormatShape(p.Shape)}
+		}
+		return writeElements(b, wholePixels[p.m.Encoding], t)
+	})
 	var good []byte
-	row, early := 0, 0
-	write := func(data []byte, err error) error {
+	early := 0 // frames before the first good one
+	for row := range p.m.Len() {
+		data := good
+		encode, err := frame()
+		if err == nil {
+			data, err = encode()
+		}
 		if err != nil {
-			if !damaged(err) {
-				return err
-			}
-			if held(p.name, row, err); !goOn() {
+			if !damaged(err) || !held(row, err) {
 				return err
 			}
 			data = good
 		}
-		row++
 		if data == nil {
 			early++
-			return nil
+			continue
 		}
-		for good = data; early > 0; early-- {
-			if err := z.w.Append(p.Name, data); err != nil {
+		for range early + 1 {
+			if err := z.Append(p.Name, data); err != nil {
 				return err
 			}
 		}
-		return z.w.Append(p.Name, data)
-	}
-	size, _ := tensor.NumElements(p.Shape...)
-	if p.DType != "|u1" { // depth is written as it was recorded
-		for i := range p.m.Len() {
-			data, err := p.m.Frame(ctx, i)
-			if want := size * map[string]int{"<u2": 2, "<f4": 4}[p.DType]; err == nil && len(data) != want {
-				err = p.unlike(i, fmt.Sprintf("%d bytes", len(data)), strconv.Itoa(want))
-			}
-			if err := write(data, err); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	var last error
-	for t, err := range zarrFrames(ctx, p.m) {
-		var data []byte
-		if err == nil && !slices.Equal(t.Shape(), p.Shape) {
-			err = p.unlike(row, tensor.FormatShape(t.Shape()), tensor.FormatShape(p.Shape))
-		}
-		if err == nil {
-			data, err = tensor.Packed[uint8](t)
-		}
-		last = cmp.Or(err, last)
-		if err := write(data, err); err != nil {
-			return err
-		}
-	}
-	for row < p.m.Len() { // a decoder that ended, with an error as a rule
-		if err := write(nil, cmp.Or[error](last, ctx.Err(), p.unlike(row, "none", "a frame"))); err != nil {
-			return err
-		}
+		good, early = data, 0
 	}
 	return nil
-}
-
-// unlike returns the damage for a frame that has no place in the array.
-func (p *zarrPart) unlike(row int, got, want string) error {
-	return &dataset.FormatError{Format: "zarr", Offset: -1, Kind: dataset.ErrShape, Msg: fmt.Sprintf("frame %d of %s", row, p.name), Got: got, Want: want}
 }

@@ -41,8 +41,9 @@ func BenchmarkPushT(b *testing.B) {
 // BenchmarkLarge reads 16 episodes, with 4 MiB of float32 in 32 columns each, from chunks of 512 KiB.
 func BenchmarkLarge(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "large.zarr")
-	w, err := Create(path, 10)
+	w, err := Create(path)
 	require.NoError(b, err)
+	w.Rate = 10
 	defer w.Close()
 	require.NoError(b, w.Declare(Array{Name: "state", DType: "<f4", Shape: []int{32}}))
 	rows := make([]byte, 4<<20)

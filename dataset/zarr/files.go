@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,7 +29,8 @@ var metadataNames = [2]string{".zarray", "zarr.json"}
 // files are a dataset's files: a folder, or a zip file.
 type files struct {
 	path    string
-	members map[string]*zip.File // by their paths below the dataset; nil for a folder
+	root    string               // the dataset's folder in a zip file: "pusht.zarr/"
+	members map[string]*zip.File // by their names; nil for a folder
 	zip     storage.File         // nil for a folder
 }
 
@@ -49,23 +49,19 @@ func open(ctx context.Context, path string) (*files, error) {
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
 		bad := fail(dataset.ErrCorrupt, path, "archive", "", "a zip file")
 		bad.Err = err
-		return nil, errors.Join(dataset.StandIn(ctx, bad, path), file.Close())
+		return nil, errors.Join(bad, file.Close())
 	}
-	root, found := "", false
+	found := false
 	for _, m := range z.File {
+		f.members[m.Name] = m // the last with a name, because zarr appends new versions
 		for _, name := range metadataNames {
-			if top, is := strings.CutSuffix(m.Name, endsPath+"/"+name); is && (!found || len(top) < len(root)) {
-				root, found = top, true
+			if top, is := strings.CutSuffix(m.Name, endsPath+"/"+name); is && (!found || len(top) < len(f.root)) {
+				f.root, found = top, true
 			}
 		}
 	}
 	if !found {
 		return nil, errors.Join(fail(dataset.ErrUnsupported, path, "archive", "no "+endsPath, "a ReplayBuffer"), file.Close())
-	}
-	for _, m := range z.File {
-		if name, in := strings.CutPrefix(m.Name, root); in {
-			f.members[name] = m // the last with a name, because zarr appends new versions
-		}
 	}
 	return f, nil
 }
@@ -90,11 +86,10 @@ func (f *files) read(ctx context.Context, name string) ([]byte, error) {
 	if f.zip == nil {
 		return storage.ReadFile(ctx, f.where(name))
 	}
-	m := f.members[name]
+	m := f.members[f.root+name]
 	if m == nil {
 		return nil, fs.ErrNotExist
 	}
-	bad := fail(dataset.ErrCorrupt, f.where(name), "member", fmt.Sprintf("%d bytes in %d", m.UncompressedSize64, m.CompressedSize64), "its bytes")
 	size := int64(min(m.UncompressedSize64, math.MaxInt64))
 	if err := memory.Check("member", size, f.zip.Size()); err != nil {
 		return nil, err
@@ -103,21 +98,15 @@ func (f *files) read(ctx context.Context, name string) ([]byte, error) {
 	var data []byte
 	if err == nil {
 		defer r.Close()
-		data = make([]byte, size)
-		_, err = io.ReadFull(r, data)
+		data, err = io.ReadAll(r) // verifies the size and the CRC
 	}
-	if err == nil {
-		_, err = io.ReadFull(r, make([]byte, 1)) // verifies the CRC
+	if err == nil || dataset.IsSystem(err) {
+		return data, err
 	}
-	switch {
-	case err == io.EOF:
-		return data, nil
-	case err != nil && dataset.IsSystem(err):
-		return nil, err
-	case errors.Is(err, zip.ErrAlgorithm):
+	bad := fail(dataset.ErrCorrupt, f.where(name), "member", fmt.Sprintf("%d bytes in %d", size, m.CompressedSize64), "its bytes")
+	if bad.Err = err; errors.Is(err, zip.ErrAlgorithm) {
 		bad.Kind = dataset.ErrUnsupported
 	}
-	bad.Err = err
 	return nil, bad
 }
 
@@ -135,9 +124,9 @@ func (f *files) arrays(ctx context.Context) (names []string, err error) {
 		}
 	}
 	for member := range f.members {
-		parts := strings.Split(member, "/")
-		if len(parts) > 2 && parts[0] == "data" && parts[1] != "" {
-			names = append(names, parts[1])
+		below, in := strings.CutPrefix(member, f.root+"data/")
+		if name, _, folder := strings.Cut(below, "/"); in && folder && name != "" {
+			names = append(names, name)
 		}
 	}
 	slices.SortFunc(names, dataset.CompareNames)
@@ -153,9 +142,24 @@ func (f *files) readJSON(ctx context.Context, name string, v any) error {
 	if err = json.Unmarshal(data, v); err != nil {
 		bad := fail(dataset.ErrCorrupt, f.where(name), "JSON", "", "")
 		bad.Err = err
-		return dataset.StandIn(ctx, bad, f.where(name))
+		return bad
 	}
 	return nil
+}
+
+// readAttributes reads the attributes of a group or array into v. prefix is its path and a slash, or empty. v is unchanged if there are
+// none.
+func (f *files) readAttributes(ctx context.Context, prefix string, v any) error {
+	err := f.readJSON(ctx, prefix+".zattrs", v)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = f.readJSON(ctx, prefix+metadataNames[1], &struct {
+			Attributes any `json:"attributes"`
+		}{v})
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // fail is a *dataset.FormatError without a position.
@@ -163,11 +167,5 @@ func fail(kind error, path, msg, got, want string) *dataset.FormatError {
 	return &dataset.FormatError{Format: format, Path: path, Offset: -1, Kind: kind, Msg: msg, Got: got, Want: want}
 }
 
-// isArchive recognises a zip file by its first bytes, unless it begins with a numpy array.
-func isArchive(head []byte) bool {
-	if len(head) < 30 || string(head[:4]) != "PK\x03\x04" {
-		return false
-	}
-	name := head[30:min(len(head), 30+int(binary.LittleEndian.Uint16(head[26:])))]
-	return !bytes.HasSuffix(name, []byte(".npy"))
-}
+// isArchive recognises a zip file by its first bytes.
+func isArchive(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x04")) }

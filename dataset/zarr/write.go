@@ -3,11 +3,9 @@ package zarr
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"hash/crc32"
-	"io/fs"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -18,7 +16,6 @@ import (
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/zarr/internal/blosc"
 	"github.com/robocache/robocache/internal/atomicfile"
-	"github.com/robocache/robocache/internal/fault"
 	"github.com/robocache/robocache/internal/inorder"
 	"github.com/robocache/robocache/tensor"
 )
@@ -26,90 +23,67 @@ import (
 const (
 	// chunkBytes is a chunk's size before compression, unless a row is larger.
 	chunkBytes = 512 << 10
-	// mostJobs is how many chunks wait until they are compressed in parallel.
-	mostJobs = 16
+	// mostPending is how many bytes of an array wait until they are compressed in parallel, unless a row is larger.
+	mostPending = 16 << 20
 )
 
-// Error is the reason why an array or an episode cannot be written.
-type Error struct {
-	Array     string
-	Kind      error // dataset.ErrOption or dataset.ErrShape
-	Got, Want string
-}
-
-func (e *Error) Error() string {
-	return fmt.Sprintf("zarr: array %q: got %s, want %s", e.Array, e.Got, e.Want)
-}
-
-// Unwrap returns the kind.
-func (e *Error) Unwrap() error { return e.Kind }
-
-// Array is an array in data, [N, Shape...].
+// Array is an array in data, [N, Shape...]. Its JSON is the array's attributes.
 type Array struct {
-	Name    string
-	DType   string   // numpy's name for a number type, little-endian: "<f4", "|u1"
-	Shape   []int    // a row's shape; nil for one number
-	Columns []string // attribute columns, names for the numbers in a row; nil for none
-	Unit    string   // attribute unit, for timestamps: "ns"
-	MaskOf  string   // attribute mask_of: the array whose rows are valid where this one is not 0
+	Name    string   `json:"-"`
+	DType   string   `json:"-"`                 // numpy's name for a number type, little-endian: "<f4", "|u1"
+	Shape   []int    `json:"-"`                 // a row's shape; nil for one number
+	Columns []string `json:"columns,omitempty"` // names for the numbers in a row; nil for none
+	Unit    string   `json:"unit,omitempty"`    // for timestamps: "ns"
+	MaskOf  string   `json:"mask_of,omitempty"` // the array whose rows are valid where this one is not 0
 }
 
 // Writer writes a dataset: a zarr 2 folder in ReplayBuffer layout, compressed by blosc with zstd and byte shuffle. It is for one
 // goroutine at a time. Its bytes depend only on the arrays and rows.
 type Writer struct {
-	folder *atomicfile.Folder
-	arrays []*column
-	ends   []int64
-	about  setAttributes
-	jobs   []job
-	sums   map[string]uint32 // the written files' CRCs, by their paths below the folder
-	files  []string          // these paths in the order in which they were written
-	err    error             // the first that broke the output
+	// Rate is the attribute fps, Hz; 0 for none.
+	Rate float64
+
+	folder   *atomicfile.Folder
+	arrays   []*column // the first is meta/episode_ends
+	episodes []episodeAttributes
 }
 
 // column is an array that is being written.
 type column struct {
 	Array
+	path      string
 	row, item int // bytes
 	per       int // rows a chunk
 	rows      int
-	pending   []byte // rows for the last chunk
+	pending   []byte // rows that are not in a file
 }
 
-// job is a chunk to compress and write.
-type job struct {
-	path string
-	data []byte
-	item int
-}
-
-// Create begins a dataset that Commit will name path. A folder with this name is replaced then. rate is the attribute fps, Hz; 0 for none.
-func Create(path string, rate float64) (*Writer, error) {
+// Create begins a dataset that Commit will name path. A folder with this name is replaced then.
+func Create(path string) (*Writer, error) {
 	folder, err := atomicfile.NewFolder(path, true)
 	if err != nil {
 		return nil, err
 	}
-	return &Writer{folder: folder, about: setAttributes{FPS: rate}, sums: map[string]uint32{}}, nil
+	ends := &column{Array: Array{DType: "<i8"}, path: endsPath, row: 8, item: 8, per: chunkBytes / 8}
+	return &Writer{folder: folder, arrays: []*column{ends}}, nil
 }
 
-// Declare adds an array, before the first rows. If zarr has no place for its name, or if its type or shape is invalid, the error is an
-// *Error.
+// Declare adds an array, before the first rows. If zarr has no place for its name, or if its type or shape is invalid, the error is a
+// *dataset.StreamError.
 func (w *Writer) Declare(a Array) error {
-	bad := func(got, want string) error {
-		return &Error{Array: a.Name, Kind: dataset.ErrOption, Got: got, Want: want}
-	}
 	head, err := npy.HeaderOf(a.DType, 0, a.Shape...)
 	_, number := head.DType()
+	taken := slices.ContainsFunc(w.arrays, func(c *column) bool { return strings.EqualFold(c.Name, a.Name) }) // the first has no name
 	switch {
-	case a.Name == "" || len(a.Name) > 200 || strings.HasPrefix(a.Name, ".") || strings.ContainsAny(a.Name, "/\\\x00"):
-		return bad("this name", "1 to 200 bytes without slashes, and no dot first")
-	case slices.ContainsFunc(w.arrays, func(c *column) bool { return strings.EqualFold(c.Name, a.Name) }):
-		return bad("the name twice", "each name once")
+	case taken || len(a.Name) > 200 || strings.HasPrefix(a.Name, ".") || strings.ContainsAny(a.Name, "/\\\x00"):
+		return &dataset.StreamError{Stream: a.Name, Arg: "Name", Got: "this one",
+			Want: "one of its own, 1 to 200 bytes without slashes, and no dot first"}
 	case err != nil || !number || head.Len() == 0 || head.Len() > 1<<28:
-		return bad(a.DType+" "+tensor.FormatShape(a.Shape), "a number type, and 1 to 2^28 in a row")
+		return &dataset.StreamError{Stream: a.Name, Arg: "Values", Got: a.DType + " " + tensor.FormatShape(a.Shape),
+			Want: "numbers, 1 to 2^28 in a row"}
 	}
-	c := &column{Array: a, item: head.ItemSize(), row: head.Len() * head.ItemSize()}
-	c.per = max(chunkBytes/c.row, 1)
+	row := head.Len() * head.ItemSize()
+	c := &column{Array: a, path: filepath.Join("data", a.Name), row: row, item: head.ItemSize(), per: max(chunkBytes/row, 1)}
 	w.arrays = append(w.arrays, c)
 	return nil
 }
@@ -117,81 +91,55 @@ func (w *Writer) Declare(a Array) error {
 // Append adds rows to an array that was declared: whole rows, little-endian and row-major. The bytes are copied.
 func (w *Writer) Append(name string, rows []byte) error {
 	i := slices.IndexFunc(w.arrays, func(c *column) bool { return c.Name == name })
-	if i < 0 || len(rows)%w.arrays[i].row != 0 {
-		return &Error{Array: name, Kind: dataset.ErrShape, Got: fmt.Sprintf("%d bytes", len(rows)), Want: "whole rows for a declared array"}
+	if name == "" || i < 0 || len(rows)%w.arrays[i].row != 0 {
+		return &dataset.StreamError{Stream: name, Arg: "Values", Got: fmt.Sprintf("%d bytes", len(rows)), Want: "whole rows for a declared array"}
 	}
-	c := w.arrays[i]
-	for len(rows) > 0 && w.err == nil {
-		n := min(c.per*c.row-len(c.pending), len(rows))
+	return w.arrays[i].add(w.folder, rows)
+}
+
+func (c *column) add(folder *atomicfile.Folder, rows []byte) error {
+	size := c.per * c.row
+	for most := max(mostPending/size, 1) * size; len(rows) > 0; {
+		n := min(most-len(c.pending), len(rows))
 		c.pending, rows = append(c.pending, rows[:n]...), rows[n:]
-		if c.rows += n / c.row; len(c.pending) == c.per*c.row {
-			w.complete(c)
+		c.rows += n / c.row
+		if len(c.pending) == most {
+			if err := c.flush(folder); err != nil {
+				return err
+			}
 		}
 	}
-	return w.err
+	return nil
 }
 
-// complete makes an array's pending rows a chunk.
-func (w *Writer) complete(c *column) {
-	numbers := strconv.Itoa((c.rows-1)/c.per) + strings.Repeat(".0", len(c.Shape))
-	w.jobs = append(w.jobs, job{filepath.Join("data", c.Name, numbers), c.pending, c.item})
-	if c.pending = nil; len(w.jobs) == mostJobs {
-		w.flush()
-	}
-}
-
-// flush compresses and writes the chunks that wait. It sets w.err if that fails.
-func (w *Writer) flush() {
-	n := len(w.jobs)
-	for i, data := range inorder.Each(context.Background(), n, runtime.GOMAXPROCS(0), n, func([]byte) int { return n }, func(_ context.Context, i int) []byte {
-		return blosc.Encode(w.jobs[i].data, w.jobs[i].item)
-	}) {
-		if w.write(w.jobs[i].path, data); w.err != nil {
-			break
+// flush compresses and writes the pending rows. The last chunk is filled with zeros.
+func (c *column) flush(folder *atomicfile.Folder) error {
+	size := c.per * c.row
+	n := (len(c.pending) + size - 1) / size
+	first := (c.rows+c.per-1)/c.per - n
+	c.pending = append(c.pending, make([]byte, n*size-len(c.pending))...)
+	encode := func(_ context.Context, i int) []byte { return blosc.Encode(c.pending[i*size:(i+1)*size], c.item) }
+	for i, data := range inorder.Each(context.Background(), n, runtime.GOMAXPROCS(0), n, func([]byte) int { return n }, encode) {
+		numbers := strconv.Itoa(first+i) + strings.Repeat(".0", len(c.Shape))
+		if err := folder.WriteFile(filepath.Join(c.path, numbers), data); err != nil {
+			return err
 		}
 	}
-	w.jobs = w.jobs[:0]
+	c.pending = c.pending[:0]
+	return nil
 }
 
-// write writes a file, unless an earlier one failed. It sets w.err if that fails.
-func (w *Writer) write(path string, data []byte) {
-	if w.err != nil {
-		return
-	}
-	file, err := w.folder.Create(filepath.Join(w.folder.Path(), path))
-	if err == nil {
-		_, err = file.Write(data)
-		err = errors.Join(err, file.Close())
-	}
-	if err != nil {
-		w.err = w.broken(path, err)
-		return
-	}
-	w.sums[path] = crc32.Checksum(data, castagnoli)
-	w.files = append(w.files, path)
-}
-
-// broken wraps an error with the file's final path.
-func (w *Writer) broken(path string, err error) error {
-	if below := (*fs.PathError)(nil); errors.As(err, &below) {
-		err = below.Err
-	}
-	return &fs.PathError{Op: "write", Path: filepath.Join(w.folder.Name(), path), Err: err}
-}
-
-// EndEpisode ends an episode after its rows. All arrays must have as many rows then, or the error is an *Error. The name, the task and
-// the success become attributes; empty ones and nil are left out.
+// EndEpisode ends an episode with the appended rows. If the arrays have different lengths, the error is a *dataset.StreamError. The name,
+// task and success may be empty.
 func (w *Writer) EndEpisode(name, task string, success *bool) error {
-	for _, c := range w.arrays {
-		if c.rows != w.arrays[0].rows {
-			return &Error{Array: c.Name, Kind: dataset.ErrShape, Got: fmt.Sprintf("%d rows", c.rows), Want: fmt.Sprintf("%d, as %s", w.arrays[0].rows, w.arrays[0].Name)}
+	end := w.arrays[len(w.arrays)-1].rows
+	for _, c := range w.arrays[1:] {
+		if c.rows != end {
+			return &dataset.StreamError{Stream: c.Name, Arg: "Values", Got: fmt.Sprintf("%d rows", c.rows), Want: fmt.Sprint(end)}
 		}
 	}
-	if len(w.arrays) > 0 {
-		w.ends = append(w.ends, int64(w.arrays[0].rows))
-		w.about.Episodes = append(w.about.Episodes, episodeAttributes{name, task, success})
-	}
-	return w.err
+	w.episodes = append(w.episodes, episodeAttributes{name, task, success})
+	return w.arrays[0].add(w.folder, binary.LittleEndian.AppendUint64(nil, uint64(end)))
 }
 
 // header is .zarray.
@@ -206,75 +154,33 @@ type header struct {
 	Format     int            `json:"zarr_format"`
 }
 
-// describe writes the files that describe an array, with per rows in a chunk.
-func (w *Writer) describe(path string, a *Array, rows, per int) {
-	about := map[string]any{}
-	if a.Columns != nil {
-		about["columns"] = a.Columns
-	}
-	if a.Unit != "" {
-		about["unit"] = a.Unit
-	}
-	if a.MaskOf != "" {
-		about["mask_of"] = a.MaskOf
-	}
-	w.writeJSON(filepath.Join(path, ".zattrs"), about)
-	w.writeJSON(filepath.Join(path, metadataNames[0]), &header{
-		Shape: append([]int{rows}, a.Shape...), Chunks: append([]int{per}, a.Shape...), DType: a.DType, Order: "C", Format: 2,
-		Compressor: map[string]any{"id": "blosc", "cname": "zstd", "clevel": 5, "shuffle": 1, "blocksize": 0},
-	})
-}
-
-func (w *Writer) writeJSON(path string, v any) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "    ")
-	if err := e.Encode(v); err != nil {
-		w.err = errors.Join(w.err, err)
-	}
-	w.write(path, b.Bytes())
-}
-
 // Commit completes the dataset, reads its files back and gives the folder its name. After an error the earlier folder stays there. If a
 // file does not have the written bytes, the error is atomicfile.ErrReadBack.
-func (w *Writer) Commit(ctx context.Context) error {
+func (w *Writer) Commit(context.Context) error {
+	group := map[string]int{"zarr_format": 2}
+	files := map[string]any{".zattrs": &setAttributes{w.Rate, w.episodes}, ".zgroup": group, "data/.zgroup": group, "meta/.zgroup": group}
 	for _, c := range w.arrays {
-		if c.per = min(c.per, max(c.rows, 1)); len(c.pending) > 0 {
-			c.pending = append(c.pending, make([]byte, c.per*c.row-len(c.pending))...)
-			w.complete(c)
+		c.per = min(c.per, max(c.rows, 1))
+		if err := c.flush(w.folder); err != nil {
+			return err
+		}
+		files[filepath.Join(c.path, ".zattrs")] = &c.Array
+		files[filepath.Join(c.path, metadataNames[0])] = &header{
+			Shape: append([]int{c.rows}, c.Shape...), Chunks: append([]int{c.per}, c.Shape...), DType: c.DType, Order: "C", Format: 2,
+			Compressor: map[string]any{"id": "blosc", "cname": "zstd", "clevel": 5, "shuffle": 1, "blocksize": 0},
 		}
 	}
-	w.flush()
-	ends := Array{DType: "<i8"}
-	var b bytes.Buffer
-	t, err := tensor.Of(w.ends, len(w.ends))
-	if err == nil {
-		err = npy.WriteData(&b, t)
-	}
-	w.err = errors.Join(w.err, err)
-	for _, c := range w.arrays {
-		w.describe(filepath.Join("data", c.Name), &c.Array, c.rows, c.per)
-	}
-	w.describe(endsPath, &ends, len(w.ends), max(len(w.ends), 1))
-	w.write(filepath.Join(endsPath, "0"), blosc.Encode(b.Bytes(), 8))
-	for _, group := range []string{"data", "meta", ""} {
-		w.writeJSON(filepath.Join(group, ".zgroup"), map[string]int{"zarr_format": 2})
-	}
-	w.writeJSON(".zattrs", &w.about)
-	if w.err != nil {
-		return w.err
-	}
-	for _, path := range w.files {
-		data, err := fault.ReadFile(filepath.Join(w.folder.Path(), path))
-		if err == nil && crc32.Checksum(data, castagnoli) != w.sums[path] {
-			err = atomicfile.ErrReadBack
-		}
+	for path, content := range files {
+		var b bytes.Buffer
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "    ")
+		err := e.Encode(content)
 		if err == nil {
-			err = ctx.Err()
+			err = w.folder.WriteFile(path, b.Bytes())
 		}
 		if err != nil {
-			return w.broken(path, err)
+			return err
 		}
 	}
 	return w.folder.Commit()

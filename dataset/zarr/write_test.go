@@ -50,8 +50,9 @@ func TestPushT(t *testing.T) {
 // written writes two episodes of 3 and 4 rows, with state [N,2], a camera, times and a mask, and returns the folder.
 func written(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "out.zarr")
-	w, err := Create(path, 20)
+	w, err := Create(path)
 	require.NoError(t, err)
+	w.Rate = 20
 	defer w.Close()
 	for _, a := range []Array{
 		{Name: "timestamp", DType: "<i8", Unit: "ns"}, {Name: "state", DType: "<f4", Shape: []int{2}, Columns: []string{"x", "y"}},
@@ -122,11 +123,11 @@ print(sorted(d), d["state"].dtype, d["state"][:].tolist()[2:4], d["state.valid"]
 }
 
 func TestWrongArraysAndRowsAreErrors(t *testing.T) {
-	w, err := Create(filepath.Join(t.TempDir(), "out"), 0)
+	w, err := Create(filepath.Join(t.TempDir(), "out"))
 	require.NoError(t, err)
 	defer w.Close()
 	require.NoError(t, w.Declare(Array{Name: "a", DType: "<f4"}))
-	var bad *Error
+	var bad *dataset.StreamError
 	for _, a := range []Array{{Name: "", DType: "<f4"}, {Name: "A", DType: "<f4"}, {Name: "a/b", DType: "<f4"}, {Name: ".zarray", DType: "<f4"}, {Name: "b", DType: "<U4"}, {Name: "c", DType: "<f4", Shape: []int{0}}} {
 		require.ErrorAs(t, w.Declare(a), &bad, a.Name)
 	}

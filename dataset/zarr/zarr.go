@@ -34,19 +34,13 @@ type Set struct {
 	info   dataset.Info
 	ends   []int // the row after each episode
 	about  []episodeAttributes
-	parts  []part
-	clock  *array        // nil if there is none
-	left   dataset.Notes // about arrays that no episode has
-	lost   dataset.Notes // damage that costs an array in all episodes
+	arrays []*array
+	masks  map[string]*array // by the names of their streams
+	clock  *array            // nil if there is none
+	left   dataset.Notes     // about arrays that no episode has
+	lost   dataset.Notes     // damage that costs an array in all episodes
 	chunks chunkcache.Cache[chunkKey]
 	closed atomic.Bool
-}
-
-// part is an array with the use that it has in an episode.
-type part struct {
-	*array
-	encoding string // the frames' encoding; empty for a stream
-	pixels   bool   // the elements are float32, and pixels in whole numbers
 }
 
 // episodeAttributes is an episode in a dataset's attributes.
@@ -64,12 +58,8 @@ type setAttributes struct {
 
 // Folder reports whether a folder is a zarr group. Open refuses one without episodes.
 func Folder(ctx context.Context, path string) bool {
-	for _, name := range []string{".zgroup", metadataNames[1]} {
-		if st, err := storage.Stat(ctx, storage.Join(path, name)); err == nil && st.IsRegular() {
-			return true
-		}
-	}
-	return false
+	var list storage.Listing
+	return list.Has(ctx, storage.Join(path, ".zgroup")) || list.Has(ctx, storage.Join(path, metadataNames[1]))
 }
 
 func init() {
@@ -85,28 +75,22 @@ func init() {
 			}
 			return true, f.close()
 		},
-		Open: func(ctx context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
-			s, err := Open(ctx, path, opt)
-			if err != nil {
-				return nil, err
-			}
-			return s, nil
-		},
+		Open: Open,
 	})
 }
 
 // Open opens a folder or zip file. It reads meta/episode_ends and the arrays' descriptions, but no rows, except for the first
 // row in arrays that may be cameras in float32. Without meta/episode_ends the error is a *dataset.FormatError that is ErrUnsupported.
-func Open(ctx context.Context, path string, opt Options) (opened *Set, err error) {
+func Open(ctx context.Context, path string, opt Options) (opened dataset.Dataset, err error) {
 	defer dataset.WatchedOpen(path, &opened, &err)()
 	defer dataset.Guard(format, path, &err)()
 	f, err := open(ctx, path)
 	if err != nil {
-		return nil, err
+		return nil, dataset.StandIn(ctx, err, path)
 	}
-	s := &Set{path: path, strict: opt.Strict, files: f}
+	s := &Set{path: path, strict: opt.Strict, files: f, masks: map[string]*array{}}
 	if err := s.index(ctx, opt); err != nil {
-		return nil, errors.Join(err, s.Close())
+		return nil, errors.Join(dataset.StandIn(ctx, err, path), s.Close())
 	}
 	return s, nil
 }
@@ -116,14 +100,16 @@ func (s *Set) index(ctx context.Context, opt Options) error {
 	if err := s.readEnds(ctx); err != nil {
 		return err
 	}
-	about, err := s.attributes(ctx)
-	if err != nil {
-		return err
+	var about setAttributes
+	if err := s.files.readAttributes(ctx, "", &about); err != nil {
+		if err := s.cost(ctx, &s.left, &s.lost, "attributes", err); err != nil {
+			return err
+		}
 	}
 	s.about = about.Episodes
-	seen := map[string]bool{}
+	seen := map[string]bool{"": true}
 	for _, e := range s.about {
-		if e.Task != "" && !seen[e.Task] {
+		if !seen[e.Task] {
 			seen[e.Task] = true
 			s.info.Tasks = append(s.info.Tasks, e.Task)
 		}
@@ -135,22 +121,19 @@ func (s *Set) index(ctx context.Context, opt Options) error {
 	if err != nil {
 		return err
 	}
-	type read struct {
-		a   *array
-		err error
-	}
+	list := make([]*array, len(names))
 	n := storage.AtOnce(s.path)
-	for i, r := range inorder.Each(ctx, len(names), n, n, func(read) int { return n }, func(ctx context.Context, i int) (r read) {
-		r.a, r.err = s.files.readArray(ctx, "data/"+names[i])
-		return r
+	for i, err := range inorder.Each(ctx, len(names), n, n, func(error) int { return n }, func(ctx context.Context, i int) (err error) {
+		list[i], err = s.files.readArray(ctx, "data/"+names[i])
+		return err
 	}) {
-		if r.err == nil {
-			r.err = s.add(ctx, r.a)
+		if err == nil {
+			err = s.add(ctx, list[i])
 		}
-		if errors.Is(r.err, fs.ErrNotExist) {
+		if errors.Is(err, fs.ErrNotExist) {
 			s.leave(names[i], dataset.CodeNotArray, dataset.Detail{})
-		} else if r.err != nil {
-			if err := s.cost(&s.left, &s.lost, names[i], r.err); err != nil {
+		} else if err != nil {
+			if err := s.cost(ctx, &s.left, &s.lost, names[i], err); err != nil {
 				return err
 			}
 		}
@@ -158,28 +141,9 @@ func (s *Set) index(ctx context.Context, opt Options) error {
 	return nil
 }
 
-// attributes reads the dataset's attributes; those that are broken or missing are empty.
-func (s *Set) attributes(ctx context.Context) (about setAttributes, err error) {
-	var v3 struct {
-		Attributes setAttributes `json:"attributes"`
-	}
-	if err = s.files.readJSON(ctx, ".zattrs", &about); errors.Is(err, fs.ErrNotExist) {
-		err = s.files.readJSON(ctx, metadataNames[1], &v3)
-		about = v3.Attributes
-	}
-	if bad, broken := dataset.AsBroken(err); broken {
-		if s.strict {
-			return about, bad
-		}
-		s.info.Notes.Add(dataset.Note{Code: dataset.CodeUnreadable, Subject: "attributes", Count: 1, Detail: dataset.Detail{Cause: bad}})
-	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return about, err
-	}
-	return about, nil
-}
-
 // cost notes an array that cannot be read, unless Strict refuses it. It returns errors that do not come from the file's content.
-func (s *Set) cost(left, damage *dataset.Notes, name string, err error) error {
+func (s *Set) cost(ctx context.Context, left, damage *dataset.Notes, name string, err error) error {
+	err = dataset.StandIn(ctx, err, s.path)
 	bad, broken := dataset.AsBroken(err)
 	code := dataset.CodeUnsupported
 	switch {
@@ -204,43 +168,34 @@ const mostEpisodes = 1 << 24
 
 // readEnds reads meta/episode_ends.
 func (s *Set) readEnds(ctx context.Context) error {
+	wrong := func(kind error, got, want string) error { return fail(kind, s.path, endsPath, got, want) }
 	a, err := s.files.readArray(ctx, endsPath)
 	if errors.Is(err, fs.ErrNotExist) {
-		return s.fail(dataset.ErrUnsupported, "group", "no "+endsPath, "a ReplayBuffer, with "+endsPath+" and arrays in data")
+		return wrong(dataset.ErrUnsupported, "none", "a ReplayBuffer, with this and arrays in data")
 	}
 	if err != nil {
 		return err
 	}
-	if dtype, ok := a.head.DType(); len(a.shape) != 1 || !ok || dtype.IsFloat() {
-		return s.fail(dataset.ErrCorrupt, endsPath, a.head.Type()+" "+tensor.FormatShape(a.shape), "whole numbers [E]")
+	if len(a.Shape) != 1 || !a.number || a.typ[0] == 'f' || a.Shape[0] > mostEpisodes {
+		return wrong(dataset.ErrCorrupt, a.typ+" "+tensor.FormatShape(a.Shape), "whole numbers [E], at most 2^24")
 	}
-	if a.shape[0] > mostEpisodes {
-		return s.fail(dataset.ErrTooLarge, endsPath, strconv.Itoa(a.shape[0]), fmt.Sprintf("at most %d", mostEpisodes))
+	values, err := s.numbers(ctx, a, 0, a.Shape[0])
+	if err != nil {
+		return err
 	}
-	const some, most = 1 << 16, 1 << 47 // missing chunks must not cost much memory, so a fall ends the reading
-	for first := 0; first < a.shape[0]; first += some {
-		values, err := s.numbers(ctx, a, first, min(first+some, a.shape[0]))
-		if err != nil {
-			return err
+	list, err := tensor.Floats(values)
+	if err != nil {
+		return err
+	}
+	for i, end := range list {
+		if end < float64(s.info.Frames) || end > 1<<47 {
+			return wrong(dataset.ErrCorrupt, fmt.Sprintf("%.0f after %d, at episode %d", end, s.info.Frames, i), "ends that rise")
 		}
-		list, err := tensor.Floats(values)
-		if err != nil {
-			return err
-		}
-		for i, end := range list {
-			if end < float64(s.info.Frames) || end > most {
-				return s.fail(dataset.ErrCorrupt, endsPath, fmt.Sprintf("%.0f after %d, at episode %d", end, s.info.Frames, first+i), "ends that rise")
-			}
-			s.info.Frames = int(end)
-			s.ends = append(s.ends, s.info.Frames)
-		}
+		s.info.Frames = int(end)
+		s.ends = append(s.ends, s.info.Frames)
 	}
 	s.info.Version = strconv.Itoa(a.version)
 	return nil
-}
-
-func (s *Set) fail(kind error, msg, got, want string) error {
-	return fail(kind, s.path, msg, got, want)
 }
 
 // numbers returns an array's rows from to to-1, in its shape. Whole numbers have their own dtypes.
@@ -249,8 +204,8 @@ func (s *Set) numbers(ctx context.Context, a *array, from, to int) (*tensor.Tens
 	if err != nil {
 		return nil, err
 	}
-	shape := append([]int{to - from}, a.shape[1:]...)
-	head, err := npy.HeaderOf(a.descr, 0, shape...)
+	shape := append([]int{to - from}, a.Shape[1:]...)
+	head, err := npy.HeaderOf(a.DType, 0, shape...)
 	if err != nil {
 		return nil, err
 	}
@@ -270,57 +225,60 @@ const (
 const maxPixels = 1 << 26
 
 // encodings are frame encodings by element type and number of channels.
-var encodings = map[string]string{"uint8 1": "mono8", "uint8 3": "rgb8", "uint8 4": "rgba8", "uint16 1": "16UC1", "float32 1": "32FC1"}
+var encodings = map[string]string{"uint8 1": "mono8", "uint8 3": "rgb8", "uint8 4": "rgba8", "uint16 1": "16UC1", "int16 1": "16SC1",
+	"float32 1": "32FC1"}
 
-// add decides what an array is in the episodes: the clock, a stream, a camera, or nothing.
+// add decides what an array is in the episodes: the clock, a mask, a stream, a camera, or nothing.
 func (s *Set) add(ctx context.Context, a *array) error {
-	_, numbers := a.head.DType()
-	if len(a.shape) == 0 {
-		s.leave(a.name, dataset.CodeSingleValue, dataset.Detail{})
+	rank := len(a.Shape)
+	if rank == 0 {
+		s.leave(a.Name, dataset.CodeSingleValue, dataset.Detail{})
 		return nil
 	}
-	width, err := tensor.NumElements(a.shape[1:]...)
-	_, _, isClock := clockname.Of(a.name, a.unit)
-	p, typ, f := part{array: a}, a.head.Type(), dataset.Feature{Name: a.name, DType: a.head.Type(), Shape: a.shape[1:]}
-	native := a.descr[0] != '>' || a.head.ItemSize() == 1
+	width, err := tensor.NumElements(a.Shape[1:]...)
+	_, _, isClock := clockname.Of(a.Name, a.Unit)
+	images := err == nil && width < maxPixels && (a.DType[0] != '>' || a.item == 1) && rank > 2 && min(a.Shape[1], a.Shape[2]) >= minSide
 	most := maxColumns
-	if len(a.shape) > 2 {
+	if rank > 2 {
 		most = maxMatrix
 	}
 	switch {
-	case !numbers:
-		s.leave(a.name, dataset.CodeValueType, dataset.Detail{Got: typ})
+	case !a.number:
+		s.leave(a.Name, dataset.CodeValueType, dataset.Detail{Got: a.typ})
 		return nil
 	case err == nil && width == 0:
-		s.leave(a.name, dataset.CodeNoColumns, dataset.Detail{})
+		s.leave(a.Name, dataset.CodeNoColumns, dataset.Detail{})
+		return nil
+	case a.MaskOf != "" && a.typ == "bool":
+		s.masks[a.MaskOf] = a
+		s.leave(a.Name, dataset.CodeMaskApplied, dataset.Detail{Got: a.MaskOf})
 		return nil
 	case s.clock == nil && isClock && width == 1:
 		s.clock = a
-	case native && width < maxPixels && len(a.shape) == 4 && min(a.shape[1], a.shape[2]) >= minSide:
-		p.encoding = encodings[fmt.Sprint(typ, " ", a.shape[3])]
-		if typ == "float32" && a.shape[0] > 0 && a.shape[3] == 3 {
-			data, err := s.rows(ctx, a, 0, 1)
-			if err != nil {
-				return err
-			}
-			if _, p.pixels = pixels(data); p.pixels {
-				p.encoding = "rgb8"
-			}
+	case images && rank == 4 && a.typ == "float32" && a.Shape[0] > 0 && a.Shape[3] == 3:
+		data, err := s.rows(ctx, a, 0, 1)
+		if err != nil {
+			return err
 		}
-	case native && len(a.shape) == 3 && width > maxMatrix && width < maxPixels && min(a.shape[1], a.shape[2]) > minSide:
-		p.encoding = encodings[typ+" 1"]
+		if _, a.pixels = pixels(data); a.pixels {
+			a.encoding = "rgb8"
+		}
+	case images && rank == 4:
+		a.encoding = encodings[fmt.Sprint(a.typ, " ", a.Shape[3])]
+	case images && rank == 3 && width > maxMatrix:
+		a.encoding = encodings[a.typ+" 1"]
 	}
-	if p.encoding == "" && (err != nil || width > most) {
-		s.leave(a.name, dataset.CodeTooWide, dataset.Detail{Got: strconv.Itoa(width), Want: strconv.Itoa(most), Unit: "numbers"})
+	f := dataset.Feature{Name: a.Name, DType: a.typ, Shape: a.Shape[1:]}
+	switch {
+	case a.encoding != "":
+		f.Media, f.Encoding, f.Height, f.Width = true, a.encoding, a.Shape[1], a.Shape[2]
+	case err != nil || width > most:
+		s.leave(a.Name, dataset.CodeTooWide, dataset.Detail{Got: strconv.Itoa(width), Want: strconv.Itoa(most), Unit: "numbers"})
 		return nil
+	case len(a.Columns) == width:
+		f.Names = a.Columns
 	}
-	if f.Media = p.encoding != ""; f.Media {
-		f.Encoding, f.Height, f.Width = p.encoding, a.shape[1], a.shape[2]
-	} else if len(a.columns) == width {
-		f.Names = a.columns
-	}
-	s.parts = append(s.parts, p)
-	s.info.Features = append(s.info.Features, f)
+	s.arrays, s.info.Features = append(s.arrays, a), append(s.info.Features, f)
 	return nil
 }
 
@@ -338,24 +296,6 @@ func (s *Set) Info() dataset.Info { return s.info.Clone() }
 
 // Len returns the number of episodes.
 func (s *Set) Len() int { return len(s.ends) }
-
-// Weights returns the number of rows for each episode.
-func (s *Set) Weights() []int64 {
-	list := make([]int64, len(s.ends))
-	for i := range list {
-		from, to := s.rowsOf(i)
-		list[i] = int64(to - from)
-	}
-	return list
-}
-
-// rowsOf returns an episode's first row, and the row after its last.
-func (s *Set) rowsOf(i int) (from, to int) {
-	if i > 0 {
-		from = s.ends[i-1]
-	}
-	return from, s.ends[i]
-}
 
 // Close closes a zip file and frees the cached chunks. Close twice is fine. Frames cannot be read after it.
 func (s *Set) Close() error {

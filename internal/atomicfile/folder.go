@@ -3,6 +3,7 @@ package atomicfile
 import (
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,6 +21,13 @@ type Folder struct {
 	release   func()
 	done      bool
 	mode      fs.FileMode // permissions of the folder to replace; 0 if there is none
+	written   []member    // by WriteFile
+}
+
+// member is a file in the folder: its relative path, and the CRC-32C of its bytes.
+type member struct {
+	name string
+	sum  uint32
 }
 
 // replaced is the suffix for a folder that is being replaced. It is appended to the new folder's temporary name.
@@ -62,6 +70,21 @@ func (f *Folder) Create(path string) (file *fault.File, err error) {
 	return fault.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 }
 
+// WriteFile creates a file with content, at a path relative to the folder. Commit reads it back. Errors are an *fs.PathError with the
+// final path.
+func (f *Folder) WriteFile(name string, content []byte) error {
+	file, err := f.Create(filepath.Join(f.temporary, name))
+	if err == nil {
+		_, err = file.Write(content)
+		err = errors.Join(err, file.Close())
+	}
+	if err != nil {
+		return named(filepath.Join(f.path, name), err)
+	}
+	f.written = append(f.written, member{name, crc32.Checksum(content, sums)})
+	return nil
+}
+
 // TemporaryFolder creates a folder with mode 0700 next to a path, which need not exist. remove deletes the folder.
 func TemporaryFolder(beside string) (dir string, remove func(), err error) {
 	sweepBeside(beside)
@@ -101,10 +124,20 @@ func (f *Folder) Path() string { return f.temporary }
 // Name returns the final name in the caller's spelling.
 func (f *Folder) Name() string { return f.path }
 
-// Commit flushes every file to the disk and renames the folder. An old folder is removed after the rename. If the machine stops between
+// Commit reads back the files from WriteFile, flushes every file to the disk and renames the folder. If a file does not have the
+// written bytes, the error is ErrReadBack. An old folder is removed after the rename. If the machine stops between
 // the two steps, the old folder stays next to the name and Sweep restores it. After an error the name has its old content, unless the
 // error reports that the new folder has its name.
 func (f *Folder) Commit() error {
+	for _, m := range f.written {
+		content, err := fault.ReadFile(filepath.Join(f.temporary, m.name))
+		if err == nil && crc32.Checksum(content, sums) != m.sum {
+			err = ErrReadBack
+		}
+		if err != nil {
+			return named(filepath.Join(f.path, m.name), err)
+		}
+	}
 	err := filepath.WalkDir(f.temporary, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err

@@ -6,6 +6,9 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/unpack"
 )
 
 const (
@@ -26,81 +29,59 @@ const (
 )
 
 // compressors are stream formats by their numbers in a header. Blosc names blosclz and snappy too, which Expand refuses.
-var compressors = [8]string{"blosclz", "lz4", "snappy", "zlib", "zstd", "compressor 5", "compressor 6", "compressor 7"}
+var compressors = [8]string{"blosclz", "lz4", "snappy", "zlib", "zstd"}
 
 // scratches keeps the memory for blocks before their elements are in order.
 var scratches = sync.Pool{New: func() any { return new([]byte) }}
 
 var le = binary.LittleEndian
 
-// Size returns a chunk's size in bytes after decompression, as its header states it. The chunk may be cut.
-func Size(chunk []byte) (int, error) {
-	if len(chunk) < headerSize {
-		return 0, broken("header", len(chunk), "16 bytes")
-	}
-	return int(le.Uint32(chunk[4:])), nil
-}
-
-func broken(part string, got any, want string) error {
-	return &Error{Part: part, Got: fmt.Sprint(got), Want: want}
-}
-
 // decode expands a chunk into dst, which it must fill exactly.
 func decode(dst, src []byte) error {
-	n, err := Size(src)
+	if len(src) < headerSize {
+		return fail(dataset.ErrCorrupt, "header", len(src), "16 bytes")
+	}
+	flags, element, n := src[2], int(src[3]), len(dst)
+	size, end := int(le.Uint32(src[8:])), int(le.Uint32(src[12:])) // of a block, and of the chunk
+	blocks := (n-1)/max(size, 1) + 1
 	switch {
-	case err != nil:
-		return err
 	case src[0] > version || src[0] == 0:
-		return &Error{Unsupported: true, Part: "version", Got: fmt.Sprint(src[0]), Want: "1 or 2"}
-	case n != len(dst):
-		return broken("size", n, fmt.Sprint(len(dst)))
+		return fail(dataset.ErrUnsupported, "version", src[0], "1 or 2")
+	case int(le.Uint32(src[4:])) != n || end < headerSize || end > len(src):
+		return fail(dataset.ErrCorrupt, "sizes", src[4:headerSize], fmt.Sprintf("%d bytes in %d", n, len(src)))
 	case n == 0:
 		return nil
-	}
-	flags, element, size := src[2], int(src[3]), int(le.Uint32(src[8:]))
-	if end := int(le.Uint32(src[12:])); end > len(src) || end < headerSize {
-		return broken("compressed size", end, fmt.Sprintf("16 to %d", len(src)))
-	} else {
-		src = src[:end]
-	}
-	if flags&stored != 0 {
-		if len(src)-headerSize != n {
-			return broken("stored bytes", len(src)-headerSize, fmt.Sprint(n))
-		}
+	case flags&stored != 0 && end == headerSize+n:
 		copy(dst, src[headerSize:])
 		return nil
-	}
-	blocks := (n-1)/max(size, 1) + 1
-	if size <= 0 || size > n || element == 0 || blocks > (len(src)-headerSize)/4 {
-		return broken("block size", size, fmt.Sprintf("1 to %d, and %d bytes for offsets", n, 4*blocks))
+	case flags&stored != 0 || size <= 0 || size > n || element == 0 || blocks > (end-headerSize)/4:
+		return fail(dataset.ErrCorrupt, "block size", size, fmt.Sprintf("1 to %d, and offsets for %d blocks", n, blocks))
 	}
 	buffer := scratches.Get().(*[]byte)
 	defer scratches.Put(buffer)
+	if cap(*buffer) < size {
+		*buffer = make([]byte, size)
+	}
 	for i := range blocks {
 		out := dst[i*size : min((i+1)*size, n)]
-		bytes, bits := element > 1 && flags&byteShuffled != 0, flags&bitShuffled != 0 && len(out)/element%8 == 0
-		if cap(*buffer) < len(out) && (bytes || bits) {
-			*buffer = make([]byte, size)
+		shuffled, block, streams := (*buffer)[:len(out)], out, 1
+		bits := flags&bitShuffled != 0 && len(out)/element%8 == 0
+		bytes := flags&byteShuffled != 0 && element > 1 && !bits
+		if bytes {
+			block = shuffled
 		}
-		block := out
-		if bytes && !bits {
-			block = (*buffer)[:len(out)]
-		}
-		streams := 1
 		if flags&whole == 0 && element <= maxSplits && size/element >= minStream && len(out) == size {
 			streams = element
 		}
 		at := int(le.Uint32(src[headerSize+4*i:]))
-		if err := expandBlock(block, src, at, streams, compressors[flags>>5]); err != nil {
+		if err := expandBlock(block, src[:end], at, streams, compressors[flags>>5]); err != nil {
 			return err
 		}
 		if bits {
-			bytes, block = true, (*buffer)[:len(out)]
-			unshuffleBits(block, out, element)
+			unshuffleBits(shuffled, out, element)
 		}
-		if bytes {
-			unshuffleBytes(out, block, element)
+		if bytes || bits {
+			unpack.Unshuffle(out, shuffled, element)
 		}
 	}
 	return nil
@@ -109,13 +90,16 @@ func decode(dst, src []byte) error {
 // expandBlock expands a block's streams, which begin at byte at in the chunk.
 func expandBlock(block, chunk []byte, at, streams int, format string) error {
 	size := len(block) / streams
+	if len(block)%streams > 0 {
+		return fail(dataset.ErrCorrupt, "block size", len(block), fmt.Sprintf("a multiple of %d", streams))
+	}
 	for k := range streams {
-		if at < headerSize || at > len(chunk)-4 {
-			return broken("stream", at, fmt.Sprintf("an offset from 16 to %d", len(chunk)-4))
+		n := -1
+		if at >= headerSize && at <= len(chunk)-4 {
+			n = int(int32(le.Uint32(chunk[at:])))
 		}
-		n := int(int32(le.Uint32(chunk[at:])))
 		if at += 4; n < 0 || n > len(chunk)-at {
-			return broken("stream size", n, fmt.Sprintf("0 to %d", len(chunk)-at))
+			return fail(dataset.ErrCorrupt, "stream", fmt.Sprintf("%d bytes at byte %d", n, at), fmt.Sprintf("some up to byte %d", len(chunk)))
 		}
 		out := block[k*size : (k+1)*size]
 		if n == size {
@@ -125,48 +109,21 @@ func expandBlock(block, chunk []byte, at, streams int, format string) error {
 		}
 		at += n
 	}
-	if rest := len(block) % streams; rest > 0 {
-		return broken("block size", len(block), fmt.Sprintf("a multiple of %d", streams))
-	}
 	return nil
 }
 
-// unshuffleBytes puts elements in order: src has the first bytes of all elements, then the second bytes, and so on. Bytes after the last
-// whole element are as they were.
-func unshuffleBytes(dst, src []byte, element int) {
-	n := len(src) / element
-	copy(dst[n*element:], src[n*element:])
-	switch element {
-	case 2:
-		a, b := src[:n], src[n:2*n]
-		for i := range a {
-			le.PutUint16(dst[2*i:], uint16(a[i])|uint16(b[i])<<8)
-		}
-	case 4:
-		a, b, c, d := src[:n], src[n:2*n], src[2*n:3*n], src[3*n:4*n]
-		for i := range a {
-			le.PutUint32(dst[4*i:], uint32(a[i])|uint32(b[i])<<8|uint32(c[i])<<16|uint32(d[i])<<24)
-		}
-	default:
-		for k := range element {
-			for i, v := range src[k*n : (k+1)*n] {
-				dst[i*element+k] = v
-			}
-		}
-	}
-}
-
-// unshuffleBits makes shuffled bytes, as unshuffleBytes takes them, from shuffled bits: src has bit 0 from the first byte in each element,
-// then bit 1, and so on, a byte's lowest bit first. The number of elements is a multiple of 8.
+// unshuffleBits makes shuffled bytes, as unpack.Unshuffle takes them, from shuffled bits: src has bit 0 from the first byte in each
+// element, then bit 1, and so on, a byte's lowest bit first. The number of elements is a multiple of 8.
 func unshuffleBits(dst, src []byte, element int) {
 	row := len(src) / element / 8 // bytes for one bit from each element
 	copy(dst[8*row*element:], src[8*row*element:])
 	for k := range element {
 		planes, out := src[8*k*row:8*(k+1)*row], dst[8*k*row:8*(k+1)*row]
-		a, b, c, d := planes[:row], planes[row:2*row], planes[2*row:3*row], planes[3*row:4*row]
-		e, f, g, h := planes[4*row:5*row], planes[5*row:6*row], planes[6*row:7*row], planes[7*row:8*row]
-		for i := range a {
-			x := uint64(a[i]) | uint64(b[i])<<8 | uint64(c[i])<<16 | uint64(d[i])<<24 | uint64(e[i])<<32 | uint64(f[i])<<40 | uint64(g[i])<<48 | uint64(h[i])<<56
+		for i := range row {
+			x := uint64(0)
+			for bit := range 8 {
+				x |= uint64(planes[bit*row+i]) << (8 * bit)
+			}
 			// The transpose for 8x8 bits is from Hacker's Delight, section 7-3.
 			t := (x ^ x>>7) & 0x00aa00aa00aa00aa
 			x ^= t ^ t<<7
@@ -191,20 +148,16 @@ var encoder = sync.OnceValue(func() *zstd.Encoder {
 // smaller, the bytes are stored. src has less than 2^31-16 bytes.
 func Encode(src []byte, element int) []byte {
 	n := len(src)
-	chunk := make([]byte, headerSize+8, headerSize+8+n)
-	flags := byte(4<<5 | whole)
-	block := src
-	if element > 1 {
-		flags |= byteShuffled
-		block = make([]byte, n)
-		for i := range n / element {
-			for k := range element {
-				block[k*(n/element)+i] = src[i*element+k]
-			}
+	count := n / element
+	block := make([]byte, n)
+	for k := range element {
+		for i := range count {
+			block[k*count+i] = src[i*element+k]
 		}
-		copy(block[n/element*element:], src[n/element*element:])
 	}
-	chunk = encoder().EncodeAll(block, chunk)
+	copy(block[count*element:], src[count*element:])
+	flags := byte(4<<5 | whole | byteShuffled)
+	chunk := encoder().EncodeAll(block, make([]byte, headerSize+8, headerSize+8+n))
 	if len(chunk) >= headerSize+n {
 		flags |= stored
 		chunk = append(chunk[:headerSize], src...)
@@ -213,8 +166,8 @@ func Encode(src []byte, element int) []byte {
 		le.PutUint32(chunk[headerSize+4:], uint32(len(chunk)-headerSize-8))
 	}
 	copy(chunk, []byte{version, 1, flags, byte(element)})
-	le.PutUint32(chunk[4:], uint32(n))
-	le.PutUint32(chunk[8:], uint32(n))
-	le.PutUint32(chunk[12:], uint32(len(chunk)))
+	for i, size := range []int{n, n, len(chunk)} {
+		le.PutUint32(chunk[4+4*i:], uint32(size))
+	}
 	return chunk
 }

@@ -1,4 +1,4 @@
-package hdf5
+package unpack
 
 import (
 	"bytes"
@@ -9,9 +9,6 @@ import (
 	"github.com/klauspost/compress/zlib"
 )
 
-// deflateRatio is the maximum bytes that one byte in a deflate stream can expand to. Other filters expand less.
-const deflateRatio = 1032
-
 // Errors for an inflated chunk's length. Errors inside a stream come from the library.
 var (
 	errShort = errors.New("fewer bytes than expected")
@@ -21,9 +18,9 @@ var (
 // zlibReaders holds idle readers, because each has a window and tables of about 40 kB.
 var zlibReaders sync.Pool
 
-// inflate decodes a zlib stream, which must fill dst exactly, and verifies its checksum. Bytes in src after the stream are ignored. in
+// Zlib decodes a zlib stream, which must fill dst exactly, and verifies its checksum. Bytes in src after the stream are ignored. in
 // is how many bytes of src it read, which locates an error.
-func inflate(dst, src []byte) (in int, err error) {
+func Zlib(dst, src []byte) (in int, err error) {
 	from := bytes.NewReader(src)
 	r, ok := zlibReaders.Get().(io.ReadCloser)
 	if ok {
@@ -34,15 +31,15 @@ func inflate(dst, src []byte) (in int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	err = readExactly(dst, r)
+	err = Exactly(dst, r)
 	in = len(src) - from.Len()
 	from.Reset(nil) // so that an idle reader does not keep the chunk
 	zlibReaders.Put(r)
 	return in, err
 }
 
-// readExactly fills dst. Then r must end without an error; a checksum error at the end counts too.
-func readExactly(dst []byte, r io.Reader) (err error) {
+// Exactly fills dst. Then r must end without an error; a checksum error at the end counts too.
+func Exactly(dst []byte, r io.Reader) (err error) {
 	n := 0
 	for n < len(dst) && err == nil {
 		var k int

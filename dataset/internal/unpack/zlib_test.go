@@ -1,4 +1,4 @@
-package hdf5
+package unpack
 
 import (
 	"bytes"
@@ -25,29 +25,29 @@ func TestAnInflatedChunkHasItsSizeAndItsChecksum(t *testing.T) {
 		src := out.Bytes()
 
 		got := make([]byte, n)
-		in, err := inflate(got, append(bytes.Clone(src), "bytes after it"...))
+		in, err := Zlib(got, append(bytes.Clone(src), "bytes after it"...))
 		require.NoError(t, err, n)
 		assert.Equal(t, len(src), in)
 		assert.True(t, bytes.Equal(want, got), n)
 
-		_, err = inflate(make([]byte, n+1), src)
+		_, err = Zlib(make([]byte, n+1), src)
 		assert.ErrorIs(t, err, errShort, n)
 		if n > 0 {
-			_, err = inflate(make([]byte, n-1), src)
+			_, err = Zlib(make([]byte, n-1), src)
 			assert.ErrorIs(t, err, errLong, n)
 		}
 		for _, cut := range []int{len(src) - 1, len(src) - 4, len(src) - 5, len(src) / 2, 2, 1, 0} {
-			in, err := inflate(make([]byte, n), src[:cut])
+			in, err := Zlib(make([]byte, n), src[:cut])
 			assert.ErrorIs(t, err, io.ErrUnexpectedEOF, "%d: %d of %d bytes", n, cut, len(src))
 			assert.LessOrEqual(t, in, cut)
 		}
 		broken := bytes.Clone(src)
 		broken[len(src)-1]++
-		in, err = inflate(make([]byte, n), broken)
+		in, err = Zlib(make([]byte, n), broken)
 		assert.ErrorIs(t, err, zlib.ErrChecksum, n)
 		assert.Equal(t, len(src), in)
 	}
-	in, err := inflate(make([]byte, 10), []byte("no stream"))
+	in, err := Zlib(make([]byte, 10), []byte("no stream"))
 	assert.ErrorIs(t, err, zlib.ErrHeader)
 	assert.Zero(t, in)
 }
