@@ -275,11 +275,7 @@ func (z *zarrWriter) film(ctx context.Context, p *zarrPart, held func(int, error
 	var good []byte
 	early := 0 // frames before the first good one
 	for row := range p.m.Len() {
-		data := good
-		encode, err := frame()
-		if err == nil {
-			data, err = encode()
-		}
+		data, err := frame()()
 		if err != nil {
 			if !damaged(err) || !held(row, err) {
 				return err
