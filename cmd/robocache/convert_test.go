@@ -32,8 +32,8 @@ func TestAConversionThatCannotBeWritesNothing(t *testing.T) {
 	}{
 		{[]string{"-o", out, "--to=npz"}, exitUsage, "convert takes one or more recordings, got none"},
 		{[]string{flight, "--to=npz"}, exitUsage, "no output given, want -o OUT"},
-		{[]string{flight, "-o", out}, exitUsage, "no format given, want --to lerobot, mcap, npz, rlds, safetensors, webdataset"},
-		{[]string{flight, "-o", out, "--to=zarr"}, exitUsage, `--to: got "zarr", want lerobot, mcap`},
+		{[]string{flight, "-o", out}, exitUsage, "no format given, want --to lerobot, lerobot-2.1, mcap, npz, rlds, safetensors, webdataset, zarr"},
+		{[]string{flight, "-o", out, "--to=csv"}, exitUsage, `--to: got "csv", want lerobot, lerobot-2.1, mcap`},
 		{[]string{flight, "-o", out, "--to=npz", "--hz=5", "--plan", plan}, exitUsage, "--hz with --plan"},
 		{[]string{flight, "-o", out, "--to=npz", "--plan", plan}, exitInput, "line 4, column 26"},
 		{[]string{flight, "-o", out, "--to=npz", "--plan", plan + "x"}, exitInput, "no such file"},

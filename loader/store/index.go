@@ -23,6 +23,7 @@ type index struct {
 	Clock    string            `json:"clock,omitempty"`
 	Clocks   []string          `json:"clocks,omitempty"`
 	Features []dataset.Feature `json:"features,omitempty"`
+	Facts    []dataset.Feature `json:"facts,omitempty"`
 	Tasks    []string          `json:"tasks,omitempty"`
 	Frames   int               `json:"frames,omitempty"`
 	Splits   []dataset.Split   `json:"splits,omitempty"`
@@ -41,7 +42,7 @@ func (x *index) info() dataset.Info {
 	if x.RateFrom == "file" {
 		declared = x.Rate
 	}
-	return dataset.Info{Version: x.Data, Rate: x.Rate, RateFrom: x.RateFrom, Declared: declared, Clock: x.Clock, Clocks: x.Clocks, Features: x.Features,
+	return dataset.Info{Version: x.Data, Rate: x.Rate, RateFrom: x.RateFrom, Declared: declared, Clock: x.Clock, Clocks: x.Clocks, Features: x.Features, Facts: x.Facts,
 		Tasks: x.Tasks, Frames: x.Frames, Splits: x.Splits, Attributes: x.Other, Notes: x.Notes}
 }
 
@@ -64,8 +65,8 @@ type indexMedia struct {
 
 func (s *Store) index() *index {
 	i := &s.info
-	x := &index{Version: version, Name: s.name, Format: s.format, Data: i.Version, Rate: i.Rate, RateFrom: i.RateFrom, Clock: i.Clock, Clocks: i.Clocks, Features: i.Features,
-		Tasks: i.Tasks, Frames: i.Frames, Splits: i.Splits, Other: i.Attributes, Notes: i.Notes,
+	x := &index{Version: version, Name: s.name, Format: s.format, Data: i.Version, Rate: i.Rate, RateFrom: i.RateFrom, Clock: i.Clock, Clocks: i.Clocks,
+		Features: i.Features, Facts: i.Facts, Tasks: i.Tasks, Frames: i.Frames, Splits: i.Splits, Other: i.Attributes, Notes: i.Notes,
 		Streams: []indexStream{}, Episodes: append([]Episode{}, s.Episodes...), Skipped: s.Skipped, Sources: s.Sources, Shard: s.Shard}
 	for k := range s.Streams {
 		p := &s.Streams[k]

@@ -32,16 +32,19 @@ func Times(values *tensor.Tensor, exponent int, known bool) (*tensor.Tensor, err
 	if values, err = values.Reshape(len(list)); err != nil || dataset.CheckSpacing(values) != nil {
 		return nil, err
 	}
-	dtype, scale := values.DType(), math.Pow10(9+exponent)
+	if exponent == 0 && (values.DType() == tensor.F64 || values.DType() == tensor.F32) {
+		return values, nil
+	}
+	whole, _ := tensor.Data[int64](values) // nil if they are of another type
+	scale := math.Pow10(9 + exponent)
 	ns := make([]int64, len(list))
 	for i, v := range list {
 		if !(math.Abs(v)*scale <= 1<<62) {
 			return nil, nil
 		}
-		ns[i] = int64(math.Round(v * scale))
-	}
-	if exponent == 0 && (dtype == tensor.F64 || dtype == tensor.F32) || exponent == -9 && dtype == tensor.I64 {
-		return values, nil
+		if ns[i] = int64(math.Round(v * scale)); whole != nil {
+			ns[i] = whole[i] * int64(scale)
+		}
 	}
 	return tensor.Of(ns, len(ns))
 }
