@@ -193,14 +193,21 @@ def test_a_state_is_of_its_order_and_its_episodes():
             loader.load_state_dict(state)
 
 
+def hasty(seconds):
+    """Returns a helper process that has started, and must reply within a time."""
+    child = _child.Child()
+    child._patience = seconds
+    child._socket.settimeout(seconds)
+    return child
+
+
 def test_a_helper_that_never_replies_is_an_error(monkeypatch):
     monkeypatch.setenv("ROBOCACHE_BINARY", FAKE)
-    monkeypatch.setenv("ROBOCACHE_TIMEOUT", "0.5")
-    child = _child.Child()
+    child = hasty(0.5)
     with pytest.raises(rc.ServerError, match="did nothing for 0.5 s.*ROBOCACHE_TIMEOUT"):
         child.request("slow", seconds=60)
     assert child.closed
-    child = _child.Child()
+    child = hasty(0.5)
     os.kill(child.process_id, signal.SIGSTOP)
     with pytest.raises(rc.ServerError, match="ROBOCACHE_TIMEOUT"):
         child.request("echo")
@@ -212,9 +219,8 @@ def test_a_helper_that_never_replies_is_an_error(monkeypatch):
 
 def test_a_helper_that_works_may_take_long(monkeypatch):
     monkeypatch.setenv("ROBOCACHE_BINARY", FAKE)
-    monkeypatch.setenv("ROBOCACHE_TIMEOUT", "0.3")
-    child = _child.Child()
-    assert child.request("work", seconds=1.5)[0]["ok"]
+    child = hasty(0.5)
+    assert child.request("work", seconds=2)[0]["ok"]
     child.close()
 
 

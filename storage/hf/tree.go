@@ -91,14 +91,16 @@ func (p *place) folderOf(ctx context.Context, dir string) (*folder, error) {
 		if p.complete = next == nil; !p.complete {
 			clear(found)
 		}
+		for _, f := range found {
+			f.known = true
+		}
 		p.folders = found
 	}
 	f := p.folders[dir]
 	if f == nil {
-		f = &folder{}
+		f = &folder{known: p.complete}
 		p.folders[dir] = f
 	}
-	f.known = f.known || p.complete
 	return f, nil
 }
 
