@@ -16,7 +16,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// policyEpisode is an episode with what a policy needs.
+// policyEpisode is an episode with a task, a state and actions.
 func policyEpisode(t *testing.T, seed int) *dataset.Episode {
 	e := recorded(t, seed, 20, false)
 	e.Streams[0].Name = "observation.state"

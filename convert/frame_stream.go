@@ -123,14 +123,18 @@ func pick(s *align.Aligned, plan *align.Plan, m *dataset.Media, times []int64, a
 }
 
 // undecoded returns a function that records rows with frames that cannot be decoded. All are counted in a note. Undecoded gets only the
-// rows that are otherwise valid.
-func (k *Kept) undecoded(e *dataset.Episode) func(media string, row int, err error) {
+// rows that are otherwise valid. If those are more than half of all rows, the function returns err.
+func (k *Kept) undecoded(e *dataset.Episode) func(media string, row int, err error) error {
 	k.Undecoded = map[string][]int{}
-	return func(media string, row int, err error) {
+	return func(media string, row int, err error) error {
 		m := e.MediaStream(media)
 		k.Notes.Add(dataset.Note{Code: dataset.CodeFramesHeld, Subject: media, Count: 1, Row: dataset.At(row), Detail: dataset.Detail{Of: m.Len(), Cause: err}})
 		if p, picked := m.Source.(*Picked); !picked || p.Valid[row] != 0 {
 			k.Undecoded[media] = append(k.Undecoded[media], row)
 		}
+		if 2*len(k.Undecoded[media]) > m.Len() {
+			return err
+		}
+		return nil
 	}
 }

@@ -146,7 +146,8 @@ func (l *leRobotWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 		}
 	}
 	b := lerobotwrite.EpisodeOptions{Splits: e.Splits, Tasks: l.piece.Inputs[e.Input].Tasks, Names: names, Times: times}
-	b.Undecoded = kept.undecoded(own)
+	held := kept.undecoded(own)
+	b.Undecoded = func(media string, row int, err error) { _ = held(media, row, err) } // the writer has the limit
 	l.texts(e, &b)
 	before := l.w.Report()
 	written := own

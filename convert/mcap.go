@@ -80,10 +80,7 @@ func (w *messagesWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 			m = packets
 		} else if stills := stillsOf(&m); stills != nil {
 			defer stills.close()
-			stills.held = func(row int, err error) bool {
-				held(m.Name, row, err)
-				return 2*len(kept.Undecoded[m.Name]) <= m.Len()
-			}
+			stills.held = func(row int, err error) bool { return held(m.Name, row, err) == nil }
 			if why := undecoded(ctx, &m); why.Code != "" {
 				kept.giveUp(m.Name, why)
 				continue

@@ -29,7 +29,7 @@ import (
 // empty without one. If they are not recorded, discount is 1, reward is 1 in the last step unless the episode failed, and is_terminal is
 // true in the last step, as in the datasets of Open X-Embodiment. episode_metadata has file_path, name, success and other attributes.
 //
-// The first episode defines the features. If a later one lacks some or has other types, it is refused; what it has in addition is left
+// The first episode defines the features. If a later one lacks some or has other types, it is refused; its other features are left
 // out with a note. The splits are those of the inputs, or "train"; an episode in several is in the first of train, val and test, with a
 // note about the others. Each split has its own files, so the episodes come in the order of the splits.
 func RLDS() Target { return toRLDS{} }
@@ -92,17 +92,19 @@ func (w *rldsWriter) named(err error) error {
 }
 
 func (w *rldsWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
-	c, err := columnsOf(ctx, e, w.piece.Inputs[e.Input])
+	c, err := columnsOf(ctx, e, &w.piece)
 	if err == nil && w.first != nil {
 		err = w.fit(c)
 	}
 	if err != nil {
 		return c.kept, err
 	}
-	w.record, err = rlds.AppendRecord(w.record[:0], c.list)
 	features := w.features
-	if err == nil && w.first == nil {
+	if w.first == nil {
 		features, err = rlds.Features(c.list)
+	}
+	if err == nil && !w.piece.Dry {
+		w.record, err = rlds.AppendRecord(w.record[:0], c.list)
 	}
 	if err != nil {
 		return c.kept, &RefusedError{err}
@@ -118,6 +120,9 @@ func (w *rldsWriter) Add(ctx context.Context, e *Episode) (Kept, error) {
 		for _, f := range c.list {
 			f.Ints, f.Floats, f.Bytes = nil, nil, nil
 		}
+	}
+	if w.piece.Dry {
+		return c.kept, nil
 	}
 	return c.kept, w.named(w.write(rldsWord(split)))
 }

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"image"
 	"image/color"
 	"maps"
 	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +16,6 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/rlds"
-	"github.com/robocache/robocache/internal/inorder"
 	"github.com/robocache/robocache/internal/recognise"
 	"github.com/robocache/robocache/tensor"
 )
@@ -46,6 +45,7 @@ func rldsWord(name string) string { return notWord.ReplaceAllString(name, "_") }
 type columns struct {
 	e     *Episode
 	info  dataset.Info // about its input
+	isDry bool         // one frame is enough, see Piece.Dry
 	kept  Kept
 	same  bool // the input is an RLDS dataset, so that its names are keys
 	list  rlds.Columns
@@ -53,8 +53,8 @@ type columns struct {
 }
 
 // columnsOf returns an episode's columns. The result is not nil.
-func columnsOf(ctx context.Context, e *Episode, info dataset.Info) (*columns, error) {
-	c := &columns{e: e, info: info, kept: Kept{Samples: map[string]int{}}, list: rlds.Columns{}, names: map[string]string{}}
+func columnsOf(ctx context.Context, e *Episode, p *Piece) (*columns, error) {
+	c := &columns{e: e, info: p.Inputs[e.Input], isDry: p.Dry, kept: Kept{Samples: map[string]int{}}, list: rlds.Columns{}, names: map[string]string{}}
 	_, c.same = e.Attributes.Other[tfdsID]
 	for i := range e.Streams {
 		if err := c.stream(i); err != nil {
@@ -212,9 +212,11 @@ func wholeNumbers(s *dataset.Stream, marked bool) ([]int64, error) {
 	return list, err
 }
 
-// camera adds the column of a camera. A damaged frame, or one with another size or type, shows the one before it, or else the first good
-// one, after a call of held. If more than half are damaged, the episode is refused.
-func (c *columns) camera(ctx context.Context, m *dataset.Media, held func(media string, row int, err error)) error {
+// errEnough ends the encoding of a camera's frames.
+var errEnough = errors.New("one frame is enough")
+
+// camera adds the column of a camera. A frame with another size or type is damage.
+func (c *columns) camera(ctx context.Context, m *dataset.Media, held func(media string, row int, err error) error) error {
 	if m.Encoding != "png" && m.Encoding != "jpeg" && m.Encoding != rlds.EncodingF32 {
 		if why := undecoded(ctx, m); why.Code != "" {
 			c.kept.leave(m.Name, m.Len(), why)
@@ -224,54 +226,29 @@ func (c *columns) camera(ctx context.Context, m *dataset.Media, held func(media 
 	}
 	p, stop := mediaPart(ctx, m, true)
 	defer stop()
-	frames, valid, bad := make([][]byte, m.Len()), slices.Clone(p.valid), 0
 	var f rlds.Column
-	for first := 0; first < m.Len(); first += atOnce {
-		n := min(atOnce, m.Len()-first)
-		jobs := make([]func() ([]byte, error), n)
-		for k := range jobs {
-			jobs[k] = p.next()
+	valid := slices.Clone(p.valid)
+	err := film(ctx, m, p.next, func(b []byte) error { return sameImage(b, m.Encoding, &f) }, func(name string, row int, err error) error {
+		if valid != nil {
+			valid[row] = 0
 		}
-		for k, made := range inorder.Each(ctx, n, runtime.GOMAXPROCS(0), n, func(encodedFrame) int { return n },
-			func(_ context.Context, k int) (made encodedFrame) {
-				made.data, made.err = jobs[k]()
-				return made
-			}) {
-			row, err := first+k, made.err
-			if err == nil {
-				err = sameImage(made.data, m.Encoding, &f)
-			}
-			if err == nil {
-				frames[row] = made.data
-				continue
-			}
-			switch bad++; {
-			case !damaged(err):
-				return err
-			case 2*bad > m.Len():
-				return &RefusedError{err}
-			}
-			if held(m.Name, row, err); valid != nil {
-				valid[row] = 0
-			}
+		return held(name, row, err)
+	}, func(b []byte) error {
+		if f.Bytes = append(f.Bytes, b); c.isDry {
+			return errEnough
 		}
+		return nil
+	})
+	if err == errEnough {
+		err = nil
 	}
-	good := frames[slices.IndexFunc(frames, func(b []byte) bool { return b != nil })]
-	for i, b := range frames {
-		if b == nil {
-			frames[i] = good
-		}
-		good = frames[i]
+	if damaged(err) {
+		err = &RefusedError{err}
 	}
-	f.Bytes = frames
-	c.named(m.Name, f, valid)
-	return nil
-}
-
-// encodedFrame is a frame, or the error of its encoder.
-type encodedFrame struct {
-	data []byte
-	err  error
+	if err == nil {
+		c.named(m.Name, f, valid)
+	}
+	return err
 }
 
 // sameImage sets first to the declaration for an encoded image if it has none. If the image has another one, that is damage.

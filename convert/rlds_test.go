@@ -7,11 +7,13 @@ import (
 	"encoding/json"
 	"image"
 	"image/png"
+	"io/fs"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -182,7 +184,7 @@ func TestAnEpisodeComesBackFromRLDS(t *testing.T) {
 		e.Media = append(e.Media, dataset.Media{Name: encoding, Times: times, Encoding: encoding, Width: 2, Height: 1, Source: frame})
 	}
 	e.Texts = []dataset.TextStream{{Name: "task", Task: true, Times: []int64{times[0], times[9]}, Values: []string{"lift", "drop"}}, {Name: "said", Times: times[:1], Values: []string{"go"}}}
-	c, err := columnsOf(t.Context(), &Episode{Episode: e, Times: times, Lost: map[string]dataset.Note{}}, dataset.Info{})
+	c, err := columnsOf(t.Context(), &Episode{Episode: e, Times: times, Lost: map[string]dataset.Note{}}, &Piece{Inputs: []dataset.Info{{}}})
 	require.NoError(t, err)
 	got := readBack(t, c.list)
 	assert.Equal(t, castsIn(t, e.Streams[1].Values), c.kept.Notes.Find(dataset.CodeValuesCast).Count)
@@ -340,4 +342,89 @@ func BenchmarkRLDS(b *testing.B) {
 		n = w.(*rldsWriter).splits[0].Bytes
 	}
 	b.SetBytes(n / int64(b.N))
+}
+
+// sized are PNG frames of different widths. It counts the frames that are read.
+type sized struct {
+	widths []int
+	read   *atomic.Int64
+}
+
+func (s sized) ReadFrame(_ context.Context, i int) ([]byte, error) {
+	s.read.Add(1)
+	var b bytes.Buffer
+	err := png.Encode(&b, image.NewGray(image.Rect(0, 0, s.widths[i], 2)))
+	return b.Bytes(), err
+}
+
+// camera adds a camera with frames of such widths to an episode.
+func (s sized) camera(e *dataset.Episode, name string) {
+	e.Media = append(e.Media, dataset.Media{Name: name, Times: e.Streams[0].Nanoseconds(), Encoding: "png", Width: 4, Height: 2, Source: s})
+}
+
+// A frame with another size is damage: it shows the frame before it. If more than half of the frames are damaged, the episode is refused.
+func TestAFrameOfAnotherSizeIsDamageInRLDS(t *testing.T) {
+	for _, c := range []struct{ widths, damaged []int }{
+		{[]int{4, 4, 5, 4, 6}, []int{2, 4}}, {[]int{4, 5, 5, 5, 4}, nil},
+	} {
+		e := recorded(t, 1, 5, false)
+		sized{c.widths, &atomic.Int64{}}.camera(e, "top")
+		got, err := columnsOf(t.Context(), &Episode{Episode: e, Times: e.Streams[0].Nanoseconds(), Lost: map[string]dataset.Note{}}, &Piece{Inputs: []dataset.Info{{}}})
+		var refused *RefusedError
+		if c.damaged == nil {
+			require.ErrorAs(t, err, &refused)
+			continue
+		}
+		require.NoError(t, err)
+		assert.Equal(t, c.damaged, got.kept.Undecoded["top"])
+		list := got.list["steps/observation/top"].Bytes
+		require.Len(t, list, 5)
+		assert.Equal(t, list[1], list[2])
+		assert.Equal(t, list[3], list[4])
+	}
+}
+
+// If two streams have one key, the second is left out with a reason.
+func TestAKeyInRLDSIsOfOneStream(t *testing.T) {
+	e := recorded(t, 1, 20, false)
+	addStream(t, e, "a/b", 1)
+	addStream(t, e, "a.b", 2)
+	r := converts(t, filepath.Join(t.TempDir(), "out"), RLDS(), Options{}, write(t, e))
+	var refused []string
+	for _, a := range r.Streams {
+		if a.Dropped.Find(dataset.CodeStreamRefused) != nil {
+			refused = append(refused, a.Name)
+			assert.Zero(t, a.Rows)
+		}
+	}
+	assert.Len(t, refused, 1)
+	assert.Contains(t, []string{"a/b", "a.b"}, refused[0])
+}
+
+// A check for RLDS reads few frames, writes no records, and finds what the conversion refuses.
+func TestACheckForRLDSReadsFewFrames(t *testing.T) {
+	const rows = 100
+	read := &atomic.Int64{}
+	w, err := RLDS().Create(t.Context(), filepath.Join(t.TempDir(), "out"), Piece{Inputs: []dataset.Info{{}}, Dry: true})
+	require.NoError(t, err)
+	defer w.Close()
+	for i := range 3 {
+		e := recorded(t, i, rows, false)
+		sized{slices.Repeat([]int{4}, rows), read}.camera(e, "top")
+		if i == 2 {
+			e.Streams = e.Streams[:1]
+		}
+		_, err := w.Add(t.Context(), &Episode{Episode: e, Number: i, Times: e.Streams[0].Nanoseconds(), Lost: map[string]dataset.Note{}})
+		var refused *RefusedError
+		if i < 2 {
+			require.NoError(t, err)
+		} else {
+			require.ErrorAs(t, err, &refused)
+		}
+	}
+	assert.LessOrEqual(t, read.Load(), int64(3*atOnce))
+	require.NoError(t, filepath.WalkDir(w.(*rldsWriter).Path(), func(path string, d fs.DirEntry, err error) error {
+		assert.True(t, d.IsDir(), path)
+		return err
+	}))
 }

@@ -322,7 +322,7 @@ var travelParts = []struct {
 	{"m", "the mask", []string{"arm"}},
 }
 
-// Each pair of formats holds what the table in docs/convert.md has, to the bit, and the report of a conversion has a reason for each part
+// Each pair of formats holds the parts in the table of docs/convert.md to the bit, and the report of a conversion has a reason for each part
 // that is lost. The stream action has its name in every format.
 func TestTripsBetweenFormats(t *testing.T) {
 	v3, v21 := leRobot(t, LeRobotOptions{Cameras: "image"}), leRobot(t, LeRobotOptions{Cameras: "image", Version: "2.1"})

@@ -141,7 +141,7 @@ func (w *samplesWriter) Add(ctx context.Context, e *Episode) (kept Kept, err err
 			for i := range parts {
 				m := &made.members[i]
 				if err := made.bad[i]; err != nil {
-					if held(parts[i].name, first+k, err); 2*len(kept.Undecoded[parts[i].name]) > len(e.Times) {
+					if err := held(parts[i].name, first+k, err); err != nil {
 						return kept, err
 					}
 					m.Data = before[i].Data
@@ -335,4 +335,46 @@ func decoded(m *dataset.Media, next func() (*tensor.Tensor, error, bool), encode
 			return b.Bytes(), err
 		}
 	}
+}
+
+// film encodes a camera's frames, several at a time, and passes them to add, in order. next takes the next frame and returns its encoder.
+// check may be nil; its error means that an encoded frame is damaged. A damaged frame shows the one before it, or else the first good one,
+// after a call of held, whose error ends the work.
+func film(ctx context.Context, m *dataset.Media, next func() func() ([]byte, error), check func([]byte) error,
+	held func(media string, row int, err error) error, add func([]byte) error) error {
+	type encoded struct {
+		data []byte
+		err  error
+	}
+	var good []byte
+	waiting := 0 // rows that good is for
+	for first := 0; first < m.Len(); first += atOnce {
+		n := min(atOnce, m.Len()-first)
+		jobs := make([]func() ([]byte, error), n)
+		for k := range jobs {
+			jobs[k] = next()
+		}
+		for k, made := range inorder.Each(ctx, n, runtime.GOMAXPROCS(0), n, func(encoded) int { return n }, func(_ context.Context, k int) (made encoded) {
+			made.data, made.err = jobs[k]()
+			return made
+		}) {
+			err := made.err
+			if err == nil && check != nil {
+				err = check(made.data)
+			}
+			if err == nil {
+				good = made.data
+			} else if !damaged(err) {
+				return err
+			} else if err := held(m.Name, first+k, err); err != nil {
+				return err
+			}
+			for waiting++; good != nil && waiting > 0; waiting-- {
+				if err := add(good); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return ctx.Err()
 }

@@ -22,7 +22,7 @@ import (
 // unless there is a plan. Cameras are uint8 [N,H,W,C]; depth in uint16 or float32 keeps its type. timestamp has each row's time in ns.
 // With a plan, NAME.valid marks the rows in which a stream is valid. The rate, and the episodes' names, tasks and success, are attributes.
 //
-// The first episode defines the arrays and their types. A later episode that lacks one is refused; what only it has is left out.
+// The first episode defines the arrays and their types. A later episode that lacks one is refused; its other streams are left out.
 func Zarr() Target { return toZarr{} }
 
 type toZarr struct{}
@@ -78,10 +78,7 @@ func (z *zarrWriter) Add(ctx context.Context, e *Episode) (kept Kept, err error)
 		if p.m == nil {
 			err = z.Append(p.Name, p.data)
 		} else {
-			err = z.film(ctx, p, func(row int, err error) bool {
-				held(p.name, row, err)
-				return 2*len(kept.Undecoded[p.name]) <= len(e.Times)
-			})
+			err = z.film(ctx, p, held)
 		}
 		if err != nil {
 			return kept, err
@@ -260,9 +257,8 @@ func (z *zarrWriter) camera(ctx context.Context, m *dataset.Media) (p zarrPart, 
 	return p, nil
 }
 
-// film writes a camera's frames. A damaged frame, or one with another size, shows the frame before it, or else the first good one; held
-// counts it, and reports whether the limit still holds.
-func (z *zarrWriter) film(ctx context.Context, p *zarrPart, held func(int, error) bool) error {
+// film writes a camera's frames. A frame with another size is damage.
+func (z *zarrWriter) film(ctx context.Context, p *zarrPart, held func(media string, row int, err error) error) error {
 	next, stop := iter.Pull2(p.m.DecodeRange(ctx, 0, p.m.Len()))
 	defer stop()
 	frame := decoded(p.m, next, func(b *bytes.Buffer, t *tensor.Tensor) error {
@@ -272,26 +268,5 @@ func (z *zarrWriter) film(ctx context.Context, p *zarrPart, held func(int, error
 		}
 		return writeElements(b, wholePixels[p.m.Encoding], t)
 	})
-	var good []byte
-	early := 0 // frames before the first good one
-	for row := range p.m.Len() {
-		data, err := frame()()
-		if err != nil {
-			if !damaged(err) || !held(row, err) {
-				return err
-			}
-			data = good
-		}
-		if data == nil {
-			early++
-			continue
-		}
-		for range early + 1 {
-			if err := z.Append(p.Name, data); err != nil {
-				return err
-			}
-		}
-		good, early = data, 0
-	}
-	return nil
+	return film(ctx, p.m, frame, nil, held, func(data []byte) error { return z.Append(p.Name, data) })
 }

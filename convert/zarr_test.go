@@ -144,3 +144,23 @@ func TestABadFrameInZarrIsAnother(t *testing.T) {
 		assert.Equal(t, 40, m.Len())
 	}
 }
+
+// Depth keeps its type and its numbers.
+func TestZarrKeepsDepth(t *testing.T) {
+	frames := map[string]deep{"16UC1": {1, 2, 255, 254}, "32FC1": {0, 0, 128, 63, 205, 204, 204, 61}, "16SC1": {254, 255, 3, 0}}
+	e := recorded(t, 1, 5, false)
+	for encoding, frame := range frames {
+		frames[encoding] = bytes.Repeat(frame, 16*8/2)
+		e.Media = append(e.Media, dataset.Media{Name: encoding, Times: e.Streams[0].Nanoseconds(), Encoding: encoding, Width: 16, Height: 8, Source: frames[encoding]})
+	}
+	out, _ := made(t, Zarr(), Options{}, write(t, e))
+	got := episodes(t, out)[0]
+	for encoding, frame := range frames {
+		m := got.MediaStream(encoding)
+		require.NotNil(t, m, encoding)
+		assert.Equal(t, encoding, m.Encoding)
+		b, err := m.Frame(t.Context(), 3)
+		require.NoError(t, err)
+		assert.Equal(t, []byte(frame), b, encoding)
+	}
+}

@@ -47,6 +47,7 @@ func TestAConversionThatIsKilledIsGoneOnWith(t *testing.T) {
 		{"--to=lerobot", "--rate=10", "--hz=20", "--media=none"},
 		{"--to=lerobot-2.1", "--rate=10", "--hz=20", "--media=none"},
 		{"--to=rlds", "--rate=10", "--hz=20", "--shards=2"},
+		{"--to=zarr", "--rate=10", "--hz=20", "--shards=2"},
 	} {
 		dir := t.TempDir()
 		args := append([]string{"convert", kindsRLDS, "-o"}, "")

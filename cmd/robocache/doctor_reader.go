@@ -22,11 +22,7 @@ func readers() (names []string) {
 // fit adds findings to r about the content that a reader refuses or leaves out.
 func (a *app) fit(ctx context.Context, name string, opt dataset.Options, path string, r *doctor.Report) error {
 	reader := convert.Readers()[slices.Index(readers(), name)]
-	make, known := a.targets[reader.Target]
-	if !known {
-		return usagef("--for: got %q, and convert has no --to %s", name, reader.Target)
-	}
-	target, err := make()
+	target, err := a.targets[reader.Target]()
 	if err != nil {
 		return err
 	}

@@ -228,7 +228,7 @@ const maxPixels = 1 << 26
 var encodings = map[string]string{"uint8 1": "mono8", "uint8 3": "rgb8", "uint8 4": "rgba8", "uint16 1": "16UC1", "int16 1": "16SC1",
 	"float32 1": "32FC1"}
 
-// add decides what an array is in the episodes: the clock, a mask, a stream, a camera, or nothing.
+// add uses an array as the clock, a mask, a stream or a camera of the episodes, or leaves it out.
 func (s *Set) add(ctx context.Context, a *array) error {
 	rank := len(a.Shape)
 	if rank == 0 {
