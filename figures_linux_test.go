@@ -68,7 +68,7 @@ func TestFiguresThatAreCutShort(t *testing.T) {
 			to := filepath.Join(t.TempDir(), "figures")
 			stub := `case " $* " in
 *" --from "*) [ -s "$3" ] && echo "table of $(basename "$3")" ;;
-*" --launch dependent "*) trap '` + c.slow + `' TERM; kill -TERM $(ps -o ppid= -p $PPID); for i in $(seq 100); do sleep .1; done ;;
+*" --launch dependent "*) trap '` + c.slow + `' TERM; kill -TERM $(ps -o ppid= -p $PPID); for i in $(seq 1000); do sleep .1; done ;;
 *) echo "$*" ;;
 esac
 `

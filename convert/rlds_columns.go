@@ -179,9 +179,14 @@ func (c *columns) stream(i int) (err error) {
 }
 
 // floats sets a column's values to float32, and counts the changed ones.
-func (c *columns) floats(s *dataset.Stream, f *rlds.Column) error {
+func (c *columns) floats(s *dataset.Stream, f *rlds.Column) (err error) {
+	f.DType = "float32"
+	if s.Values.DType() == tensor.F32 {
+		f.Floats, err = tensor.Packed[float32](s.Values)
+		return err
+	}
 	values, err := tensor.Floats(s.Values)
-	f.DType, f.Floats = "float32", tensor.Cast[float32](values)
+	f.Floats = tensor.Cast[float32](values)
 	changed := 0
 	for i, v := range values {
 		if float64(f.Floats[i]) != v && v == v {
