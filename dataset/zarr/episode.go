@@ -26,6 +26,13 @@ func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error
 	if i > 0 {
 		from = s.ends[i-1]
 	}
+	longest := 0
+	for _, a := range s.arrays {
+		longest = max(longest, a.Shape[0])
+	}
+	if to > longest {
+		return nil, fail(dataset.ErrCorrupt, s.path, endsPath, strconv.Itoa(to), fmt.Sprintf("at most %d, as the longest array has", longest))
+	}
 	if err := memory.Check("times", 8*int64(to-from), 0); err != nil {
 		return nil, err
 	}

@@ -260,3 +260,18 @@ func TestWrongEndsAreErrors(t *testing.T) {
 		assert.ErrorIs(t, err, kind, name)
 	}
 }
+
+func TestAnEpisodePastTheLongestArrayIsAnError(t *testing.T) {
+	path := damaged(t, func(file func(string) string) {
+		rewrite(t, file("meta/episode_ends/.zarray"), func(m map[string]any) { m["compressor"], m["chunks"] = nil, []int{3} })
+		ends := slices.Concat([]byte{3}, make([]byte, 7), []byte{7}, make([]byte, 7), make([]byte, 5), []byte{1}, make([]byte, 2))
+		require.NoError(t, os.WriteFile(file("meta/episode_ends/0"), ends, 0o600))
+	})
+	d := opens(t, path, dataset.Options{})
+	assert.Equal(t, 4, episode(t, d, 1).Frames)
+	_, err := d.Episode(t.Context(), 2)
+	var format *dataset.FormatError
+	require.ErrorAs(t, err, &format)
+	assert.ErrorIs(t, err, dataset.ErrCorrupt)
+	assert.Equal(t, "at most 10, as the longest array has", format.Want)
+}
