@@ -29,7 +29,7 @@ func (v strip) Planes(_ context.Context, frames []int, _ string, show video.Show
 
 // stripRecordings have a front camera with the pictures that a function returns for an episode and a frame.
 func stripRecordings(t *testing.T, planes func(episode, i int) *video.Planes) made {
-	m, _, _ := videoRecordings(t, -1)
+	m, _, _ := videoRecordings(t, -1, 7)
 	for k, e := range m {
 		front := e.MediaStream("front")
 		front.Source = strip{front.Source.(tape), func(i int) *video.Planes { return planes(k, i) }}
