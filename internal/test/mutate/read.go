@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/memory"
 )
 
 // Read opens a dataset and reads the streams of the first 50 episodes, and up to three frames of each media stream. whole reports
@@ -56,19 +57,21 @@ func Read(open func(dataset.Options) (dataset.Dataset, error), opt dataset.Optio
 	return whole, wrong
 }
 
-// Untyped returns nil if a broken dataset may give the error err: a *dataset.FormatError with a kind, a *fs.PathError, a
+// Untyped returns nil if a broken dataset may give the error err: a *dataset.FormatError with a kind, a *fs.PathError, a *memory.Error, a
 // *dataset.SetBackError, dataset.ErrOption or dataset.ErrShape. Otherwise it returns an error that describes the fault in err.
 func Untyped(err error) error {
 	var bad *dataset.FormatError
 	var system *fs.PathError
 	var back *dataset.SetBackError
+	var large *memory.Error
 	switch {
 	case errors.As(err, &bad) && bad.Kind == nil:
 		return fmt.Errorf("an error of no kind: %w", err)
-	case bad == nil && !errors.As(err, &system) && !errors.As(err, &back) && !errors.Is(err, dataset.ErrOption) && !errors.Is(err, dataset.ErrShape):
-		return fmt.Errorf("an error without a type: %T: %w", err, err)
+	case errors.As(err, &bad), errors.As(err, &system), errors.As(err, &back), errors.As(err, &large),
+		errors.Is(err, dataset.ErrOption), errors.Is(err, dataset.ErrShape):
+		return nil
 	}
-	return nil
+	return fmt.Errorf("an error without a type: %T: %w", err, err)
 }
 
 // Files reads seeds from a folder. Faults may hit any byte of them.
