@@ -150,7 +150,7 @@ func (w *rldsWriter) fit(c *columns) error {
 		if f := c.list[key]; f != nil {
 			got = f.Declaration()
 		} else if w.first.list[key].DType == "string" {
-			c.text(key, func(int64) string { return "" })
+			c.missing(key)
 			continue
 		}
 		if got != want {

@@ -125,6 +125,15 @@ func (c *columns) text(key string, at func(time int64) string) {
 	c.add(key, f)
 }
 
+// missing adds a column with empty texts: one for the episode, or one for each step.
+func (c *columns) missing(key string) {
+	if strings.HasPrefix(key, metadataKey) {
+		c.add(key, rlds.Column{DType: "string", Bytes: [][]byte{nil}})
+	} else {
+		c.text(key, func(int64) string { return "" })
+	}
+}
+
 // key returns the key of a stream, camera or text.
 func (c *columns) key(name string) string {
 	switch field := stepFields[name]; {

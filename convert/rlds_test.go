@@ -306,6 +306,17 @@ func TestEpisodesWithOtherFeaturesAreRefusedInRLDS(t *testing.T) {
 	assert.Contains(t, text(r.Pieces), "got none, want float32 [2], as in the first episode")
 	assert.Contains(t, droppedOf(r, "more"), dataset.CodeNotInFirst)
 
+	described, bare := recorded(t, 1, 20, false), recorded(t, 2, 20, false)
+	described.Attributes.Other = map[string]string{"model_file": "<mujoco/>"}
+	out, r := made(t, RLDS(), Options{}, write(t, described, bare))
+	assert.Equal(t, 2, r.Converted)
+	d := opened(t, out, dataset.Options{Strict: true})
+	for i, want := range []string{"<mujoco/>", ""} {
+		e, err := d.Episode(t.Context(), i)
+		require.NoError(t, err)
+		assert.Equal(t, want, e.Attributes.Other["episode_metadata/model_file"])
+	}
+
 	e, whole := recorded(t, 1, 20, false), recorded(t, 2, 20, false)
 	lost := map[string]dataset.Note{"action": {Code: dataset.CodeBroken, Subject: "action"}}
 	e.Streams = e.Streams[:1]

@@ -58,6 +58,8 @@ var remarkKinds = map[dataset.Code]noteFinding{
 	dataset.CodeFramesBeforeKey: {kind: Damaged, severity: Warning}, dataset.CodeFramesWithoutKey: {kind: Damaged},
 	dataset.CodePublishersAlternate: {kind: Schema, severity: Warning,
 		what: "Record each publisher on a topic of its own, or stop one: all samples in one topic are taken for one sensor's."},
+	dataset.CodeChunksAbsent: {kind: MissingFile, severity: Warning,
+		what: "Copy the files again, unless all numbers in these chunks are the fill value: zarr need not store such chunks."},
 	dataset.CodeMessageCount: {kind: Declaration}, dataset.CodeTimeRange: {kind: Declaration},
 }
 

@@ -11,6 +11,7 @@ var remarkTexts = map[dataset.Code]string{
 	dataset.CodeFrameParents:        "frames move in their parents: {names}",
 	dataset.CodeRowsWithoutTask:     "{count} of {total} rows come before the first text, and have no task",
 	dataset.CodePublishersAlternate: "several publishers send in turn, {count} times in {total} messages: {names}",
+	dataset.CodeChunksAbsent:        "{count} of {total} chunks have no file, the first is {names}: their numbers are the fill value",
 	dataset.CodeListsPadded:         "{count} of {total} messages have fewer than {want} elements, {got}: the rest of the row is NaN",
 	dataset.CodeMessagesEmpty:       "{count} of {total} messages have no elements, and make no rows",
 	dataset.CodeMessageSurplus:      "{count} of {total} messages have {bytes} bytes in all after the last field of their type, which are ignored",

@@ -36,8 +36,8 @@ type chunk struct {
 }
 
 // rows returns rows from to to-1 as they are in the file, row-major. The caller owns the slice. Missing rows are an error, also if from is
-// to. The memory grows with the chunks that exist.
-func (s *Set) rows(ctx context.Context, a *array, from, to int) (out []byte, err error) {
+// to. The memory grows with the chunks that exist. absent gets a note about chunks without a file, unless it is nil.
+func (s *Set) rows(ctx context.Context, a *array, from, to int, absent *dataset.Notes) (out []byte, err error) {
 	if s.closed.Load() {
 		return nil, fmt.Errorf("zarr: %s: %w", s.path, dataset.ErrClosed)
 	}
@@ -51,6 +51,7 @@ func (s *Set) rows(ctx context.Context, a *array, from, to int) (out []byte, err
 	high := (to-1)/a.chunks[0] + 1 - first
 	row, _ := tensor.NumElements(append([]int{a.item}, a.Shape[1:]...)...) // Set.add limits both
 	n, _ := tensor.NumElements(append([]int{high}, a.grid[1:]...)...)
+	missing, name := 0, "" // chunks without a file, and the first one's name
 	workers, stored := max(runtime.GOMAXPROCS(0), storage.AtOnce(s.path)), 0
 	for _, c := range inorder.Each(ctx, n, workers, workers, func(chunk) int { return workers }, func(ctx context.Context, i int) chunk {
 		return s.chunk(ctx, a, first*(n/high)+i, from, to)
@@ -67,25 +68,37 @@ func (s *Set) rows(ctx context.Context, a *array, from, to int) (out []byte, err
 		}
 		if c.data != nil {
 			a.place(out, c, from, to)
+		} else if missing++; missing == 1 {
+			name = a.file(c.at)
 		}
 	}
+	if missing > 0 && absent != nil {
+		absent.Add(dataset.Note{Code: dataset.CodeChunksAbsent, Subject: a.Name, Count: missing, Detail: dataset.Detail{Of: n, Names: []string{name}}})
+	}
 	return out, nil
+}
+
+// file returns the path of a chunk's file.
+func (a *array) file(at []int) string {
+	name := make([]string, len(at))
+	for d, i := range at {
+		name[d] = strconv.Itoa(i)
+	}
+	return a.path + "/" + a.prefix + strings.Join(name, a.sep)
 }
 
 // chunk reads a chunk for rows from to to-1. One with other rows, too, stays in the cache.
 func (s *Set) chunk(ctx context.Context, a *array, number, from, to int) (c chunk) {
 	key := chunkKey{a, number}
 	c.at = make([]int, len(a.grid))
-	name := make([]string, len(a.grid))
 	for d, n := range slices.Backward(a.grid) {
 		c.at[d], number = number%n, number/n
-		name[d] = strconv.Itoa(c.at[d])
 	}
 	if c.data = s.chunks.Get(key); c.data != nil {
 		c.size = len(c.data)
 		return c
 	}
-	path := a.path + "/" + a.prefix + strings.Join(name, a.sep)
+	path := a.file(c.at)
 	if c.err = ctx.Err(); c.err == nil {
 		c.data, c.err = s.files.read(ctx, path)
 	}

@@ -3,7 +3,7 @@
 // a folder, or a zip file with such a folder.
 //
 // Zarr 2 and 3 are read, with the compressors blosc (lz4, zlib, zstd), zlib, gzip, zstd and lz4, both byte orders, rows or
-// columns first, and the filter or codec crc32c. A chunk without a file has the fill value. Other codecs, for example the images
+// columns first, and the filter or codec crc32c. A chunk without a file has the fill value, with a note if it is a stream's. Other codecs, for example the images
 // imagecodecs_jpegxl, leave out their array with a note. Version 2 is written.
 //
 // A numeric array [N,...] is a stream; it has the array's name, and trailing dimensions become columns, for example "[0][1]". The

@@ -61,16 +61,16 @@ func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error
 			return nil, err
 		}
 	}
-	clock, streams := dataset.Stream{Times: times}, make([]dataset.Stream, len(s.arrays))
+	clock, streams, absent := dataset.Stream{Times: times}, make([]dataset.Stream, len(s.arrays)), make([]dataset.Notes, len(s.arrays))
 	n := storage.AtOnce(s.path)
 	for k, err := range inorder.Each(ctx, len(streams), n, n, func(error) int { return n }, func(ctx context.Context, k int) (err error) {
 		a := s.arrays[k]
 		switch {
 		case a == s.clock && timed:
 		case a.encoding != "":
-			_, err = s.rows(ctx, a, to, to)
+			_, err = s.rows(ctx, a, to, to, nil)
 		default:
-			streams[k], err = s.stream(ctx, a, from, times)
+			streams[k], err = s.stream(ctx, a, from, times, &absent[k])
 		}
 		return err
 	}) {
@@ -88,7 +88,7 @@ func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error
 			if lost := e.Frames - streams[k].Len(); lost > 0 {
 				e.Notes.Add(dataset.Note{Code: dataset.CodeRowsNotValid, Subject: a.Name, Count: lost})
 			}
-			e.Streams = append(e.Streams, streams[k])
+			e.Streams, e.Notes = append(e.Streams, streams[k]), append(e.Notes, absent[k]...)
 		}
 	}
 	e.Notes = append(append(e.Notes, damage...), left...)
@@ -100,7 +100,7 @@ func (s *Set) times(ctx context.Context, from, to int) (*tensor.Tensor, error) {
 	if s.clock == nil || from == to {
 		return nil, nil
 	}
-	values, err := s.numbers(ctx, s.clock, from, to)
+	values, err := s.numbers(ctx, s.clock, from, to, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -109,10 +109,10 @@ func (s *Set) times(ctx context.Context, from, to int) (*tensor.Tensor, error) {
 }
 
 // stream reads a stream from a row on, with as many rows as times, less those that its mask excludes.
-func (s *Set) stream(ctx context.Context, a *array, from int, times *tensor.Tensor) (out dataset.Stream, err error) {
+func (s *Set) stream(ctx context.Context, a *array, from int, times *tensor.Tensor, absent *dataset.Notes) (out dataset.Stream, err error) {
 	rows := times.Len()
 	width, _ := tensor.NumElements(a.Shape[1:]...)
-	values, err := s.numbers(ctx, a, from, from+rows)
+	values, err := s.numbers(ctx, a, from, from+rows, absent)
 	if err == nil {
 		values, err = values.Reshape(rows, width)
 	}
@@ -137,7 +137,7 @@ func (s *Set) stream(ctx context.Context, a *array, from int, times *tensor.Tens
 	}
 	if mask := s.masks[a.Name]; mask != nil && err == nil {
 		var flags []byte
-		if flags, err = s.rows(ctx, mask, from, from+rows); err == nil {
+		if flags, err = s.rows(ctx, mask, from, from+rows, absent); err == nil {
 			_, err = one.OnlyValid(flags)
 		}
 	}
@@ -156,7 +156,7 @@ type frames struct {
 
 func (f *frames) ReadFrame(ctx context.Context, i int) (data []byte, err error) {
 	defer dataset.Guard(format, f.set.path, &err)()
-	data, err = f.set.rows(ctx, f.array, f.from+i, f.from+i+1)
+	data, err = f.set.rows(ctx, f.array, f.from+i, f.from+i+1, nil)
 	if err != nil || !f.array.pixels {
 		return data, err
 	}

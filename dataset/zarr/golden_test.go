@@ -122,6 +122,8 @@ func TestArraysOfOthersAreRead(t *testing.T) {
 						values[2*(row-3)], values[2*(row-3)+1] = fill, fill
 					}
 					assert.Equal(t, fmt.Sprint(values), fmt.Sprint(floats(t, s)), "%s %s", path, name)
+					absent := slices.IndexFunc(e.Notes, func(n dataset.Note) bool { return n.Code == dataset.CodeChunksAbsent && n.Subject == name })
+					assert.Equal(t, strings.HasPrefix(name, "missing") && rows[1] == 10, absent >= 0, name)
 					assert.Equal(t, g.names, s.ColumnNames(), name)
 					assert.Equal(t, []any{g.typ, !strings.HasPrefix(g.typ, "float")}, []any{s.Columns[0].Type, s.Columns[0].Integer}, name)
 					if rows[1] > rows[0] {

@@ -179,7 +179,7 @@ func (s *Set) readEnds(ctx context.Context) error {
 	if len(a.Shape) != 1 || !a.number || a.typ[0] == 'f' || a.Shape[0] > mostEpisodes {
 		return wrong(dataset.ErrCorrupt, a.typ+" "+tensor.FormatShape(a.Shape), "whole numbers [E], at most 2^24")
 	}
-	values, err := s.numbers(ctx, a, 0, a.Shape[0])
+	values, err := s.numbers(ctx, a, 0, a.Shape[0], nil)
 	if err != nil {
 		return err
 	}
@@ -199,8 +199,8 @@ func (s *Set) readEnds(ctx context.Context) error {
 }
 
 // numbers returns an array's rows from to to-1, in its shape. Whole numbers have their own dtypes.
-func (s *Set) numbers(ctx context.Context, a *array, from, to int) (*tensor.Tensor, error) {
-	data, err := s.rows(ctx, a, from, to)
+func (s *Set) numbers(ctx context.Context, a *array, from, to int, absent *dataset.Notes) (*tensor.Tensor, error) {
+	data, err := s.rows(ctx, a, from, to, absent)
 	if err != nil {
 		return nil, err
 	}
@@ -256,7 +256,7 @@ func (s *Set) add(ctx context.Context, a *array) error {
 	case s.clock == nil && isClock && width == 1:
 		s.clock = a
 	case images && rank == 4 && a.typ == "float32" && a.Shape[0] > 0 && a.Shape[3] == 3:
-		data, err := s.rows(ctx, a, 0, 1)
+		data, err := s.rows(ctx, a, 0, 1, nil)
 		if err != nil {
 			return err
 		}
