@@ -73,7 +73,7 @@ func New(ctx context.Context, inputs []string, out string, t Target, opt Options
 		return nil, errors.Join(err, c.Close())
 	}
 	c.head = Head{Schema: schema.Of(schema.Conversion), Version: version, Target: t.Name(), Settings: settings, Strict: opt.Reading.Strict, Rate: opt.Reading.Rate, Clock: opt.Reading.Clock,
-		Stretch: opt.Reading.Stretch, TaskFrom: opt.Reading.TaskFrom, Definitions: opt.Reading.Definitions, Media: opt.Media, KeepInvalid: opt.KeepInvalid, Plan: planText(opt.Plan), Shards: opt.Shards, Episodes: c.episodes, Listing: listing(list),
+		Stretch: opt.Reading.Stretch, TaskFrom: opt.Reading.TaskFrom, Definitions: opt.Reading.Definitions, Media: opt.Media, KeepInvalid: opt.KeepInvalid, Task: opt.Task, Plan: planText(opt.Plan), Shards: opt.Shards, Episodes: c.episodes, Listing: listing(list),
 		Selected: dataset.Selected(list[0].from).String()}
 	return c, nil
 }

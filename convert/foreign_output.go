@@ -134,7 +134,7 @@ func otherwise(is, want Head) string {
 		{"shards", is.Shards, want.Shards}, {"episodes", cmp.Or(is.Selected, all), cmp.Or(want.Selected, all)}, {"number of episodes", is.Episodes, want.Episodes},
 		{"listing of the input files", is.Listing, want.Listing}, {"media", media(is), media(want)},
 		{"definitions", strings.Join(is.Definitions, ", "), strings.Join(want.Definitions, ", ")},
-		{"rate", is.Rate, want.Rate}, {"clock", is.Clock, want.Clock}, {"stretch", is.Stretch, want.Stretch}, {"task_from", is.TaskFrom, want.TaskFrom},
+		{"rate", is.Rate, want.Rate}, {"clock", is.Clock, want.Clock}, {"stretch", is.Stretch, want.Stretch}, {"task_from", is.TaskFrom, want.TaskFrom}, {"task", is.Task, want.Task},
 		{"strict", is.Strict, want.Strict}, {"rows that are not valid", is.KeepInvalid, want.KeepInvalid},
 	} {
 		differ(c.name, c.got, c.want)

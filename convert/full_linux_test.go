@@ -85,10 +85,10 @@ func TestADiskThatIsFullForAnEncoderEndsTheConversion(t *testing.T) {
 	}
 	signal.Ignore(syscall.SIGXFSZ)
 	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 100e3, Max: 100e3}))
-	to, err := LeRobot(LeRobotOptions{Codec: "h264", Task: "none"})
+	to, err := LeRobot(LeRobotOptions{Codec: "h264"})
 	require.NoError(t, err)
 	out := filepath.Join(dir, "out")
-	_, err = all(out, to, Options{Workers: 1}, os.Getenv("CONVERT_FULL_ENCODER_OF"))
+	_, err = all(out, to, Options{Workers: 1, Task: "none"}, os.Getenv("CONVERT_FULL_ENCODER_OF"))
 	assert.ErrorIs(t, err, syscall.EFBIG)
 	var path *fs.PathError
 	require.ErrorAs(t, err, &path)
@@ -108,7 +108,7 @@ func TestWithoutAnEncoderAConversionEnds(t *testing.T) {
 	for _, program := range []string{program, program + "none"} {
 		t.Setenv("ROBOCACHE_FFMPEG", program)
 		out := filepath.Join(t.TempDir(), "out")
-		_, err := all(out, leRobot(t, LeRobotOptions{Codec: "h264", Task: "none"}), Options{Workers: 1}, in)
+		_, err := all(out, leRobot(t, LeRobotOptions{Codec: "h264"}), Options{Workers: 1, Task: "none"}, in)
 		var path *fs.PathError
 		require.ErrorAs(t, err, &path, program)
 		assert.Equal(t, filepath.Join(out, "videos", "cam"), path.Path)
@@ -122,7 +122,7 @@ func TestWithoutADecoderAConversionEnds(t *testing.T) {
 	needsFFmpeg(t)
 	e := recorded(t, 1, 10, false)
 	e.Media = []dataset.Media{{Name: "cam", Times: e.Streams[0].Nanoseconds(), Encoding: "rgb8", Width: 64, Height: 64, Source: restless{}}}
-	in, _ := made(t, leRobot(t, LeRobotOptions{Codec: "h264", Task: "none"}), Options{}, write(t, e))
+	in, _ := made(t, leRobot(t, LeRobotOptions{Codec: "h264"}), Options{Task: "none"}, write(t, e))
 	for script, ends := range map[string]bool{"": true, "kill -9 $$": true, "echo Cannot allocate memory >&2; exit 1": true, "echo Invalid data >&2; exit 1": false} {
 		program := filepath.Join(t.TempDir(), "ffmpeg")
 		if script != "" {

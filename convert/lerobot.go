@@ -231,7 +231,7 @@ func (l *leRobotWriter) begin(ctx context.Context, e *Episode) (err error) {
 	l.fps = cmp.Or(l.piece.Rate, e.Rate)
 	robot, _ := l.shared("robot_type")
 	opt := lerobotwrite.Options{
-		FPS: l.fps, Version: l.opt.Version, RobotType: cmp.Or(l.opt.RobotType, robot), Task: l.opt.Task, Overwrite: true,
+		FPS: l.fps, Version: l.opt.Version, RobotType: cmp.Or(l.opt.RobotType, robot), Overwrite: true,
 		Codec: l.opt.Codec, KeepImages: l.opt.Cameras == "auto" && e.Aligned == nil,
 	}
 	if l.opt.Cameras == "image" {

@@ -161,8 +161,8 @@ func TestALogBecomesWhatItsPlanMakesOfIt(t *testing.T) {
 	from := sharedFile(t, "ros1_bag/example.bag")
 	plan := align.Plan{Rate: 20}
 	out, _ := made(t, leRobot(t, LeRobotOptions{
-		Task: "follow", RobotType: "turtle", State: []string{"/turtle1/pose", "/turtle2/pose"}, Action: []string{"/turtle2/cmd_vel"},
-	}), Options{Plan: &plan}, from)
+		RobotType: "turtle", State: []string{"/turtle1/pose", "/turtle2/pose"}, Action: []string{"/turtle2/cmd_vel"},
+	}), Options{Plan: &plan, Task: "follow"}, from)
 	b := opened(t, out, dataset.Options{Strict: true})
 	assert.Equal(t, "turtle", b.Info().Attributes["robot_type"])
 	got := settest.Episode(t, b, 0)

@@ -21,8 +21,6 @@ type LeRobotOptions struct {
 	Modality bool `json:"modality,omitempty"`
 	// RobotType is the robot's name in info.json. Empty takes the inputs' name if they agree.
 	RobotType string `json:"robot_type,omitempty"`
-	// Task is the task for episodes without one.
-	Task string `json:"task,omitempty"`
 	// Names renames streams and media. By default a topic "/arm/joint_states" becomes "arm.joint_states", a camera topic
 	// "/arm/camera" becomes "observation.images.arm.camera", and a camera that a plan calls "wrist" becomes
 	// "observation.images.wrist". Other names stay, with dots in place of slashes.

@@ -30,6 +30,9 @@ func (c *Conversion) prepare(ctx context.Context, number int) (r ready) {
 	if t := e.ChangingTask(in.info.Tasks); t != nil && !slices.ContainsFunc(e.Texts, isTask) {
 		e.Texts = append(slices.Clip(e.Texts), *t)
 	}
+	if e.Attributes.Task == "" && !slices.ContainsFunc(e.Texts, isTask) {
+		e.Attributes.Task, r.about.Task = c.opt.Task, c.opt.Task
+	}
 	r.e = &Episode{Episode: e, Recorded: e, Number: number, Input: which, Index: r.about.Index, Splits: in.split[index]}
 	r.losses = losses(e)
 	if c.opt.Plan == nil {

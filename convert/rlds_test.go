@@ -306,6 +306,15 @@ func TestEpisodesWithOtherFeaturesAreRefusedInRLDS(t *testing.T) {
 	assert.Contains(t, text(r.Pieces), "got none, want float32 [2], as in the first episode")
 	assert.Contains(t, droppedOf(r, "more"), dataset.CodeNotInFirst)
 
+	for task, want := range map[string]string{"": "lift it", "put it down": "put it down"} {
+		e := recorded(t, 1, 20, false)
+		e.Attributes.Task = task
+		out, r := made(t, RLDS(), Options{Task: "lift it"}, write(t, e))
+		back, err := opened(t, out, dataset.Options{}).Episode(t.Context(), 0)
+		require.NoError(t, err)
+		assert.Equal(t, []string{want, want}, []string{back.TaskAt(0), r.Pieces[0].Episodes[0].Task})
+	}
+
 	described, bare := recorded(t, 1, 20, false), recorded(t, 2, 20, false)
 	described.Attributes.Other = map[string]string{"model_file": "<mujoco/>"}
 	out, r := made(t, RLDS(), Options{}, write(t, described, bare))

@@ -80,6 +80,7 @@ value are left out and counted, such as those from before the first command;
 	datasetFlags(cmd, &c.opt.Reading)
 	f.BoolVar(&c.opt.Reading.Strict, "strict", false, "refuse broken data")
 	f.BoolVar(&c.allowSkipped, "allow-skipped", false, "an input with every episode skipped is no error")
+	f.StringVar(&c.opt.Task, "task", "", "the task of episodes without one")
 	f.BoolVar(&c.opt.KeepInvalid, "keep-invalid", false, "lerobot, zarr: keep rows at the ends in which not every stream is valid")
 	unorderedFlag(cmd, &c.unordered, "with --plan or --hz: a stream if its timestamps step back or are no times: drop (default; the others stay), sort, or error")
 	backendFlag(cmd, &c.backend, "cpu", "auto, cpu, cuda, cuda:N or sim, which --plan and --hz compute on")
@@ -151,7 +152,9 @@ func (a *app) convert(c *conversion, hz float64, given func(string) bool) error 
 	defer a.OnSignal(func() {
 		what := "its finished parts stay, and the same command resumes it"
 		if target.Traits().Ext == "" {
-			what = "shards that are whole stay, and the same command makes the others"
+			if what = "shards that are whole stay, and the same command makes the others"; made.count <= 1 {
+				what = "nothing of it stays, and the same command starts anew; with --shards, shards that are whole stay"
+			}
 		}
 		a.Remark("ended by a signal before %s was done: %s", c.out, what)
 	})()

@@ -17,13 +17,12 @@ type leRobotFlags struct {
 }
 
 // leRobotOnly are their names.
-var leRobotOnly = []string{"state", "action", "name", "task", "robot", "cameras", "codec", "extra", "modality"}
+var leRobotOnly = []string{"state", "action", "name", "robot", "cameras", "codec", "extra", "modality"}
 
 func (l *leRobotFlags) add(f *pflag.FlagSet) {
 	f.StringSliceVar(&l.opt.State, "state", nil, "lerobot: the streams for observation.state, side by side in this order")
 	f.StringSliceVar(&l.opt.Action, "action", nil, "lerobot: the streams for action, side by side")
 	f.StringArrayVar(&l.names, "name", nil, "lerobot: `FROM=TO` gives a stream or camera another name; repeatable")
-	f.StringVar(&l.opt.Task, "task", "", "lerobot: the task in episodes without one")
 	f.StringVar(&l.opt.RobotType, "robot", "", "lerobot: the robot's name")
 	f.StringVar(&l.opt.Cameras, "cameras", convert.Cameras[0], "lerobot: camera format, video or image; auto keeps png and jpeg that need no plan")
 	f.StringVar(&l.opt.Extra, "extra", convert.Extras[0], "lerobot: streams that only later episodes have: error, drop them, or skip these episodes")

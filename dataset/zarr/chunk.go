@@ -73,7 +73,8 @@ func (s *Set) rows(ctx context.Context, a *array, from, to int, absent *dataset.
 		}
 	}
 	if missing > 0 && absent != nil {
-		absent.Add(dataset.Note{Code: dataset.CodeChunksAbsent, Subject: a.Name, Count: missing, Detail: dataset.Detail{Of: n, Names: []string{name}}})
+		absent.Add(dataset.Note{Code: dataset.CodeChunksAbsent, Subject: a.Name, Count: missing,
+			Detail: dataset.Detail{Of: n, Names: []string{name}}})
 	}
 	return out, nil
 }

@@ -61,7 +61,8 @@ func open(ctx context.Context, path string) (*files, error) {
 		}
 	}
 	if !found {
-		return nil, errors.Join(fail(dataset.ErrUnsupported, path, "archive", "no "+endsPath, "a ReplayBuffer"), file.Close())
+		const want = "the row after each episode there, and arrays in data: a ReplayBuffer"
+		return nil, errors.Join(fail(dataset.ErrUnsupported, path, "archive", "no "+endsPath, want), file.Close())
 	}
 	return f, nil
 }

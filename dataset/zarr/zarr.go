@@ -171,7 +171,7 @@ func (s *Set) readEnds(ctx context.Context) error {
 	wrong := func(kind error, got, want string) error { return fail(kind, s.path, endsPath, got, want) }
 	a, err := s.files.readArray(ctx, endsPath)
 	if errors.Is(err, fs.ErrNotExist) {
-		return wrong(dataset.ErrUnsupported, "none", "a ReplayBuffer, with this and arrays in data")
+		return wrong(dataset.ErrUnsupported, "none", "the row after each episode, and arrays in data: a ReplayBuffer")
 	}
 	if err != nil {
 		return err

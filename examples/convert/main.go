@@ -41,11 +41,11 @@ func run(in, planFile, output string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	target, err := convert.LeRobot(convert.LeRobotOptions{State: []string{"follower", "leader"}, Task: "follow the turtle", RobotType: "turtle"})
+	target, err := convert.LeRobot(convert.LeRobotOptions{State: []string{"follower", "leader"}, RobotType: "turtle"})
 	if err != nil {
 		return err
 	}
-	work, err := convert.New(ctx, []string{in}, output, target, convert.Options{Plan: &plan, Device: device})
+	work, err := convert.New(ctx, []string{in}, output, target, convert.Options{Plan: &plan, Device: device, Task: "follow the turtle"})
 	if err != nil {
 		return err
 	}

@@ -24,8 +24,6 @@ type Options struct {
 	Version string
 	// RobotType is the robot's name in info.json; empty is written as null.
 	RobotType string
-	// Task is the task for episodes without one.
-	Task string
 	// Tasks are the texts for the numbers in a stream "task_index": dataset.Info.Tasks from the dataset that the episodes come
 	// from. The stream gives each row its task, if the task changes within an episode. Without Tasks such a stream is refused.
 	Tasks []string

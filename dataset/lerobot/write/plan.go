@@ -17,9 +17,6 @@ import (
 // error is an *Error with the episode and the feature.
 func (next *planner) plan(ctx context.Context, e *dataset.Episode, b EpisodeOptions, p *episodePlan) error {
 	p.tasks, p.names = []string{e.Attributes.Task}, map[string]string{}
-	if p.tasks[0] == "" {
-		p.tasks[0] = next.opt.Task
-	}
 	fail := func(name string, err *Error) error {
 		err.Episode, err.Feature = next.episode, name
 		return err

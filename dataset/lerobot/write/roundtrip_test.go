@@ -189,7 +189,7 @@ func TestIntegersKeepAllBits(t *testing.T) {
 	require.NoError(t, err)
 	write := func(e *dataset.Episode, b EpisodeOptions) *dataset.Episode {
 		path := filepath.Join(t.TempDir(), "set")
-		w, err := Create(path, Options{FPS: 10, Task: "count"})
+		w, err := Create(path, Options{FPS: 10})
 		require.NoError(t, err)
 		defer w.Close()
 		require.NoError(t, w.AddWith(ctx, e, b))

@@ -276,8 +276,8 @@ func TestEveryEpisodeHasTheFeaturesOfTheFirst(t *testing.T) {
 
 func TestTasksAreNumberedAsTheyCome(t *testing.T) {
 	ctx := context.Background()
-	w, path := created(t, Options{Task: "whatever"})
-	for _, task := range []string{"lift", "", "drop", "lift"} {
+	w, path := created(t, Options{})
+	for _, task := range []string{"lift", "whatever", "drop", "lift"} {
 		e := kindsEpisode(t, 1)
 		e.Attributes.Task = task
 		require.NoError(t, w.Add(ctx, e))
