@@ -123,7 +123,7 @@ func TestADamagedFrameOfAVideoCostsItsGroup(t *testing.T) {
 			assert.InDelta(t, 10*i, pixels[i*6*8*3], 3, i)
 		}
 	}
-	for _, to := range []string{"webdataset", "mcap"} {
+	for _, to := range []string{"webdataset", "mcap"}[:thorough.Of(1, 2)] {
 		stdout, stderr := good(t, "convert", recording, "-o", filepath.Join(dir, to), "--to", to, "--hz=10")
 		assert.Contains(t, stdout+stderr, "2 of 24 rows show another frame because theirs cannot be decoded, row 14 is the first")
 	}
