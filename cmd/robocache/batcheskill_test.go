@@ -148,7 +148,7 @@ func TestWhoIsKilledLeavesNoFrameOut(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	const changes = "stored=16x12,crop=random,flip=0.5,brightness=0.2,per-frame"
 	for name, args := range map[string][]string{
-		"images": {"../../dataset/aloha/testdata/jpeg.hdf5", "--rate=10", "--hz=100",
+		"images": {"../../dataset/aloha/testdata/jpeg.hdf5", "--rate=10", "--hz=80",
 			"--camera=observations/images/cam_high=8x6," + changes, "--window=observations/images/cam_high=-100ms:0s"},
 		"log": {greyLog(t, 0), "--hz=10", "--stream=/vec", "--camera=/video=8x6," + changes, "--window=/video=-100ms:0s"},
 		"videos": {"../../../shared/data/lerobot_v3_g1", "--episodes=7", "--hz=2", "--stream=action",
