@@ -43,7 +43,7 @@ const misplaced = `(() => {
 
 // Nothing is outside or covered at the widths of a phone, a tablet, a laptop and a large screen, and axe-core finds no violation in either theme.
 // Then fingers and the keyboard work the same page. axe-core takes half a second for each of its 16 pages with list, plots, camera, cloud and findings,
-// so the default set checks the widest page in both themes, and in one theme the narrowest page, its drawer of findings, its controls and its keys.
+// so the default set checks the widest page in both themes, and in the dark theme the narrowest page, its drawer of findings, its controls and its keys.
 func TestThePageFitsAndIsAccessible(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	b := browsertest.Start(t)
@@ -60,13 +60,20 @@ func TestThePageFitsAndIsAccessible(t *testing.T) {
 			}
 		}
 		p.Dark(dark) // the plots are drawn again
-		for _, width := range []int{1920, 1024, 768, 390} {
+		widths := []int{1920, 1024, 768, 390}
+		if !dark {
+			widths = widths[:thorough.Of(1, 4)] // the theme moves nothing
+		}
+		for _, width := range widths {
 			p.Resize(width, 844)
 			p.Settle()
 			assert.Equal(t, 2, evaluated[int](p, `document.querySelectorAll(".u-over").length`))
 			at := fmt.Sprintf("%d pixels, dark %v", width, dark)
 			assert.Empty(t, evaluated[[]string](p, misplaced), at)
 			accessible(at, width == 1920 || width == 390 && dark)
+		}
+		if !dark && !thorough.Long {
+			break
 		}
 		for button, drawer := range map[string]string{"show-list": "list", "show-side": "side"} {
 			p.Eval(`document.querySelector("#`+button+`").click()`, nil)
@@ -78,12 +85,13 @@ func TestThePageFitsAndIsAccessible(t *testing.T) {
 		p.Eval(`document.querySelector("#more").click()`, nil)
 		assert.True(t, evaluated[bool](p, `document.querySelector("#theme").checkVisibility()`), "a phone has all controls")
 		assert.Empty(t, evaluated[[]string](p, misplaced))
-		accessible("all controls", !dark)
+		accessible("all controls", dark)
 		p.Eval(`document.querySelector("#more").click()`, nil)
 		p.Key("?")
 		accessible("keys", dark)
 		p.Key("Escape")
 	}
+	p.Resize(390, 844)
 	fingersZoomAndMoveAPlot(t, p)
 	p.Resize(1400, 900)
 	p.Settle()
@@ -186,6 +194,7 @@ func TestPagesForTroubleNameTheCure(t *testing.T) {
 	server := httptest.NewServer(viewer)
 	at := server.Listener.Addr().String()
 	p := b.Open(viewer.URL(at), 1024, 700)
+	checked := 0
 	shown := func(title string, texts ...string) {
 		p.Wait(`document.querySelector("#message h2")?.textContent === "` + title + `"`)
 		got := evaluated[string](p, `document.querySelector("#message").textContent`)
@@ -193,7 +202,9 @@ func TestPagesForTroubleNameTheCure(t *testing.T) {
 			assert.Contains(t, got, text)
 		}
 		assert.False(t, evaluated[bool](p, `document.querySelector("#streams").checkVisibility()`))
-		assert.Empty(t, p.Violations(), title)
+		if checked++; checked%3 == 1 || thorough.Long { // axe-core takes half a second
+			assert.Empty(t, p.Violations(), title)
+		}
 	}
 	shown("run_0 is empty", "the episode has no samples", "its topics were published")
 	p.Eval(`location.hash = "e=3"`, nil)

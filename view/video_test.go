@@ -90,14 +90,17 @@ func TestCamerasShowTheFrameAtTheCursor(t *testing.T) {
 				p.Key("ArrowRight")
 			}
 			shows(2, 33)
-			p.Key("ArrowLeft")
-			shows(2, 32)
+			if tt.played || thorough.Long { // a picture needs a process of ffmpeg
+				p.Key("ArrowLeft")
+				shows(2, 32)
+			}
 			p.Key("End")
 			shows(2, firstOf(3)-firstOf(2)-1)
-			strip := p.Box("#overview")
-			p.Drag(strip.X+strip.Width*0.3, strip.Y+20, strip.X+strip.Width*0.7, strip.Y+20)
-			shows(2, atCursor())
-
+			if tt.played || thorough.Long {
+				strip := p.Box("#overview")
+				p.Drag(strip.X+strip.Width*0.3, strip.Y+20, strip.X+strip.Width*0.7, strip.Y+20)
+				shows(2, atCursor())
+			}
 			p.Key("j") // another episode in the same file
 			shows(3, 0)
 			if !tt.played {

@@ -31,7 +31,7 @@ func kills(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("ROBOCACHE_KILLS")
 	if text == "" {
-		return 5
+		return 3
 	}
 	n, err := strconv.Atoi(text)
 	require.NoError(t, err, "ROBOCACHE_KILLS")
@@ -148,9 +148,9 @@ func TestWhoIsKilledLeavesNoFrameOut(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	const changes = "stored=16x12,crop=random,flip=0.5,brightness=0.2,per-frame"
 	for name, args := range map[string][]string{
-		"images": {"../../dataset/aloha/testdata/jpeg.hdf5", "--rate=10", "--hz=200",
+		"images": {"../../dataset/aloha/testdata/jpeg.hdf5", "--rate=10", "--hz=80",
 			"--camera=observations/images/cam_high=8x6," + changes, "--window=observations/images/cam_high=-100ms:0s"},
-		"log": {greyLog(t, 0), "--hz=50", "--stream=/vec", "--camera=/video=8x6," + changes, "--window=/video=-100ms:0s"},
+		"log": {greyLog(t, 0), "--hz=10", "--stream=/vec", "--camera=/video=8x6," + changes, "--window=/video=-100ms:0s"},
 		"videos": {"../../../shared/data/lerobot_v3_g1", "--episodes=7", "--hz=2", "--stream=action",
 			"--camera=observation.images.front=8x6," + changes, "--camera=observation.images.wrist=8x6," + changes, "--window=observation.images.wrist=at:-100ms,0s"},
 	} {
@@ -163,7 +163,7 @@ func TestWhoIsKilledLeavesNoFrameOut(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 10))
 			for killed, round := 0, 0; killed < kills(t); round++ {
 				level := loader.FrameLevels[round%len(loader.FrameLevels)]
-				lines, deaths, _ := killedUntilDone(t, r, 20, append(base, "--state", filepath.Join(t.TempDir(), "state.json"),
+				lines, deaths, _ := killedUntilDone(t, r, 10, append(base, "--state", filepath.Join(t.TempDir(), "state.json"),
 					"--frame-level", string(level), "--streaming="+strconv.FormatBool(round%2 == 0))...)
 				killed += deaths
 				require.Equal(t, whole, strings.Join(lines, "\n")+"\n", level)
@@ -175,8 +175,8 @@ func TestWhoIsKilledLeavesNoFrameOut(t *testing.T) {
 // Ranks killed at different moments resume with any other number of ranks and rows. No window is left out, and each window is unchanged.
 func TestKilledRanksGoOnAsAnyNumberOfRanks(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
-	base := slices.Clip(append(drawnFrom(t), "--hz=100"))
-	const windows, epochs = 174, 2
+	base := slices.Clip(append(drawnFrom(t), "--hz=50"))
+	const windows, epochs = 89, 2
 	stdout, _ := good(t, append(base, "--batch=1", "--epochs=2")...)
 	want := strings.Split(strings.TrimSpace(stdout), "\n")
 	require.Equal(t, windows*epochs, len(want))

@@ -106,16 +106,16 @@ func TestADamagedFrameOfAVideoCostsItsGroup(t *testing.T) {
 	if _, err := exec.LookPath("ffmpeg"); err != nil {
 		t.Skip("ffmpeg is not here: ", err)
 	}
-	recording, dir := greyLog(t, 0, 10), t.TempDir()
+	recording, dir := greyLog(t, 0, 14), t.TempDir()
 	out := filepath.Join(dir, "out")
 	stdout, _ := good(t, "batches", recording, "--hz=10", "--batch=24", "--backend=cpu", "--shuffle=none", "--stream=/vec", "--camera=/video=8x6", "--json", "--out", out)
 	report := unmarshal(t, stdout)["cameras"].([]any)[0].(map[string]any)
-	assert.InDelta(t, 6, report["bad"], 0)
-	assert.Contains(t, report["first_bad"], "decode frame 10 of /video")
+	assert.InDelta(t, 2, report["bad"], 0)
+	assert.Contains(t, report["first_bad"], "decode frame 14 of /video")
 	pixels := ofBatch(t, out, "/video.frames")
 	valid := ofBatch(t, out, "/video.valid")
 	for i := range 24 {
-		lost := i >= 10 && i < 16
+		lost := i == 14 || i == 15
 		assert.Equal(t, !lost, valid[i] == 1, i)
 		if lost {
 			assert.Zero(t, pixels[i*6*8*3], i)
@@ -123,8 +123,8 @@ func TestADamagedFrameOfAVideoCostsItsGroup(t *testing.T) {
 			assert.InDelta(t, 10*i, pixels[i*6*8*3], 3, i)
 		}
 	}
-	for _, to := range []string{"webdataset", "mcap"} {
+	for _, to := range []string{"webdataset", "mcap"}[:thorough.Of(1, 2)] {
 		stdout, stderr := good(t, "convert", recording, "-o", filepath.Join(dir, to), "--to", to, "--hz=10")
-		assert.Contains(t, stdout+stderr, "6 of 24 rows show another frame because theirs cannot be decoded, row 10 is the first")
+		assert.Contains(t, stdout+stderr, "2 of 24 rows show another frame because theirs cannot be decoded, row 14 is the first")
 	}
 }

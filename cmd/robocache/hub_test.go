@@ -58,8 +58,8 @@ func TestCommandsReadFromTheHubAsFromDisk(t *testing.T) {
 	same("inspect", "--json")
 	same("doctor", "--json")
 	for _, args := range [][]string{
-		{"convert", "--to=lerobot"}, {"convert", "--to=npz"},
-		{"batches", "--batch=4", "--steps=2", "--hz=30", "--backend=cpu", "--camera=observation.images.front=64x48"},
+		{"convert", "--to=lerobot", "--episodes=0,5"}, {"convert", "--to=npz", "--episodes=0"}, // the other episodes are in the same files
+		{"batches", "--episodes=0", "--batch=4", "--steps=2", "--hz=30", "--backend=cpu", "--camera=observation.images.front=64x48"},
 	} {
 		var written [2]map[string]string
 		for i, in := range []string{here, there} {

@@ -105,7 +105,7 @@ func batchesIn(t *testing.T, folder string) (list []string) {
 
 func sweep(t *testing.T, command string) {
 	points := 4
-	if name, _, _ := strings.Cut(command, " "); name == "train" || name == "policy" || name == "batches" { // which take long
+	if name, _, _ := strings.Cut(command, " "); name == "train" || name == "policy" || name == "batches" || strings.Contains(command, "--codec") { // which take long
 		points = 2
 	}
 	out := ""

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -37,13 +38,17 @@ func TestAnObjectThatTheServiceDoesNotGiveEndsTheCommand(t *testing.T) {
 		_, _ = w.Write([]byte(answer503))
 		return true
 	})
+	var all sync.WaitGroup
 	for _, args := range [][]string{{"inspect"}, {"doctor"}, {"stats"}, {"pack", "-o", filepath.Join(t.TempDir(), "o.safetensors")}, {"batches", "--hz=10", "--batch=2", "--steps=1", "--backend=cpu"}} {
-		code, _, stderr := execute(append(args, "s3://slow/set")...)
-		assert.Equal(t, exitOther, code, args)
-		assert.Contains(t, stderr, "SlowDown", args)
-		assert.Contains(t, stderr, "2.npz", args)
+		all.Go(func() { // together, because the client waits between attempts
+			code, _, stderr := execute(append(args, "s3://slow/set")...)
+			assert.Equal(t, exitOther, code, args)
+			assert.Contains(t, stderr, "SlowDown", args)
+			assert.Contains(t, stderr, "2.npz", args)
+		})
 	}
 	code, stdout, _ := execute("inspect", "--json", "s3://slow/set")
+	all.Wait()
 	assert.Equal(t, exitOther, code)
 	assert.Equal(t, "system", unmarshal(t, stdout)["error"].(map[string]any)["kind"])
 }

@@ -242,6 +242,7 @@ func TestTrainSaysWhichEpisodesAreTooShort(t *testing.T) {
 // An episode is played in its own time, and predictions are made meanwhile.
 func TestPolicyPlaysAnEpisodeLive(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
+	t.Parallel() // it waits for the episode's time
 	dir := t.TempDir()
 	plan := filepath.Join(dir, "plan.yaml")
 	require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 10\nstreams: [{name: state}, {name: action}]\nwindows: {state: [-200ms, 0s], action: [0s, 300ms]}\n"), 0o600))

@@ -88,6 +88,7 @@ func TestColumnsThatAreTimesAreTold(t *testing.T) {
 // A state without further samples is missing after the plan's tolerance. Predictions go on, with a remark.
 func TestLiveTellsOfAStateThatIsMissing(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
+	t.Parallel() // it waits for the episode's time
 	dir := t.TempDir()
 	plan, out := filepath.Join(dir, "plan.yaml"), filepath.Join(dir, "policy")
 	require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 10\nstreams: [{name: state, tolerance: 100ms}, {name: action}]\nwindows: {state: [-200ms, 0s], action: [0s, 300ms]}\n"), 0o600))
