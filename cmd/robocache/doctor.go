@@ -159,12 +159,28 @@ func (a *app) examine(ctx context.Context, p *physician, path string) (*doctor.R
 // colours has the terminal colours by severity.
 var colours = map[doctor.Severity]int{doctor.Error: cli.Red, doctor.Warning: cli.Yellow}
 
+// mostAlike is the number of findings of one kind about one stream that are printed. Of more, the first is printed, with all episodes.
+const mostAlike = 3
+
 // printFindings prints the findings as text.
 func (a *app) printFindings(r *doctor.Report) error {
 	var b strings.Builder
 	advised := map[string]bool{}
+	alike := map[string][]int{} // the episodes with findings of one kind about one stream
+	about := func(f *doctor.Finding) string { return fmt.Sprintf("%q", []string{f.Path, f.Severity.Noun(), string(f.Kind), f.Subject()}) }
+	for i := range r.Findings {
+		if f := &r.Findings[i]; f.Episode != doctor.Whole {
+			list := append(alike[about(f)], f.Episode)
+			slices.Sort(list)
+			alike[about(f)] = slices.Compact(list)
+		}
+	}
 	for i := range r.Findings {
 		f := &r.Findings[i]
+		same := alike[about(f)]
+		if len(same) > mostAlike && f.Episode != same[0] {
+			continue
+		}
 		where := ""
 		if len(r.Checked.Paths) > 1 {
 			where = f.Path + ": "
@@ -181,6 +197,9 @@ func (a *app) printFindings(r *doctor.Report) error {
 		}
 		line := cli.Wrap(a.Out, fmt.Sprintf("%s %-15s %s%s", severity, f.Kind, where, printed.Text(f.Why)), 8)
 		fmt.Fprintln(&b, line[len(severity):])
+		if len(same) > mostAlike {
+			fmt.Fprintln(&b, cli.Wrap(a.Out, "        also in the episodes "+dataset.RangesOf(same[1:]).String(), 8))
+		}
 		advice := string(f.Kind) + strings.Map(func(r rune) rune { // without numbers, which differ in each finding
 			if unicode.IsDigit(r) || r == '.' {
 				return -1

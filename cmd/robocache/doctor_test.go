@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/robocache/robocache/tensor"
@@ -101,4 +102,17 @@ func TestOneBrokenRecordingOfSeveralCostsItself(t *testing.T) {
 	assert.Equal(t, exitInput, code)
 	code, _, _ = execute("doctor", filepath.Join(t.TempDir(), "none"), "../../examples/data/g1")
 	assert.Equal(t, exitInput, code)
+}
+
+// Findings of one kind about one stream in many episodes are one line.
+func TestDoctorListsTheEpisodesOfOneFinding(t *testing.T) {
+	path := filepath.Join("..", "..", "..", "shared", "data", "pusht_zarr", "pusht_cchi_v7_replay.zarr")
+	if _, err := os.Stat(path); err != nil {
+		t.Skip("no shared data: ", err)
+	}
+	code, stdout, _ := execute("doctor", path)
+	assert.Zero(t, code)
+	assert.Equal(t, 1, strings.Count(stdout, "angle-wrap"))
+	assert.Contains(t, stdout, "also in the episodes 4,10-12,16,")
+	assert.Contains(t, stdout, "0 errors and 91 warnings in 206 episodes")
 }
