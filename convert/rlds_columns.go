@@ -2,7 +2,6 @@ package convert
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"image"
@@ -154,16 +153,11 @@ func (c *columns) stream(i int) (err error) {
 		c.kept.leave(s.Name, s.Len(), dataset.Note{Code: dataset.CodeNoColumns})
 		return nil
 	}
-	f := rlds.Column{Shape: []int{len(s.Columns)}, DType: npy.WholeType(s.Columns)}
-	for _, d := range c.info.Features {
-		if size, _ := tensor.NumElements(d.Shape...); d.Name == cmp.Or(c.e.renamed[s.Name], s.Name) && !d.Media && size == len(s.Columns) {
-			f.Shape = d.Shape
-		}
-	}
+	f := rlds.Column{Shape: c.e.rowShape(s, c.info.Features), DType: npy.WholeType(s.Columns)}
 	if stepFields[s.Name] != "" && len(s.Columns) == 1 {
 		f.Shape = nil
 	}
-	if names := strings.Join(s.ColumnNames(), ", "); strings.Trim(names, "0123456789., ") != "" { // more than indices
+	if names := strings.Join(s.ColumnNames(), ", "); strings.Trim(names, "0123456789.[], ") != "" { // more than indices
 		f.Doc = names
 	}
 	var valid []uint8

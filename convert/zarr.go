@@ -38,11 +38,12 @@ func (toZarr) Create(_ context.Context, path string, p Piece) (Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &zarrWriter{w, p.Rate, map[string]zarr.Array{}}, nil
+	return &zarrWriter{w, p.Inputs, p.Rate, map[string]zarr.Array{}}, nil
 }
 
 type zarrWriter struct {
 	*zarr.Writer
+	inputs []dataset.Info
 	rate   float64               // the plan's, Hz; 0 without a plan
 	arrays map[string]zarr.Array // the first episode's
 }
@@ -93,7 +94,7 @@ func (z *zarrWriter) Add(ctx context.Context, e *Episode) (kept Kept, err error)
 // parts returns an episode's arrays, with its streams' numbers. Those without a name are the last, or after their stream.
 func (z *zarrWriter) parts(ctx context.Context, e *Episode, kept *Kept) (list []zarrPart, err error) {
 	for i := range e.Streams {
-		p, err := zarrStream(e, i)
+		p, err := zarrStream(e, i, z.inputs[e.Input].Features)
 		if err != nil {
 			return nil, err
 		}
@@ -172,13 +173,11 @@ func zarrName(name string) string {
 }
 
 // zarrStream returns the array for stream i. It has no type if numpy has none for its values.
-func zarrStream(e *Episode, i int) (p zarrPart, err error) {
+func zarrStream(e *Episode, i int, declared []dataset.Feature) (p zarrPart, err error) {
 	s := &e.Streams[i]
-	p.name, p.Name, p.Shape = s.Name, zarrName(s.Name), matrix(s.ColumnNames())
-	if n := len(s.Columns); p.Shape == nil {
-		if p.Shape = []int{n}; n > 0 && s.Columns[n-1].Name != strconv.Itoa(n-1) {
-			p.Columns = s.ColumnNames()
-		}
+	p.name, p.Name, p.Shape = s.Name, zarrName(s.Name), e.rowShape(s, declared)
+	if n := len(s.Columns); len(p.Shape) == 1 && n > 0 && s.Columns[n-1].Name != strconv.Itoa(n-1) {
+		p.Columns = s.ColumnNames()
 	}
 	values, typ := s.Values, ""
 	if e.Aligned == nil {
@@ -208,6 +207,20 @@ func writeElements(b *bytes.Buffer, typ string, t *tensor.Tensor) error {
 		return npy.WriteData(b, t)
 	}
 	return npy.WriteWholeData(b, typ, t)
+}
+
+// rowShape returns the shape of a stream's row: by its columns' names, or its feature in the input, or else [D]. It is empty for a number.
+func (e *Episode) rowShape(s *dataset.Stream, declared []dataset.Feature) []int {
+	if shape := matrix(s.ColumnNames()); shape != nil {
+		return shape
+	}
+	for _, d := range declared {
+		n, err := tensor.NumElements(d.Shape...)
+		if d.Name == cmp.Or(e.renamed[s.Name], s.Name) && !d.Media && err == nil && n == len(s.Columns) {
+			return d.Shape
+		}
+	}
+	return []int{len(s.Columns)}
 }
 
 // matrix returns a row's shape if the columns have the names that dataset.Indices gives to its numbers: [2 3] for "[0][0]" to

@@ -74,18 +74,23 @@ func TestZarrKeepsWholeNumbers(t *testing.T) {
 	}
 }
 
-func TestPushTSurvivesLeRobot(t *testing.T) {
+func TestPushTSurvivesLeRobotAndRLDS(t *testing.T) {
 	in := sharedFile(t, "pusht_zarr")
-	middle, _ := made(t, leRobot(t, LeRobotOptions{}), Options{Reading: dataset.Options{Episodes: dataset.Selection{Take: dataset.RangesOf([]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9})}}}, in)
+	ten := Options{Reading: dataset.Options{Episodes: dataset.Selection{Take: dataset.RangesOf([]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9})}}}
+	middle, _ := made(t, leRobot(t, LeRobotOptions{}), ten, in)
 	out, _ := made(t, Zarr(), Options{}, middle)
 	want, got := episodes(t, in), episodes(t, out)
 	require.Len(t, got, 10)
 	for i, e := range got {
 		equalStreams(t, want[i], e, e.Name)
 	}
-	text, err := os.ReadFile(filepath.Join(out, "data/keypoint/.zarray"))
-	require.NoError(t, err)
-	assert.Contains(t, string(text), "\n        9,\n        2\n")
+	middle, _ = made(t, RLDS(), ten, in)
+	from, _ := made(t, Zarr(), Options{}, middle)
+	for _, path := range []string{filepath.Join(out, "data/keypoint/.zarray"), filepath.Join(from, "data/observation.keypoint/.zarray")} {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		assert.Contains(t, string(text), "\n        9,\n        2\n")
+	}
 }
 
 // With a plan, rows at the ends in which a stream is not valid are left out, and a mask has the others.
