@@ -48,7 +48,8 @@ func decode(dst, src []byte) error {
 	case src[0] > version || src[0] == 0:
 		return fail(dataset.ErrUnsupported, "version", src[0], "1 or 2")
 	case int(le.Uint32(src[4:])) != n || end < headerSize || end > len(src):
-		return fail(dataset.ErrCorrupt, "sizes", src[4:headerSize], fmt.Sprintf("%d bytes in %d", n, len(src)))
+		got := fmt.Sprintf("%d bytes from %d in its header", le.Uint32(src[4:]), end)
+		return fail(dataset.ErrCorrupt, "size", got, fmt.Sprintf("%d from %d, the file's size", n, len(src)))
 	case n == 0:
 		return nil
 	case flags&stored != 0 && end == headerSize+n:
