@@ -167,7 +167,9 @@ func (a *app) printFindings(r *doctor.Report) error {
 	var b strings.Builder
 	advised := map[string]bool{}
 	alike := map[string][]int{} // the episodes with findings of one kind about one stream
-	about := func(f *doctor.Finding) string { return fmt.Sprintf("%q", []string{f.Path, f.Severity.Noun(), string(f.Kind), f.Subject()}) }
+	about := func(f *doctor.Finding) string {
+		return fmt.Sprintf("%q", []string{f.Path, f.Severity.Noun(), string(f.Kind), f.Subject()})
+	}
 	for i := range r.Findings {
 		if f := &r.Findings[i]; f.Episode != doctor.Whole {
 			list := append(alike[about(f)], f.Episode)
