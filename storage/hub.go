@@ -43,11 +43,22 @@ func (e *HubError) Unwrap() error { return fs.ErrNotExist }
 // HubHome returns the folder of the Hub's programs: HF_HOME, else huggingface in the user's cache folder.
 func HubHome() string {
 	user, _ := os.UserHomeDir() // empty if the system has none
-	return cmp.Or(os.Getenv("HF_HOME"), filepath.Join(cmp.Or(os.Getenv("XDG_CACHE_HOME"), filepath.Join(user, ".cache")), "huggingface"))
+	return cmp.Or(expanded("HF_HOME"), filepath.Join(cmp.Or(os.Getenv("XDG_CACHE_HOME"), filepath.Join(user, ".cache")), "huggingface"))
+}
+
+// expanded returns an environment variable with the user's folder for ~ and the values of variables, as Python's Hub has it.
+func expanded(name string) string {
+	path := os.ExpandEnv(os.Getenv(name))
+	if below, is := strings.CutPrefix(path, "~/"); is {
+		if user, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(user, below)
+		}
+	}
+	return path
 }
 
 // HubCache returns the folder of the Hub's cache: HF_HUB_CACHE, else hub in HubHome.
-func HubCache() string { return cmp.Or(os.Getenv("HF_HUB_CACHE"), filepath.Join(HubHome(), "hub")) }
+func HubCache() string { return cmp.Or(expanded("HF_HUB_CACHE"), filepath.Join(HubHome(), "hub")) }
 
 // HubFolder returns the name of a dataset's folder in the Hub's cache. Example: datasets--lerobot--pusht for lerobot/pusht.
 func HubFolder(id string) string { return hubPrefix + strings.ReplaceAll(id, "/", "--") }

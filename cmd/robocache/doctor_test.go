@@ -108,7 +108,7 @@ func TestOneBrokenRecordingOfSeveralCostsItself(t *testing.T) {
 func TestDoctorListsTheEpisodesOfOneFinding(t *testing.T) {
 	path := filepath.Join("..", "..", "..", "shared", "data", "pusht_zarr", "pusht_cchi_v7_replay.zarr")
 	if _, err := os.Stat(path); err != nil {
-		t.Skip("no shared data: ", err)
+		t.Skip("no shared recordings: ", err)
 	}
 	code, stdout, _ := execute("doctor", path)
 	assert.Zero(t, code)

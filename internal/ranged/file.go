@@ -108,7 +108,7 @@ func (f *File) ReadAtContext(ctx context.Context, b []byte, off int64) (n int, e
 	if len(b) == 0 {
 		return 0, nil
 	}
-	short := off+int64(len(b)) > f.size
+	short := int64(len(b)) > f.size-off
 	if short {
 		b = b[:max(0, min(int64(len(b)), f.size-off))]
 	}

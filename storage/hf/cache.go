@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/storage"
@@ -20,22 +21,22 @@ func (p *place) pointer() string {
 // blob returns a content's name in the cache.
 func (c *commit) blob(e entry) string { return filepath.Join(c.folder, "blobs", e.OID) }
 
-// cached opens a file in the cache; nil if it is not there or cannot be read.
-func (p *place) cached(ctx context.Context, name string) storage.File {
-	if st, err := os.Stat(name); err != nil || !st.Mode().IsRegular() {
-		return nil
+// cached opens a file in the cache. It returns nil if there is no such file, and an error too if it cannot be read.
+func (p *place) cached(ctx context.Context, name string) (storage.File, error) {
+	st, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || err == nil && !st.Mode().IsRegular() {
+		return nil, nil
 	}
-	f, err := storage.Open(ctx, name)
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	return f
+	return storage.Open(ctx, name)
 }
 
 // listCache returns the content of a folder in the cache, nil if the folder does not exist.
 func (p *place) listCache(ctx context.Context, dir string) (map[string]entry, error) {
 	list, err := storage.ReadDir(ctx, filepath.Join(p.folder, "snapshots", p.sha, filepath.FromSlash(dir)))
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, nil
 	}
 	entries := map[string]entry{}
@@ -49,7 +50,7 @@ func (p *place) listCache(ctx context.Context, dir string) (map[string]entry, er
 	return entries, err
 }
 
-// incomplete ends the name of a blob that is being written.
+// incomplete ends the name of a blob that Python's program is writing.
 const incomplete = ".incomplete"
 
 // left reads the beginning that an interrupted program has left of a content, and returns its length; 0 if there is none.
@@ -61,20 +62,6 @@ func (c *commit) left(e entry, b []byte) int {
 	defer f.Close()
 	n, _ := io.ReadFull(f, b)
 	return n
-}
-
-// writeBlob writes a content under its temporary name, and renames it. If two programs do so without a lock, both write the same bytes.
-func (c *commit) writeBlob(e entry, b []byte) error {
-	name := c.blob(e)
-	f, err := os.OpenFile(name+incomplete, os.O_WRONLY|os.O_CREATE, 0o666)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Truncate(e.Size), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(name+incomplete, name)
 }
 
 // keep writes a content to the cache, under a lock that the Hub's programs use. It returns false if that fails or another program holds the
@@ -90,22 +77,33 @@ func (p *place) keep(e entry, b []byte) bool {
 		return false
 	}
 	defer unlock()
-	if p.writeBlob(e, b) != nil {
+	if atomicfile.WriteBytes(p.blob(e), b) != nil {
 		return false
 	}
+	_ = os.Remove(p.blob(e) + incomplete) // which is there only after an interruption
 	p.link(e)
 	return true
 }
 
-// link adds a file to the snapshot of the commit, and the commit to the revision, as far as the cache can be written.
+// link adds a file to the snapshot of the commit, and the commit to the revision, if the cache can be written.
 func (p *place) link(e entry) {
 	name := p.pointer()
 	to, err := filepath.Rel(filepath.Dir(name), p.blob(e))
-	if err != nil || os.MkdirAll(filepath.Dir(name), 0o777) != nil || os.Symlink(to, name) != nil || p.revision == p.sha {
+	if err == nil && os.MkdirAll(filepath.Dir(name), 0o777) == nil {
+		_ = os.Symlink(to, name)
+		p.keepRef()
+	}
+}
+
+// keepRef writes the commit that the Hub gave for the revision to the cache, once, if the cache can be written.
+func (p *place) keepRef() {
+	if p.offline || p.revision == p.sha {
 		return
 	}
-	ref := filepath.Join(p.folder, "refs", filepath.FromSlash(p.revision))
-	if was, err := os.ReadFile(ref); (err != nil || string(was) != p.sha) && os.MkdirAll(filepath.Dir(ref), 0o777) == nil {
-		_ = atomicfile.WriteBytes(ref, []byte(p.sha))
-	}
+	p.refs.Do(func() {
+		ref := filepath.Join(p.folder, "refs", filepath.FromSlash(p.revision))
+		if was, err := os.ReadFile(ref); (err != nil || string(was) != p.sha) && os.MkdirAll(filepath.Dir(ref), 0o777) == nil {
+			_ = atomicfile.WriteBytes(ref, []byte(p.sha))
+		}
+	})
 }

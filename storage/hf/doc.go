@@ -12,7 +12,7 @@
 // is opened there, also if it was downloaded by Python. A larger file is read by ranges, as by package s3, and not kept. If the cache
 // cannot be written, files are still read. A fetched file is compared with the hash that the Hub lists for it.
 //
-// The environment is the one of the Hub's own programs, and is read at each call: HF_ENDPOINT is the address of another Hub, HF_TOKEN or the
+// The environment is read at each call, and means the same as for the Hub's own programs: HF_ENDPOINT is the address of another Hub, HF_TOKEN or the
 // file HF_TOKEN_PATH has the token, HF_HUB_CACHE and HF_HOME are folders, and HF_HUB_OFFLINE=1 reads only the cache. The token is sent
 // to no other host, for example not to the host with the content of a large file.
 //

@@ -6,8 +6,10 @@ import (
 	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"sync"
 
 	"github.com/robocache/robocache/internal/ranged"
@@ -40,10 +42,18 @@ func (o *object) get(ctx context.Context, op string, off, n int64) (io.ReadClose
 	if err != nil && direct != "" && ctx.Err() == nil {
 		answer, err = at.get(ctx, o.address, span)
 	}
+	var failed *storage.RequestError
+	if errors.As(err, &failed) && failed.Kind == fs.ErrNotExist {
+		failed.Kind = nil // because the file is listed
+	}
 	if err != nil {
 		return nil, 0, err
 	}
-	size, err := ranged.ParseRange(answer.Header.Get("Content-Range"), answer.ContentLength, off)
+	length := answer.ContentLength
+	if length < 0 {
+		length = o.entry.Size
+	}
+	size, err := ranged.ParseRange(answer.Header.Get("Content-Range"), length, off)
 	if err == nil && size != o.entry.Size {
 		err = &storage.RequestError{Got: fmt.Sprintf("%d bytes", size), Want: fmt.Sprintf("%d, as listed", o.entry.Size)}
 	}
@@ -67,16 +77,22 @@ func (content) Close() error { return nil }
 // fetch reads a whole file into the cache and opens it there, or in memory if the cache cannot be written. It continues a download that
 // another program has left.
 func (p *place) fetch(ctx context.Context, from ranged.Source, e entry) (storage.File, error) {
-	lock, _ := p.files.LoadOrStore(p.path, &sync.Mutex{})
-	lock.(*sync.Mutex).Lock()
-	defer lock.(*sync.Mutex).Unlock()
-	if f := p.cached(ctx, p.pointer()); f != nil {
+	lock, _ := p.files.LoadOrStore(p.path, newMutex())
+	if err := lock.(mutex).lock(ctx); err != nil {
+		return nil, err
+	}
+	defer lock.(mutex).unlock()
+	if f, _ := p.cached(ctx, p.pointer()); f != nil {
 		return f, nil
 	}
 	b := make([]byte, e.Size)
 	for start := p.left(e, b); ; start = 0 {
 		if start < len(b) {
-			if _, _, err := from.Fill(ctx, "open", b[start:], int64(start)); err != nil {
+			_, _, err := from.Fill(ctx, "open", b[start:], int64(start))
+			if err != nil && start > 0 && ctx.Err() == nil {
+				continue // from the beginning, because the host may know no ranges
+			}
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -89,7 +105,7 @@ func (p *place) fetch(ctx context.Context, from ranged.Source, e entry) (storage
 		}
 	}
 	if p.keep(e, b) {
-		if f := p.cached(ctx, p.blob(e)); f != nil {
+		if f, _ := p.cached(ctx, p.blob(e)); f != nil {
 			return f, nil
 		}
 	}

@@ -37,12 +37,15 @@ func transport() *http.Transport {
 }
 
 // token returns the user's token; empty if there is none.
-func token() string {
+func token() (string, error) {
 	if t := strings.TrimSpace(os.Getenv("HF_TOKEN")); t != "" {
-		return t
+		return t, nil
 	}
-	text, _ := os.ReadFile(cmp.Or(os.Getenv("HF_TOKEN_PATH"), filepath.Join(storage.HubHome(), "token"))) // without the file there is none
-	return strings.TrimSpace(string(text))
+	text, err := os.ReadFile(cmp.Or(os.Getenv("HF_TOKEN_PATH"), filepath.Join(storage.HubHome(), "token")))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return strings.TrimSpace(string(text)), err
 }
 
 // address returns the URL for a path in the commit, below a folder at the endpoint.
@@ -75,7 +78,11 @@ func (c *commit) send(ctx context.Context, address, span string) (*http.Response
 			request.Header.Set("Range", span)
 		}
 		if at.Scheme == top.Scheme && at.Host == top.Host {
-			if t := token(); t != "" {
+			t, err := token()
+			if err != nil {
+				return nil, err
+			}
+			if t != "" {
 				request.Header.Set("Authorization", "Bearer "+t)
 			}
 		}
@@ -96,6 +103,7 @@ func (p *place) get(ctx context.Context, address, span string) (*http.Response, 
 	for try := 1; ; try++ {
 		answer, err := p.send(ctx, address, span)
 		if err == nil && answer.StatusCode/100 == 2 {
+			p.reached.Store(true)
 			return answer, nil
 		}
 		if err == nil {
@@ -128,6 +136,18 @@ func retryAfter(h http.Header) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
+// watched reads an answer, and puts off a time-out with each read.
+type watched struct {
+	io.Reader
+	watch *time.Timer
+}
+
+func (w watched) Read(b []byte) (int, error) {
+	n, err := w.Reader.Read(b)
+	w.watch.Reset(ranged.Stalled)
+	return n, err
+}
+
 // json reads a JSON answer, and returns its header Link.
 func (p *place) json(ctx context.Context, address string, to any) (link string, err error) {
 	for try := 1; ; try++ {
@@ -136,9 +156,12 @@ func (p *place) json(ctx context.Context, address string, to any) (link string, 
 			return "", err
 		}
 		watch := time.AfterFunc(ranged.Stalled, func() { answer.Body.Close() })
-		text, err := io.ReadAll(io.LimitReader(answer.Body, mostJSON))
+		text, err := io.ReadAll(io.LimitReader(watched{answer.Body, watch}, mostJSON))
 		watch.Stop()
 		answer.Body.Close()
+		if len(text) == mostJSON {
+			return "", p.err(&storage.RequestError{Got: "64 MiB or more", Want: "a shorter answer to " + address})
+		}
 		if err == nil {
 			if err = json.Unmarshal(text, to); err != nil {
 				err = p.err(&storage.RequestError{Got: fmt.Sprintf("%.40q", text), Want: "JSON from a Hub: HF_ENDPOINT is its address", Err: err})
@@ -155,15 +178,24 @@ func (p *place) json(ctx context.Context, address string, to any) (link string, 
 	}
 }
 
-// explain describes a failed request and its cure.
+// explain describes a failed request and its cure. After the Hub has given a part of the commit, only the Hub's own answer about a path is
+// fs.ErrNotExist, because a reader takes that for a file that the dataset lacks.
 func (c *commit) explain(answer *http.Response, err error) error {
 	e := &storage.RequestError{Err: err}
 	if err != nil {
+		var sent *url.Error // has the address, which may be signed
+		if errors.As(err, &sent) {
+			e.Err = sent.Err
+			if at, err := url.Parse(sent.URL); err == nil {
+				e.Err = fmt.Errorf("%s: %w", at.Host, sent.Err)
+			}
+		}
 		e.Got, e.Want = "no answer", "a Hub: HF_ENDPOINT is its address; HF_HUB_OFFLINE=1 reads only its cache"
 		return e
 	}
 	e.Err = fmt.Errorf("%s (HTTP %d)", cmp.Or(answer.Header.Get("X-Error-Message"), http.StatusText(answer.StatusCode)), answer.StatusCode)
-	switch code := answer.Header.Get("X-Error-Code"); {
+	code := answer.Header.Get("X-Error-Code")
+	switch {
 	case code == "GatedRepo":
 		e.Kind, e.Got = fs.ErrPermission, "a gated dataset"
 		e.Want = fmt.Sprintf("a token of an account that has accepted the terms at %s/datasets/%s: HF_TOKEN, or hf auth login", c.endpoint, c.id)
@@ -177,6 +209,9 @@ func (c *commit) explain(answer *http.Response, err error) error {
 		e.Kind, e.Got, e.Want = fs.ErrPermission, "no access to dataset "+c.id, "a token that may read it: HF_TOKEN, or hf auth login"
 	case answer.StatusCode == http.StatusTooManyRequests:
 		e.Got, e.Want = "too many requests", "fewer at the same time, or a token, which has higher limits: HF_TOKEN, or hf auth login"
+	}
+	if e.Kind == fs.ErrNotExist && code != "EntryNotFound" && c.reached.Load() {
+		e.Kind = nil
 	}
 	return e
 }

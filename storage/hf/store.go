@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/robocache/robocache/internal/fault"
@@ -45,14 +46,33 @@ type commit struct {
 	origin
 	wait time.Duration
 
-	mu       sync.Mutex
+	reached atomic.Bool // the Hub has answered
+	refs    sync.Once   // writes the commit of the revision to the cache
+
+	mu       mutex
 	sha      string             // empty until it is found
 	modified time.Time          // the revision's last change; zero if unknown
 	folders  map[string]*folder // by path; nil until the first listing
 	complete bool               // folders has all folders
 
-	files sync.Map // a *sync.Mutex for each path: it is held while the file is fetched
+	files sync.Map // a mutex for each path: it is held while the file is fetched
 }
+
+// mutex is a lock. Waiting for it ends with a context, because its owner may wait for the Hub.
+type mutex chan struct{}
+
+func newMutex() mutex { return make(mutex, 1) }
+
+func (m mutex) lock(ctx context.Context) error {
+	select {
+	case m <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (m mutex) unlock() { <-m }
 
 // place is a file or folder in a commit.
 type place struct {
@@ -81,7 +101,7 @@ func (s *store) locate(ctx context.Context, op, name string) (*place, error) {
 		if s.commits == nil {
 			s.commits = map[origin]*commit{}
 		}
-		at.commit = &commit{origin: from, wait: s.wait}
+		at.commit = &commit{origin: from, wait: s.wait, mu: newMutex()}
 		s.commits[from] = at.commit
 	}
 	s.mu.Unlock()
@@ -90,8 +110,10 @@ func (s *store) locate(ctx context.Context, op, name string) (*place, error) {
 
 // resolve finds the revision's commit.
 func (p *place) resolve(ctx context.Context) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	if err := p.mu.lock(ctx); err != nil {
+		return err
+	}
+	defer p.mu.unlock()
 	switch {
 	case p.sha != "":
 	case isCommit.MatchString(p.revision):
@@ -108,7 +130,7 @@ func (p *place) resolve(ctx context.Context) error {
 			SHA      string    `json:"sha"`
 			Modified time.Time `json:"lastModified"`
 		}
-		if _, err := p.json(ctx, p.endpoint+"/api/datasets/"+p.id+"/revision/"+url.PathEscape(p.revision), &answer); err != nil {
+		if _, err := p.json(ctx, p.endpoint+"/api/datasets/"+p.id+"/revision/"+url.PathEscape(p.revision)+"?expand=sha&expand=lastModified", &answer); err != nil {
 			return err
 		}
 		if !isCommit.MatchString(answer.SHA) {
@@ -136,7 +158,9 @@ func (s *store) Open(ctx context.Context, name string) (storage.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f := p.cached(ctx, p.pointer()); f != nil {
+	f, unread := p.cached(ctx, p.pointer())
+	if f != nil {
+		p.keepRef()
 		return f, nil
 	}
 	e, err := p.find(ctx)
@@ -147,11 +171,14 @@ func (s *store) Open(ctx context.Context, name string) (storage.File, error) {
 		return nil, p.err(&storage.RequestError{Kind: fs.ErrInvalid, Got: "a folder", Want: "a file"})
 	}
 	if p.offline {
-		return nil, p.missing()
+		return nil, cmp.Or(unread, p.missing())
 	}
-	if f := p.cached(ctx, p.blob(e)); f != nil && f.Size() == e.Size {
-		p.link(e)
-		return f, nil
+	if f, _ := p.cached(ctx, p.blob(e)); f != nil {
+		if f.Size() == e.Size {
+			p.link(e)
+			return f, nil
+		}
+		f.Close()
 	}
 	o := &object{place: p, entry: e, address: p.address("datasets/"+p.id+"/resolve", p.path)}
 	from := ranged.Source{URL: name, Wait: s.wait, Get: o.get}
@@ -214,7 +241,7 @@ func (p *place) find(ctx context.Context) (entry, error) {
 	}
 	e, ok := entries[path.Base(p.path)]
 	if p.path == "." {
-		e, ok = entry{Type: directory}, true
+		e, ok = entry{Type: directory}, entries != nil
 	}
 	if !ok {
 		return entry{}, p.missing()

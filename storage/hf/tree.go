@@ -9,7 +9,6 @@ import (
 	"path"
 	"regexp"
 	"strconv"
-	"sync"
 
 	"github.com/robocache/robocache/storage"
 )
@@ -35,10 +34,12 @@ func (e *entry) isDir() bool { return e.Type == directory }
 
 // folder is a folder's content.
 type folder struct {
-	mu      sync.Mutex
+	mu      mutex
 	known   bool
 	entries map[string]entry // by name; nil if the folder does not exist
 }
+
+func newFolder() *folder { return &folder{mu: newMutex(), entries: map[string]entry{}} }
 
 var (
 	isHash   = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
@@ -55,8 +56,10 @@ func (p *place) list(ctx context.Context, dir string) (map[string]entry, error) 
 	if err != nil {
 		return nil, err
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	if err := f.mu.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer f.mu.unlock()
 	if f.known {
 		return f.entries, nil
 	}
@@ -80,10 +83,12 @@ func (p *place) list(ctx context.Context, dir string) (map[string]entry, error) 
 
 // folderOf returns a folder, which may have to be listed.
 func (p *place) folderOf(ctx context.Context, dir string) (*folder, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	if err := p.mu.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer p.mu.unlock()
 	if p.folders == nil {
-		found := map[string]*folder{".": {entries: map[string]entry{}}}
+		found := map[string]*folder{".": newFolder()}
 		next, err := p.page(ctx, ".", url.Values{"recursive": {"true"}, "expand": {"false"}}, found)
 		if err != nil {
 			return nil, err
@@ -98,7 +103,8 @@ func (p *place) folderOf(ctx context.Context, dir string) (*folder, error) {
 	}
 	f := p.folders[dir]
 	if f == nil {
-		f = &folder{known: p.complete}
+		f = newFolder()
+		f.known, f.entries = p.complete, nil
 		p.folders[dir] = f
 	}
 	return f, nil
@@ -121,7 +127,7 @@ func (p *place) page(ctx context.Context, dir string, query url.Values, found ma
 		for at := e.Path; at != "."; at = path.Dir(at) {
 			above := path.Dir(at)
 			if found[above] == nil {
-				found[above] = &folder{entries: map[string]entry{}}
+				found[above] = newFolder()
 			}
 			if _, there := found[above].entries[path.Base(at)]; there && e.isDir() {
 				break

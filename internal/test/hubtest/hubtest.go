@@ -213,6 +213,10 @@ func (s *Server) serveHub(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Repo-Commit", sha)
 	switch {
 	case api && parts[2] == "revision":
+		if r.URL.Query().Has("expand") {
+			answer(w, map[string]any{"id": parts[0] + "/" + parts[1], "sha": sha, "lastModified": "2026-03-04T05:06:07.000Z"})
+			return
+		}
 		siblings := []map[string]string{}
 		for _, name := range slices.Sorted(maps.Keys(files)) {
 			siblings = append(siblings, map[string]string{"rfilename": name})
