@@ -33,8 +33,8 @@ func addStream(t *testing.T, e *dataset.Episode, name string, values ...float64)
 // checked returns the misfits of inputs.
 func checked(t *testing.T, reader Reader, opt Options, in ...string) (list []string) {
 	t.Helper()
-	before, err := os.ReadDir(os.TempDir())
-	require.NoError(t, err)
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
 	c, err := New(t.Context(), in, filepath.Join(t.TempDir(), "out"), leRobot(t, LeRobotOptions{}), opt)
 	require.NoError(t, err)
 	defer c.Close()
@@ -42,9 +42,9 @@ func checked(t *testing.T, reader Reader, opt Options, in ...string) (list []str
 	f, err := c.Check(t.Context(), reader, func() { n++ })
 	require.NoError(t, err)
 	assert.Equal(t, c.Episodes(0), n)
-	after, err := os.ReadDir(os.TempDir())
+	left, err := os.ReadDir(temp)
 	require.NoError(t, err)
-	assert.LessOrEqual(t, len(after), len(before), "nothing is left behind")
+	assert.Empty(t, left, "nothing is left behind")
 	for _, e := range f.Refused.List {
 		list = append(list, misfit("refused", e.Note.Code, e.Note.Subject, e.Number))
 	}
