@@ -176,8 +176,10 @@ func zarrName(name string) string {
 func zarrStream(e *Episode, i int, declared []dataset.Feature) (p zarrPart, err error) {
 	s := &e.Streams[i]
 	p.name, p.Name, p.Shape = s.Name, zarrName(s.Name), e.rowShape(s, declared)
-	if n := len(s.Columns); len(p.Shape) == 1 && n > 0 && s.Columns[n-1].Name != strconv.Itoa(n-1) {
-		p.Columns = s.ColumnNames()
+	for i, c := range s.Columns {
+		if c.Name != zarr.ColumnName(i, p.Shape) {
+			p.Columns = s.ColumnNames()
+		}
 	}
 	values, typ := s.Values, ""
 	if e.Aligned == nil {

@@ -93,6 +93,28 @@ func TestPushTSurvivesLeRobotAndRLDS(t *testing.T) {
 	}
 }
 
+// Columns keep their names, also in a row with a declared shape.
+func TestZarrKeepsTheNamesOfColumns(t *testing.T) {
+	e := recorded(t, 1, 20, false)
+	names := e.Streams[0].ColumnNames()
+	require.Len(t, names, 3)
+	for _, shape := range [][]int{{3}, {3, 1}, {1, 3, 1}} {
+		path := filepath.Join(t.TempDir(), "d")
+		w, err := Zarr().Create(t.Context(), path, Piece{Shards: 1, Inputs: []dataset.Info{{Features: []dataset.Feature{{Name: e.Streams[0].Name, Shape: shape}}}}})
+		require.NoError(t, err)
+		defer w.Close()
+		_, err = w.Add(t.Context(), &Episode{Episode: e, Times: e.Streams[0].Nanoseconds(), Lost: map[string]dataset.Note{}})
+		require.NoError(t, err)
+		require.NoError(t, w.Commit(t.Context()))
+		got := episodes(t, path)[0].Stream(e.Streams[0].Name)
+		assert.Equal(t, names, got.ColumnNames(), "%v", shape)
+	}
+	one := dataset.Stream{Name: "one", Times: e.Streams[0].Times, Columns: []dataset.Column{{Name: "grip"}}, Values: tensor.Must(tensor.New(tensor.F32, 20, 1))}
+	p, err := zarrStream(&Episode{Episode: &dataset.Episode{Streams: []dataset.Stream{one}}}, 0, []dataset.Feature{{Name: "one"}})
+	require.NoError(t, err)
+	assert.Equal(t, []any{0, []string{"grip"}}, []any{len(p.Shape), p.Columns})
+}
+
 // With a plan, rows at the ends in which a stream is not valid are left out, and a mask has the others.
 func TestZarrMasksRowsOfAPlan(t *testing.T) {
 	in := write(t, recorded(t, 1, 40, true))

@@ -30,7 +30,7 @@ func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error
 	for _, a := range s.arrays {
 		longest = max(longest, a.Shape[0])
 	}
-	if to > longest {
+	if to > longest && len(s.arrays) > 0 { // without arrays, notes have the reasons
 		return nil, fail(dataset.ErrCorrupt, s.path, endsPath, strconv.Itoa(to), fmt.Sprintf("at most %d, as the longest array has", longest))
 	}
 	if err := memory.Check("times", 8*int64(to-from), 0); err != nil {
@@ -95,6 +95,14 @@ func (s *Set) Episode(ctx context.Context, i int) (_ *dataset.Episode, err error
 	return e, ctx.Err()
 }
 
+// ColumnName returns the name of column i if its array has no attribute columns. shape is a row's: "3" for [7], and "[1][0]" for [2,3].
+func ColumnName(i int, shape []int) string {
+	if len(shape) > 1 {
+		return dataset.Indices(i, shape)
+	}
+	return strconv.Itoa(i)
+}
+
 // times returns the rows' timestamps from their clock; nil if there is none, or if it does not rise in these rows.
 func (s *Set) times(ctx context.Context, from, to int) (*tensor.Tensor, error) {
 	if s.clock == nil || from == to {
@@ -121,11 +129,9 @@ func (s *Set) stream(ctx context.Context, a *array, from int, times *tensor.Tens
 	}
 	columns := make([]dataset.Column, width)
 	for i := range columns {
-		columns[i] = dataset.Column{Name: strconv.Itoa(i), Type: a.typ, Integer: !values.DType().IsFloat()}
+		columns[i] = dataset.Column{Name: ColumnName(i, a.Shape[1:]), Type: a.typ, Integer: !values.DType().IsFloat()}
 		if len(a.Columns) == width {
 			columns[i].Name = a.Columns[i]
-		} else if len(a.Shape) > 2 {
-			columns[i].Name = dataset.Indices(i, a.Shape[1:])
 		}
 	}
 	one := dataset.Stream{Name: a.Name, Times: times, Columns: columns}

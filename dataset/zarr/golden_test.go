@@ -263,6 +263,22 @@ func TestWrongEndsAreErrors(t *testing.T) {
 	}
 }
 
+// Without an array that can be read, the notes have the reasons, and the ends are right.
+func TestAnEpisodeWithoutArraysHasNotes(t *testing.T) {
+	path := damaged(t, func(file func(string) string) {
+		list, err := os.ReadDir(file("data"))
+		require.NoError(t, err)
+		for _, a := range list {
+			if name := file("data/" + a.Name() + "/.zarray"); a.IsDir() {
+				require.NoError(t, os.WriteFile(name, []byte("{"), 0o600))
+			}
+		}
+	})
+	e := episode(t, opens(t, path, dataset.Options{}), 2)
+	assert.Empty(t, e.Streams)
+	assert.NotNil(t, e.Notes.Find(dataset.CodeArrayBroken))
+}
+
 func TestAnEpisodePastTheLongestArrayIsAnError(t *testing.T) {
 	path := damaged(t, func(file func(string) string) {
 		rewrite(t, file("meta/episode_ends/.zarray"), func(m map[string]any) { m["compressor"], m["chunks"] = nil, []int{3} })
