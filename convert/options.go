@@ -28,7 +28,7 @@ type Options struct {
 	// Media are the media streams to take, by their names in the recordings; nil takes all, and a list with one empty name takes
 	// none.
 	Media []string
-	// Task is the task of episodes without one.
+	// Task is for episodes without a task.
 	Task string
 	// KeepInvalid keeps the rows at both ends of a plan's clock where some stream is not valid, for targets that cannot mark them:
 	// see Traits.Unmasked.

@@ -56,7 +56,7 @@ type Head struct {
 	// Definitions are the folders and files with message definitions, as given.
 	Definitions []string `json:"definitions,omitempty"`
 	KeepInvalid bool     `json:"keep_invalid,omitempty"`
-	Task        string   `json:"task,omitempty"` // of episodes without one
+	Task        string   `json:"task,omitempty"` // for episodes without a task
 	// Plan is the part of the plan that affects the output, in the form of a plan file: planfile.Parse reads it.
 	Plan     json.RawMessage `json:"plan,omitempty"`
 	Shard    int             `json:"shard"` // from 0

@@ -220,10 +220,10 @@ func wholeNumbers(s *dataset.Stream, marked bool) ([]int64, error) {
 	return list, err
 }
 
-// errEnough ends the encoding of a camera's frames.
+// errEnough ends the encoding after one frame.
 var errEnough = errors.New("one frame is enough")
 
-// camera adds the column of a camera. A frame with another size or type is damage.
+// camera adds a camera's column. A frame with another size or type is damage.
 func (c *columns) camera(ctx context.Context, m *dataset.Media, held func(media string, row int, err error) error) error {
 	if m.Encoding != "png" && m.Encoding != "jpeg" && m.Encoding != rlds.EncodingF32 {
 		if why := undecoded(ctx, m); why.Code != "" {

@@ -364,7 +364,7 @@ func BenchmarkRLDS(b *testing.B) {
 	b.SetBytes(n / int64(b.N))
 }
 
-// sized are PNG frames of different widths. It counts the frames that are read.
+// sized are PNG frames with different widths. It counts the frames that are read.
 type sized struct {
 	widths []int
 	read   *atomic.Int64
@@ -377,7 +377,7 @@ func (s sized) ReadFrame(_ context.Context, i int) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// camera adds a camera with frames of such widths to an episode.
+// camera adds a camera with these frames to an episode.
 func (s sized) camera(e *dataset.Episode, name string) {
 	e.Media = append(e.Media, dataset.Media{Name: name, Times: e.Streams[0].Nanoseconds(), Encoding: "png", Width: 4, Height: 2, Source: s})
 }

@@ -211,7 +211,7 @@ func writeElements(b *bytes.Buffer, typ string, t *tensor.Tensor) error {
 	return npy.WriteWholeData(b, typ, t)
 }
 
-// rowShape returns the shape of a stream's row: by its columns' names, or its feature in the input, or else [D]. It is empty for a number.
+// rowShape returns a row's shape: by the columns' names, or by the input's feature, or else [D]. It is empty for a number.
 func (e *Episode) rowShape(s *dataset.Stream, declared []dataset.Feature) []int {
 	if shape := matrix(s.ColumnNames()); shape != nil {
 		return shape

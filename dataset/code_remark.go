@@ -35,7 +35,7 @@ const (
 	// ROS does. Example: std_msgs/Float32 with 5 bytes.
 	CodeMessageSurplus = remark + "message-surplus"
 	// CodeChunksAbsent: Count chunks in Of have no file, so their numbers are the array's fill value. Names is the first file.
-	// Example: data/state/37.0 of a zarr dataset that was not copied whole, or of a writer that omits zeros.
+	// Example: data/state/37.0 in a zarr dataset that was not copied whole, or if the writer omits zeros.
 	CodeChunksAbsent = remark + "chunks-absent"
 	// CodeLabelsUnusable: the names in the field Got are empty, repeated or too long, so columns have numbers. Example: two
 	// joints with the name "a".

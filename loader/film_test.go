@@ -83,7 +83,7 @@ func (v tape) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tensor.
 	}
 }
 
-// videoRecordings are the first of filmedRecordings with videos. It counts decoded frames.
+// videoRecordings are the first filmedRecordings, with videos. It counts decoded frames.
 func videoRecordings(t *testing.T, broken, episodes int) (m made, frames *atomic.Int64, all int) {
 	t.Helper()
 	m = filmedRecordings(t, broken)[:episodes]

@@ -46,7 +46,7 @@ func HubHome() string {
 	return cmp.Or(expanded("HF_HOME"), filepath.Join(cmp.Or(os.Getenv("XDG_CACHE_HOME"), filepath.Join(user, ".cache")), "huggingface"))
 }
 
-// expanded returns an environment variable with the user's folder for ~ and the values of variables, as Python's Hub has it.
+// expanded returns an environment variable. ~/ becomes the user's folder, and $NAME another variable, as in Python's huggingface_hub.
 func expanded(name string) string {
 	path := os.ExpandEnv(os.Getenv(name))
 	if below, is := strings.CutPrefix(path, "~/"); is {

@@ -16,7 +16,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// scans has the points of a real scan and their intensity. Cloud 0 has a thousand of them, cloud 1 two thousand, and so on.
+// scans has the points and intensities from a real scan. Cloud 0 has a thousand, cloud 1 two thousand, and so on.
 type scans struct{ points, intensity []float32 }
 
 // readScans reads the shared scan.
@@ -39,7 +39,7 @@ func (s scans) ReadCloud(_ context.Context, k int) (*dataset.Cloud, error) {
 	return dataset.NewCloud(points, intensity, []dataset.Column{{Name: "intensity", Type: "float"}})
 }
 
-// cloudShape is the picture of points: how many pixels they colour, how green, their middle, and how wide they lie.
+// cloudShape is a picture with points: how many pixels they colour, how green, their middle, and how wide they lie.
 type cloudShape struct{ N, Green, X, Y, Wide float64 }
 
 const readShape = `(() => {
@@ -86,7 +86,7 @@ func TestAFolderOfCloudsPlaysInABrowser(t *testing.T) {
 	assert.Less(t, ends[0][2], 80)
 	assert.Less(t, ends[1][1], 60)
 
-	// The bar has the length of its label.
+	// The bar is as long as its label says.
 	var bar struct {
 		Text  string
 		Width float64

@@ -90,7 +90,7 @@ func TestCamerasShowTheFrameAtTheCursor(t *testing.T) {
 				p.Key("ArrowRight")
 			}
 			shows(2, 33)
-			if tt.played || thorough.Long { // a picture needs a process of ffmpeg
+			if tt.played || thorough.Long { // because a picture starts ffmpeg
 				p.Key("ArrowLeft")
 				shows(2, 32)
 			}

@@ -159,14 +159,14 @@ func (a *app) examine(ctx context.Context, p *physician, path string) (*doctor.R
 // colours has the terminal colours by severity.
 var colours = map[doctor.Severity]int{doctor.Error: cli.Red, doctor.Warning: cli.Yellow}
 
-// mostAlike is the number of findings of one kind about one stream that are printed. Of more, the first is printed, with all episodes.
+// mostAlike limits the printed findings with the same kind and stream. If there are more, the first is printed with all episodes.
 const mostAlike = 3
 
 // printFindings prints the findings as text.
 func (a *app) printFindings(r *doctor.Report) error {
 	var b strings.Builder
 	advised := map[string]bool{}
-	alike := map[string][]int{} // the episodes with findings of one kind about one stream
+	alike := map[string][]int{} // the episodes with a finding, by its kind and stream
 	about := func(f *doctor.Finding) string {
 		return fmt.Sprintf("%q", []string{f.Path, f.Severity.Noun(), string(f.Kind), f.Subject()})
 	}

@@ -104,7 +104,7 @@ func TestOneBrokenRecordingOfSeveralCostsItself(t *testing.T) {
 	assert.Equal(t, exitInput, code)
 }
 
-// Findings of one kind about one stream in many episodes are one line.
+// If many episodes have a finding with the same kind and stream, it is one line.
 func TestDoctorListsTheEpisodesOfOneFinding(t *testing.T) {
 	path := filepath.Join("..", "..", "..", "shared", "data", "pusht_zarr", "pusht_cchi_v7_replay.zarr")
 	if _, err := os.Stat(path); err != nil {

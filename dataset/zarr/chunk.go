@@ -79,7 +79,7 @@ func (s *Set) rows(ctx context.Context, a *array, from, to int, absent *dataset.
 	return out, nil
 }
 
-// file returns the path of a chunk's file.
+// file returns the path to a chunk's file.
 func (a *array) file(at []int) string {
 	name := make([]string, len(at))
 	for d, i := range at {

@@ -50,7 +50,7 @@ func (p *place) listCache(ctx context.Context, dir string) (map[string]entry, er
 	return entries, err
 }
 
-// incomplete ends the name of a blob that Python's program is writing.
+// incomplete ends a blob's name while Python's program writes it.
 const incomplete = ".incomplete"
 
 // left reads the beginning that an interrupted program has left of a content, and returns its length; 0 if there is none.
@@ -85,7 +85,7 @@ func (p *place) keep(e entry, b []byte) bool {
 	return true
 }
 
-// link adds a file to the snapshot of the commit, and the commit to the revision, if the cache can be written.
+// link adds a file to the commit's snapshot, and the commit to the revision, if the cache can be written.
 func (p *place) link(e entry) {
 	name := p.pointer()
 	to, err := filepath.Rel(filepath.Dir(name), p.blob(e))

@@ -178,8 +178,8 @@ func (p *place) json(ctx context.Context, address string, to any) (link string, 
 	}
 }
 
-// explain describes a failed request and its cure. After the Hub has given a part of the commit, only the Hub's own answer about a path is
-// fs.ErrNotExist, because a reader takes that for a file that the dataset lacks.
+// explain describes a failed request and its cure. If the Hub has answered before, only its answer about a path is fs.ErrNotExist, because a
+// reader takes that for a file that the dataset lacks.
 func (c *commit) explain(answer *http.Response, err error) error {
 	e := &storage.RequestError{Err: err}
 	if err != nil {

@@ -47,7 +47,7 @@ type commit struct {
 	wait time.Duration
 
 	reached atomic.Bool // the Hub has answered
-	refs    sync.Once   // writes the commit of the revision to the cache
+	refs    sync.Once   // writes the revision's commit to the cache
 
 	mu       mutex
 	sha      string             // empty until it is found

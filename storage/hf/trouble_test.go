@@ -60,7 +60,7 @@ func TestADatasetThatIsGoneHasNoMissingFiles(t *testing.T) {
 	assert.NotErrorIs(t, err, fs.ErrNotExist, "a token that cannot be read")
 }
 
-// The revision in the cache is the one that the Hub gave last, also if its files were fetched by the name of the commit.
+// The cache has the revision that the Hub gave last, also if its files were fetched by the commit's name.
 func TestTheCacheFollowsARevision(t *testing.T) {
 	server := hubtest.Start(t)
 	ref := func() string {

@@ -35,7 +35,7 @@ func Times(values *tensor.Tensor, exponent int, known bool) (*tensor.Tensor, err
 	if exponent == 0 && (values.DType() == tensor.F64 || values.DType() == tensor.F32) {
 		return values, nil
 	}
-	whole, _ := tensor.Data[int64](values) // nil if they are of another type
+	whole, _ := tensor.Data[int64](values) // nil if they have another type
 	scale := math.Pow10(9 + exponent)
 	ns := make([]int64, len(list))
 	for i, v := range list {
