@@ -42,9 +42,18 @@ type BatchCamera struct {
 	Name string
 	// Frames is [B,T,H,W,3], or [B,T,3,H,W] with the layout CHW: red, green, blue, from the top. Without a frame they are made from black.
 	Frames *tensor.Tensor
+	Stored StoredFrames   // without Frames, with Options.Unmade
 	Valid  *tensor.Tensor // [B,T] u8: 1 if there is a frame, by the rules for a stream
 	Pad    *tensor.Tensor // [B,T] u8: 1 if the target lies outside the camera's frames
 	Age    *tensor.Tensor // [B,T] i64, ns: how much older the frame is than its target; nil unless Options.Age
+}
+
+// StoredFrames are what a batch's frames are made from.
+type StoredFrames struct {
+	// Frames are different ones, at most B*T, with the shape from [Camera.Stored]. Before the first batch they are B*T.
+	Frames *tensor.Tensor
+	Select *tensor.Tensor // [B*T] i64: the target's place in Frames, or NoPlace
+	Keys   *tensor.Tensor // [B,2] i64: each window's epoch and position; nil if the camera's frames do not depend on them
 }
 
 // Stream returns the stream with a name, or nil.
@@ -170,6 +179,9 @@ func (b *Batch) Digest(row int) (uint64, error) {
 	}
 	for i := range b.Cameras {
 		c := &b.Cameras[i]
+		if c.Frames == nil {
+			return 0, refuse("Unmade", "it", "frames that are made")
+		}
 		tensors = append(tensors, c.Frames, c.Valid, c.Pad)
 	}
 	h := fnv.New64a()

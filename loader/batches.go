@@ -156,7 +156,11 @@ func (l *Loader) Next(ctx context.Context) error {
 		return err
 	}
 	l.feed.advance()
-	if l.reel != nil {
+	switch {
+	case l.reel == nil:
+	case l.isUnmade:
+		l.reel.show(l.reel.current)
+	default:
 		l.reel.advance()
 	}
 	return nil

@@ -208,7 +208,7 @@ func (l *Loader) keep(m *film, opt *Options) error {
 	for _, level := range FrameLevels[:2] {
 		onDevice := level == FramesOnDevice
 		if opt.Keeper != nil || opt.FrameLevel != "" && opt.FrameLevel != level ||
-			opt.FrameLevel == "" && !onDevice && l.device.Info().Backend == "cpu" {
+			onDevice && opt.Unmade || opt.FrameLevel == "" && !onDevice && !opt.Unmade && l.device.Info().Backend == "cpu" {
 			continue
 		}
 		free, alloc := tensor.Available(), l.device.AllocHost
@@ -315,7 +315,7 @@ func (l *Loader) planFilms(ctx context.Context) error {
 			{&out.Frames, m.DType, shape}, {&out.Valid, tensor.U8, []int{b, t, 1}}, {&out.Pad, tensor.U8, []int{b, t, 1}},
 			{&out.Age, tensor.I64, []int{b, t, 1}}, {&m.selected, tensor.I64, []int{b, t, 1}},
 		} {
-			if o.to == &out.Age && !l.age {
+			if o.to == &out.Age && !l.age || o.to == &out.Frames && l.isUnmade {
 				continue
 			}
 			var err error
@@ -348,28 +348,46 @@ func (l *Loader) planFilms(ctx context.Context) error {
 
 // planFrames plans the launch that makes a batch's frames for a camera. stack holds stored frames, and selected the places in it.
 func (l *Loader) planFrames(m *film, stack, selected *tensor.Tensor) (*ops.Plan, error) {
-	shape := m.batch.Frames.Shape()
-	frames, err := m.batch.Frames.Reshape(append([]int{shape[0] * shape[1]}, shape[2:]...)...)
-	if err != nil {
-		return nil, err
+	launch := ops.LaunchDependent
+	if stack != m.kept { // a copy comes before it
+		launch = ops.LaunchDefault
 	}
-	valid, err := m.batch.Valid.Reshape(shape[0] * shape[1])
-	if err != nil {
-		return nil, err
-	}
-	args := ops.FramesArgs{Dst: frames, Surfaces: m.surfaceOf(stack), Select: selected, Valid: valid}
-	if m.isRandom() {
-		args.Keys = l.keys
-	}
-	opt := m.options
-	if opt.Launch = ops.LaunchDependent; stack != m.kept { // a copy comes before it
-		opt.Launch = ops.LaunchDefault
-	}
-	plan, err := l.device.PlanFrames(args, opt)
+	plan, err := m.planFrames(l.device, m.batch.Frames, m.batch.Valid, StoredFrames{stack, selected, l.keys}, launch)
 	if err == nil {
 		l.closers.add(plan)
 	}
 	return plan, err
+}
+
+func (m *film) planFrames(on *ops.Device, dst, valid *tensor.Tensor, from StoredFrames, launch ops.LaunchMode) (*ops.Plan, error) {
+	shape := dst.Shape()
+	frames, err := dst.Reshape(append([]int{shape[0] * shape[1]}, shape[2:]...)...)
+	if err != nil {
+		return nil, err
+	}
+	if valid, err = valid.Reshape(shape[0] * shape[1]); err != nil {
+		return nil, err
+	}
+	args := ops.FramesArgs{Dst: frames, Surfaces: m.surfaceOf(from.Frames), Select: from.Select, Valid: valid}
+	if m.isRandom() {
+		args.Keys = from.Keys
+	}
+	opt := m.options
+	opt.Launch = launch
+	return on.PlanFrames(args, opt)
+}
+
+// PlanFrames plans how a device makes a camera's frames and masks from a batch's stored frames, see Options.Unmade. dst is as BatchCamera.Frames
+// with [Loader.FramesShape], and valid, which the plan reads and writes, as BatchCamera.Valid. The tensors have the same shapes as in the batch, but
+// from.Frames has B*T frames.
+func (l *Loader) PlanFrames(camera int, on *ops.Device, dst, valid *tensor.Tensor, from StoredFrames) (*ops.Plan, error) {
+	return l.films[camera].planFrames(on, dst, valid, from, ops.LaunchDefault)
+}
+
+// FramesShape returns the dtype and shape of a camera's frames in a batch.
+func (l *Loader) FramesShape(camera int) (tensor.DType, []int) {
+	m := l.films[camera]
+	return m.DType, m.shape(l.order.Batch, len(m.places.deltas))
 }
 
 // hasRandom reports whether a camera's frames depend on random choices.

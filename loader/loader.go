@@ -41,6 +41,7 @@ type Loader struct {
 	batch           Batch
 	closed, age     bool
 	isApart         bool // each stream has tensors of its own
+	isUnmade        bool // Options.Unmade
 }
 
 // feed chooses a batch's windows, and writes their rows and anchors to the tensors that the Fuses read. It has two implementations:

@@ -55,6 +55,9 @@ func open(ctx context.Context, device *ops.Device, plan align.Plan, opt *Options
 	case opt.FrameLevel != "" && !slices.Contains(FrameLevels, opt.FrameLevel):
 		return l, refuse("FrameLevel", string(opt.FrameLevel), fmt.Sprintf("one of %v, or empty", FrameLevels))
 	}
+	if l.isUnmade = opt.Unmade; opt.Unmade && opt.FrameLevel == FramesOnDevice {
+		return l, refuse("FrameLevel", "device, with Unmade", "pinned, streaming, or empty")
+	}
 	if plan.Shuffle == "shards" {
 		l.order.ShardWindows, l.order.MixShards = opt.ShardWindows, opt.MixShards
 		l.report.ShardWindows, l.report.MixShards = opt.ShardWindows, opt.MixShards

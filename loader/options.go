@@ -63,6 +63,9 @@ type Options struct {
 	Keeper Keeper `json:"-"`
 	// Unfilled means that the program fills [Loader.FrameStore] itself, before it draws batches that need the frames.
 	Unfilled bool `json:"-"`
+	// Unmade means that batches have stored frames instead of Frames, on the CPU. The program makes the frames from them, perhaps on a GPU, with
+	// [Loader.PlanFrames]. See [StoredFrames].
+	Unmade bool `json:"-"`
 }
 
 const (

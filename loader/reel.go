@@ -41,6 +41,7 @@ type reel struct {
 	tasks         *tasks
 	free, readied chan *shot
 	current       *shot
+	isShown       bool               // the last batch has the current shot's frames
 	cancel        context.CancelFunc // nil until reading starts
 	failed        error              // repeats until Resume
 	drawing       sync.WaitGroup
@@ -76,8 +77,11 @@ func newReel(ctx context.Context, l *Loader, c *selection) (err error) {
 		return err
 	}
 	shots := 1 + framesAhead
-	if r.unfilled {
+	switch {
+	case r.unfilled:
 		shots = 1
+	case l.isUnmade:
+		shots++ // the last batch's
 	}
 	for _, m := range r.films {
 		r.bad = append(r.bad, map[int]bool{})
@@ -96,6 +100,9 @@ func newReel(ctx context.Context, l *Loader, c *selection) (err error) {
 		return err
 	}
 	l.closers.add(r.copies)
+	if l.isUnmade {
+		r.show(r.shots[0])
+	}
 	if l.reel = r; r.unfilled {
 		return nil
 	}
@@ -113,36 +120,6 @@ func newReel(ctx context.Context, l *Loader, c *selection) (err error) {
 	}
 	l.closers.add(r)
 	return nil
-}
-
-// FrameStore returns a camera's tensors on the device, which Fill fills. frames is u8 [N,h,w,3], or [N,h*3/2,w] for yuv420. places is f64
-// [S,1] with i64 bits: each sample's place in frames. They are nil if the level is not FramesOnDevice.
-func (l *Loader) FrameStore(camera int) (frames, places *tensor.Tensor) {
-	if m := l.films[camera]; m.level == FramesOnDevice {
-		return m.kept, m.places.values
-	}
-	return nil, nil
-}
-
-// FillNext passes the next batch's frames to Options.Keeper, each frame once, and moves to the batch after it. It makes no batch. left is
-// how many frames the Keeper does not have yet, for all batches together.
-func (l *Loader) FillNext(ctx context.Context) (left int, err error) {
-	if err := l.usable(); err != nil || l.reel == nil {
-		return 0, err
-	}
-	if _, err = l.reel.next(ctx, l.feed); err != nil {
-		return 0, err
-	}
-	at, err := l.feed.cursor(ctx)
-	if err != nil {
-		return 0, err
-	}
-	_, after := l.order.Next(at)
-	if err := l.feed.seek(ctx, after); err != nil {
-		return 0, err
-	}
-	l.reel.advance()
-	return int(l.reel.left.Load()), nil
 }
 
 // decodeFirst decodes each camera's first frame, so that a missing decoder is an error at once: see CameraError. A damaged frame is no
@@ -214,6 +191,9 @@ func (r *reel) next(ctx context.Context, from feed) (int, error) {
 	if r.failed != nil {
 		return 0, r.failed
 	}
+	if r.isShown {
+		r.advance()
+	}
 	if r.isComplete() {
 		r.stop()
 		return 0, nil
@@ -259,7 +239,7 @@ func (r *reel) lose(rows []int) {
 func (r *reel) advance() {
 	if r.current != nil {
 		r.free <- r.current
-		r.current = nil
+		r.current, r.isShown = nil, false
 	}
 }
 
@@ -316,7 +296,7 @@ func (r *reel) stop() {
 		r.drawing.Wait() // it adds tasks
 		r.tasks.close()
 		r.background.Wait()
-		r.cancel, r.current = nil, nil
+		r.cancel, r.current, r.isShown = nil, nil, false
 		clear(r.open)
 	}
 }

@@ -77,7 +77,7 @@ func (l *Loader) newShot(number int) (*shot, error) {
 				return nil, err
 			}
 		}
-		if m.kept == nil && m.level == FramesOnDevice { // a Keeper has them
+		if m.kept == nil && m.level == FramesOnDevice || l.isUnmade { // a Keeper has them, or the program makes the frames
 			s.stages = append(s.stages, g)
 			continue
 		}
@@ -98,7 +98,7 @@ func (l *Loader) newShot(number int) (*shot, error) {
 func (s *shot) run(q *ops.Queue) error {
 	for i := range s.stages {
 		g := &s.stages[i]
-		if g.stack != nil {
+		if g.stack != nil && i < len(s.plans) {
 			if err := q.Copy(g.selected, g.chosen); err != nil {
 				return err
 			}
@@ -148,4 +148,19 @@ func (s *shot) lose(rows []int) {
 			}
 		}
 	}
+}
+
+// show gives a shot's stored frames to the batch, until the next one. Before the shot has frames, all its memory is given.
+func (r *reel) show(s *shot) {
+	for i := range s.stages {
+		g, to := &s.stages[i], &r.loader.batch.Cameras[i].Stored
+		to.Frames, to.Select = g.stack, g.chosen
+		if s == r.current {
+			to.Frames = tensor.Must(g.stack.Slice(0, 0, len(g.wants)))
+		}
+		if g.film.isRandom() {
+			to.Keys = r.loader.keys
+		}
+	}
+	r.isShown = s == r.current
 }

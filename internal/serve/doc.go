@@ -34,7 +34,9 @@
 // A connection has at most one loader. Its batches are in slots of one memfd. A resident loader has no slots: its batches are replayed on a GPU.
 //
 //	loader   the arguments of robocache batches, with durations in seconds. The reply describes the "arrays" of a slot. Its descriptor has "slots"
-//	         times "slot_bytes".
+//	         times "slot_bytes". With "unmade" a slot has a camera's stored frames instead of frames, and the client makes the frames.
+//	camera   {"camera","target"}: the plan that makes a camera's frames; the blob is its payload. Its arguments are parts of a slot: frames, valid,
+//	         stored, select and keys.
 //	next     {"release":[...],"poll"}: returns slots and takes the next batch. The reply has its "slot", which belongs to the client until the client
 //	         returns it, "epoch", "last" (true if the batch ends the epoch) and "state", the state after the batch. With poll the request does not
 //	         wait; slot -1 means that no batch is ready.

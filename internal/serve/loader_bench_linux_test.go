@@ -13,7 +13,7 @@ import (
 func BenchmarkBatch(b *testing.B) {
 	for _, apart := range []bool{true, false} {
 		l := loaderOfG1(b, loader.Options{Batch: 32, Apart: apart})
-		lay, err := layoutOf(l.Batch(), false)
+		lay, err := layoutOf(l, false)
 		require.NoError(b, err)
 		slot := make([]byte, lay.bytes)
 		name := map[bool]string{true: "apart", false: "joined"}[apart]

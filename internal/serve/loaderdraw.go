@@ -40,7 +40,7 @@ func (l *slots) open(ctx context.Context, device *ops.Device, count int) error {
 	if l.loader, err = l.source.MakeOn(ctx, device, l.plan); err != nil {
 		return err
 	}
-	if l.layout, err = layoutOf(l.loader.Batch(), len(l.source.Paths) > 1); err != nil {
+	if l.layout, err = layoutOf(l.loader, len(l.source.Paths) > 1); err != nil {
 		return err
 	}
 	if l.memory, err = NewMemory("slots of batches", int64(count)*int64(l.layout.bytes)); err != nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/record"
 )
 
 // filler does the Python package's work for the frames of a resident loader.
@@ -202,6 +203,108 @@ func TestAResidentLoaderIsFilledWithYUV420(t *testing.T) {
 			f.isNext(t, want)
 		}
 	})
+}
+
+// A client that makes the cameras' frames from the stored ones has the batches of a loader on the CPU, to the bit, at both levels, with a
+// damaged frame, and after a move.
+func TestAClientMakesFrames(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
+	gputest.Both(t, func(t *testing.T) {
+		drv := gputest.Require(t)
+		for _, level := range []loader.FrameLevel{loader.FramesPinned, loader.FramesStreaming} {
+			ask := frameRequest(t, fields{"frame_level": level})
+			want := expected(t, ask)
+			ask["slots"], ask["unmade"] = 3, true
+			c := connected(t).open(ask)
+			assert.Equal(t, level, c.reply.Report.Cameras[0].Level)
+			made := make([]*makes, len(cameras))
+			for i := range made {
+				made[i] = newMakes(c, drv, want.Batch().Cameras[i].Name)
+			}
+			var held []int
+			check := func() {
+				require.NoError(t, want.Next(context.Background()))
+				b, err := want.Batch().Host(context.Background())
+				require.NoError(t, err)
+				n := c.next(held...)
+				held = []int{n.Slot}
+				got := map[[2]string][]byte{}
+				for i, m := range made {
+					got[[2]string{b.Cameras[i].Name, "frames"}], got[[2]string{b.Cameras[i].Name, "valid"}] = m.frames(n.Slot)
+				}
+				for _, o := range outputs(b) {
+					bytes, err := raw.Of(o.tensor)
+					require.NoError(t, err)
+					have, isMade := got[[2]string{o.Name, o.Part}]
+					if !isMade {
+						have = c.array(n.Slot, o.Name, o.Part)
+					}
+					require.Equal(t, bytes, have, "%s.%s", o.Name, o.Part)
+				}
+			}
+			for range 2*want.Report().Batches + 1 {
+				check()
+			}
+			state := want.StateAt(1, 3)
+			require.NoError(t, want.Resume(context.Background(), state))
+			c.good("resume", fields{"state": state}, nil)
+			check()
+		}
+		c := connected(t)
+		assert.Equal(t, "RequestError", c.bad("camera", fields{"camera": "front"}).Class, "no target")
+		assert.Equal(t, "OptionError", c.bad("loader", frameRequest(t, fields{"slots": 3, "unmade": true, "frame_level": "device"})).Class)
+	})
+}
+
+// makes makes a camera's frames on a device.
+type makes struct {
+	*replayed
+	camera string
+	out    []*cudadrv.DeviceMem
+	at     []uint64
+}
+
+func newMakes(c *drawing, drv *cudadrv.Driver, camera string) *makes {
+	r, dev := onDevice(c, drv)
+	m := &makes{replayed: r, camera: camera}
+	ask := fields{"camera": camera, "target": r.target(dev)}
+	a := c.client.good("camera", ask)
+	text, err := json.Marshal(a.object["plan"])
+	require.NoError(c.t, err)
+	r.plan = &record.Plan{}
+	require.NoError(c.t, json.Unmarshal(text, r.plan))
+	r.plan.Payload = a.blob
+	m.out, m.at = r.made()
+	for i, p := range m.out {
+		r.memory[i] = p
+	}
+	ask["camera"] = "none"
+	assert.Equal(c.t, "RequestError", c.bad("camera", ask).Class)
+	return m
+}
+
+// frames returns a camera's frames and masks from a slot.
+func (m *makes) frames(slot int) (frames, valid []byte) {
+	ctx := context.Background()
+	for i, a := range m.plan.Arguments {
+		if a.Name != "frames" {
+			require.NoError(m.t, m.ctx.CopyToDevice(ctx, m.out[i].Ptr(), m.array(slot, m.camera, a.Name)))
+		}
+	}
+	m.run(m.at)
+	for i, a := range m.plan.Arguments {
+		data := make([]byte, a.Bytes)
+		switch a.Name {
+		case "frames":
+			frames = data
+		case "valid":
+			valid = data
+		default:
+			continue
+		}
+		require.NoError(m.t, m.ctx.CopyToHost(ctx, data, m.out[i].Ptr()))
+	}
+	return frames, valid
 }
 
 // The frames must fit the room, a room is released once, and a damaged frame is an error of a strict loader.

@@ -55,15 +55,17 @@ func openReplayed(t *testing.T, drv *cudadrv.Driver, with fields) *replayed {
 	return replayedOn(connected(t), drv, asked(with))
 }
 
-// replayedOn asks for a resident loader, takes its uploads, and makes the plan's memory.
-func replayedOn(c *drawing, drv *cudadrv.Driver, all fields) *replayed {
+// onDevice makes a client's device, without a plan.
+func onDevice(c *drawing, drv *cudadrv.Driver) (r *replayed, dev *cudadrv.Device) {
 	t := c.t
-	r := &replayed{drawing: c, memory: map[int]*cudadrv.DeviceMem{}}
+	r = &replayed{drawing: c, memory: map[int]*cudadrv.DeviceMem{}}
 	dev, err := drv.Device(0)
 	require.NoError(t, err)
 	r.ctx, err = dev.Primary()
 	require.NoError(t, err)
 	r.device, r.images = device.New(r.ctx, "replay:0"), replay.NewImages(r.ctx)
+	r.queue, err = r.ctx.NewStream(cudadrv.StreamOptions{})
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		errs := []error{r.instance.Close(), r.queue.Close()}
 		for _, m := range r.memory {
@@ -71,6 +73,39 @@ func replayedOn(c *drawing, drv *cudadrv.Driver, all fields) *replayed {
 		}
 		assert.NoError(t, errors.Join(append(errs, r.images.Close(), r.device.Close(), r.ctx.Close())...))
 	})
+	return r, dev
+}
+
+// made makes an instance of the plan, and returns memory for its arguments.
+func (r *replayed) made() (out []*cudadrv.DeviceMem, at []uint64) {
+	have := map[int]uint64{}
+	for id, m := range r.memory {
+		have[id] = uint64(m.Ptr())
+	}
+	cell := r.device.Base(backend.Bound{})
+	require.NoError(r.t, cell.TakeCell())
+	r.t.Cleanup(func() { cell.Release(nil) })
+	out, at = r.outputs()
+	var err error
+	r.instance, err = replay.NewInstance(r.device, r.images, r.plan, at, slices.Repeat([]*device.Cell{cell.Cell}, len(r.plan.Buffers)), have)
+	require.NoError(r.t, err)
+	return out, at
+}
+
+// run runs the plan.
+func (r *replayed) run(at []uint64) {
+	launches, err := r.instance.Bind(at)
+	require.NoError(r.t, err)
+	for _, l := range launches {
+		require.NoError(r.t, l.Run(r.queue))
+	}
+	require.NoError(r.t, r.queue.Synchronize(context.Background()))
+}
+
+// replayedOn asks for a resident loader, takes its uploads, and makes the plan's memory.
+func replayedOn(c *drawing, drv *cudadrv.Driver, all fields) *replayed {
+	t := c.t
+	r, dev := onDevice(c, drv)
 	delete(all, "slots")
 	all["target"] = r.target(dev)
 	var first struct{ Bytes, Window int }
@@ -103,18 +138,7 @@ func replayedOn(c *drawing, drv *cudadrv.Driver, all fields) *replayed {
 	if r.reply.Stores == nil {
 		assert.Greater(t, uploaded, first.Bytes/2)
 	}
-	r.queue, err = r.ctx.NewStream(cudadrv.StreamOptions{})
-	require.NoError(t, err)
-	have := map[int]uint64{}
-	for id, m := range r.memory {
-		have[id] = uint64(m.Ptr())
-	}
-	cell := r.device.Base(backend.Bound{})
-	require.NoError(t, cell.TakeCell())
-	t.Cleanup(func() { cell.Release(nil) })
-	out, at := r.outputs()
-	r.instance, err = replay.NewInstance(r.device, r.images, r.plan, at, slices.Repeat([]*device.Cell{cell.Cell}, len(r.plan.Buffers)), have)
-	require.NoError(t, err)
+	out, _ := r.made()
 	for _, m := range out {
 		require.NoError(t, m.Close())
 	}
@@ -134,21 +158,13 @@ func (r *replayed) outputs() (out []*cudadrv.DeviceMem, at []uint64) {
 // next replays a batch, and returns its arrays by name and part, contiguous.
 func (r *replayed) next() map[[2]string][]byte {
 	out, at := r.outputs()
-	launches, err := r.instance.Bind(at)
-	require.NoError(r.t, err)
-	for _, l := range launches {
-		require.NoError(r.t, l.Run(r.queue))
-	}
-	require.NoError(r.t, r.queue.Synchronize(context.Background()))
+	r.run(at)
 	arrays := map[[2]string][]byte{}
 	for _, a := range r.reply.Arrays {
 		whole := make([]byte, r.plan.Arguments[a.Argument].Bytes)
 		require.NoError(r.t, r.ctx.CopyToHost(context.Background(), whole, out[a.Argument].Ptr()))
-		d := tensor.U8
-		if a.DType != "u8" {
-			d, err = tensor.ParseDType(a.DType)
-			require.NoError(r.t, err)
-		}
+		d, err := tensor.ParseDType(a.DType)
+		require.NoError(r.t, err)
 		t, err := raw.Over(whole, nil, d, len(whole)/d.Size())
 		require.NoError(r.t, err)
 		t, err = t.AsStrided(a.Shape, a.Strides, int(a.At)/d.Size())

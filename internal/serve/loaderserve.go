@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,6 +16,8 @@ import (
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/record"
+	"github.com/robocache/robocache/tensor"
 )
 
 // loading is a connection's loader. It draws into slots, or it is recorded and replayed on a GPU.
@@ -241,7 +244,8 @@ type slotsReply struct {
 func openLoader(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	var ask struct {
 		loaderRequest
-		Slots int `json:"slots"` // the number of slots
+		Slots  int  `json:"slots"`  // the number of slots
+		Unmade bool `json:"unmade"` // the client makes the cameras' frames: see slotArray
 	}
 	if err := r.decodeLoader(&ask); err != nil {
 		return nil, err
@@ -254,6 +258,7 @@ func openLoader(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 		return nil, err
 	}
 	s := &slots{loading: l}
+	l.source.Unmade = ask.Unmade
 	if err := s.open(ctx, c.cpu, ask.Slots); err != nil {
 		return nil, &loaderError{errors.Join(err, s.Close())}
 	}
@@ -261,6 +266,52 @@ func openLoader(ctx context.Context, c *Conn, r *Request) (*Reply, error) {
 	c.closing(s.Close)
 	s.start()
 	return &Reply{Value: &slotsReply{l.describe(), s.layout.arrays, ask.Slots, s.layout.bytes}, File: s.memory.File()}, nil
+}
+
+type cameraRequest struct {
+	Do
+	Target int    `json:"target"`
+	Camera string `json:"camera"`
+}
+
+// planCamera handles "camera": it exports the plan that makes a camera's frames. Its arguments are the camera's arrays frames, valid, stored,
+// select and keys, by their parts. The kernels read and write valid.
+func planCamera(_ context.Context, c *Conn, r *Request, ask cameraRequest) (*Reply, error) {
+	device, err := c.target(ask.Target)
+	if err != nil {
+		return nil, err
+	}
+	if c.slots == nil || !c.slots.source.Unmade {
+		return nil, noLoader(r)
+	}
+	l := c.slots.loader
+	camera := slices.IndexFunc(l.Batch().Cameras, func(b loader.BatchCamera) bool { return b.Name == ask.Camera })
+	if camera < 0 {
+		return nil, &RequestError{Arg: "camera", Got: fmt.Sprintf("%q", ask.Camera), Want: "one of the loader's"}
+	}
+	var args []record.Tensor
+	for _, part := range []string{"frames", "valid", "stored", "select", "keys"} {
+		i := slices.IndexFunc(c.slots.layout.arrays, func(a slotArray) bool { return a.Name == ask.Camera && a.Part == part })
+		if i >= 0 { // there may be no keys
+			a := &c.slots.layout.arrays[i]
+			dtype, err := tensor.ParseDType(a.DType)
+			if err != nil {
+				return nil, err
+			}
+			args = append(args, record.Tensor{Name: part, DType: dtype, Shape: a.Shape})
+		}
+	}
+	p, err := device.recorder.Plan("frames", args, func(d *ops.Device, t []*tensor.Tensor) (*ops.Plan, error) {
+		from := loader.StoredFrames{Frames: t[2], Select: t[3]}
+		if len(t) > 4 {
+			from.Keys = t[4]
+		}
+		return l.PlanFrames(camera, d, t[0], t[1], from)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Reply{Value: map[string]any{"plan": json.RawMessage(p.Header())}, Blob: p.Payload}, nil
 }
 
 // nextReply is a batch: its slot, its epoch, whether it ends the epoch, and the state after it.

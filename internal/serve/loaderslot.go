@@ -10,7 +10,9 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// slotArray is a batch array and its offset in a slot. Part is values, frames, valid, pad or age for a stream or camera. If Name is empty,
+// slotArray is a batch array and its offset in a slot. Part is values, frames, valid, pad or age for a stream or camera. If the client makes
+// a camera's frames, its frames are in no slot, At is -1, and there are also the parts stored, select and keys of [loader.StoredFrames], where
+// the next batch may have fewer stored frames. If Name is empty,
 // it is one value per window: episode (its number in the dataset), tick, anchor (ns) or, with several datasets, dataset.
 type slotArray struct {
 	Name  string `json:"name"`
@@ -19,8 +21,8 @@ type slotArray struct {
 	Shape []int  `json:"shape"`
 	At    int    `json:"at"`
 
-	from *tensor.Tensor // the loader's tensor; nil for arrays that fill computes
-	size int            // bytes
+	from func() *tensor.Tensor // returns the loader's tensor for the present batch; nil for arrays that fill computes
+	size int                   // bytes
 }
 
 // layout has the arrays and the size of a slot, which is the room for one batch in the shared memory.
@@ -37,17 +39,28 @@ const (
 
 // layoutOf returns the slot layout for a batch. The loader's streams must not share tensors. If several is true, the slot also has the
 // dataset index of each window.
-func layoutOf(b *loader.Batch, several bool) (*layout, error) {
+func layoutOf(from *loader.Loader, several bool) (*layout, error) {
+	b := from.Batch()
 	l := &layout{numbers: make([]int64, b.Episodes.Dim(0))}
 	var errs []error
 	for _, o := range outputs(b) {
-		n, err := tensor.Fits(o.tensor.DType(), o.Shape...)
-		errs = append(errs, err)
-		a := slotArray{Name: o.Name, Part: o.Part, DType: o.DType, Shape: o.Shape, from: o.tensor, size: n * o.tensor.DType().Size()}
-		if a.Part == "episode" {
+		errs = append(errs, l.addTensor(o.Name, o.Part, func() *tensor.Tensor { return o.tensor }))
+		if a := &l.arrays[len(l.arrays)-1]; a.Part == "episode" {
 			a.from = nil // replaced with the numbers in the dataset
 		}
-		l.add(a)
+	}
+	for i := range b.Cameras {
+		c := &b.Cameras[i]
+		if c.Frames != nil {
+			continue
+		}
+		dtype, shape := from.FramesShape(i)
+		l.arrays = append(l.arrays, slotArray{Name: c.Name, Part: "frames", DType: dtype.String(), Shape: shape, At: -1})
+		errs = append(errs, l.addTensor(c.Name, "stored", func() *tensor.Tensor { return c.Stored.Frames }),
+			l.addTensor(c.Name, "select", func() *tensor.Tensor { return c.Stored.Select }))
+		if c.Stored.Keys != nil {
+			errs = append(errs, l.addTensor(c.Name, "keys", func() *tensor.Tensor { return c.Stored.Keys }))
+		}
 	}
 	if rows := len(l.numbers); several {
 		l.add(slotArray{Part: "dataset", DType: "i64", Shape: []int{rows}, size: 8 * rows})
@@ -57,6 +70,14 @@ func layoutOf(b *loader.Batch, several bool) (*layout, error) {
 	}
 	l.bytes = (l.bytes + slotPage - 1) / slotPage * slotPage
 	return l, errors.Join(errs...)
+}
+
+// addTensor adds an array with a tensor's present dtype and shape.
+func (l *layout) addTensor(name, part string, from func() *tensor.Tensor) error {
+	t := from()
+	n, err := tensor.Fits(t.DType(), t.Shape()...)
+	l.add(slotArray{Name: name, Part: part, DType: t.DType().String(), Shape: t.Shape(), from: from, size: n * t.DType().Size()})
+	return err
 }
 
 func (l *layout) add(a slotArray) {
@@ -73,9 +94,12 @@ func (l *layout) fill(slot []byte, from *loader.Loader) error {
 	}
 	for i := range l.arrays {
 		a := &l.arrays[i]
+		if a.At < 0 {
+			continue
+		}
 		to := slot[a.At : a.At+a.size]
 		if a.from != nil {
-			bytes, err := raw.Of(a.from)
+			bytes, err := raw.Of(a.from())
 			if err != nil {
 				return err
 			}

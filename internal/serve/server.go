@@ -47,6 +47,7 @@ var handlers = map[string]handler{
 	"cloud":   typed(readCloud),
 	"close":   typed(closeRecordings),
 
+	"camera":   typed(planCamera),
 	"fill":     typed(fillFrames),
 	"filling":  openFilling,
 	"loader":   openLoader,

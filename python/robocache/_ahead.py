@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from . import _slots
 from ._child import Child
-from ._errors import Error, ServerError, UnsupportedError
+from ._errors import DeviceError, Error, ServerError, UnsupportedError
 
 ATTEMPTS = 3  # starts of a helper process without a batch in between
 SPARE = 3  # slots besides prefetch: the batch in use, the batch before it, and one that is being returned
@@ -169,11 +169,22 @@ class Ahead:
         self.child.close()
 
 
+class _Made(NamedTuple):
+    """A camera with frames that are made on the GPU. arguments are the offsets of its session's arguments in a slot, or -1 for the frames."""
+
+    name: str
+    dtype: Any
+    shape: Tuple[int, ...]
+    session: Any
+    arguments: List[int]
+
+
 class Staged(Ahead):
     """An `Ahead` with batches that are copied to a GPU, as torch tensors.
 
     The slots are pinned, once for each helper process. A batch is one copy on a separate stream, into torch's memory, and the current
-    stream waits for it. Before a batch is returned, the copy of the next one begins if that is already drawn.
+    stream waits for it. Before a batch is returned, the copy of the next one begins if that is already drawn. The cameras' frames are made on
+    the GPU, from the stored frames in the copy.
     """
 
     def __init__(self, request: Dict[str, Any], device: Any, prefetch: int, restart: bool, max_memory: str = "") -> None:
@@ -191,7 +202,8 @@ class Staged(Ahead):
         ] = None  # the memory, the event after the copy, and the position after the batch
         # Events, and the slots that are read until then. torch's events are not used, because a capture would refuse them.
         self._copying: List[Tuple[Any, int]] = []
-        super().__init__(request, "torch", prefetch, restart, max_memory)
+        self._cameras: List[_Made] = []
+        super().__init__(dict(request, unmade=True), "torch", prefetch, restart, max_memory)
 
     def _start(self) -> None:
         self._forget()
@@ -199,8 +211,22 @@ class Staged(Ahead):
         self._device.register(self.pool.address, self.pool.slots * self.pool.size)
         self._pinned = (self.pool, self.pool.address)
         dtypes = {n: getattr(self._torch, t) for n, t in _slots.TORCH.items()}
-        self._views = [(a.name, dtypes[a.dtype], a.shape, a.at, a.nbytes) for a in self.pool.arrays]
-        self._bytes = max(a.at + a.nbytes for a in self.pool.arrays)
+        self._views = [(a.name, dtypes[a.dtype], a.shape, a.at, a.nbytes) for a in self.pool.arrays if a.at >= 0]
+        self._bytes = self.pool.size
+        if not self._cameras:
+            self._cameras = [self._made(a, dtypes[a.dtype]) for a in self.pool.arrays if a.at < 0]
+
+    def _made(self, frames: _slots.Array, dtype: Any) -> "_Made":
+        """Loads the plan that makes a camera's frames."""
+        from ._replay import replayer
+        from ._session import Session
+
+        on = replayer(self._at.index)
+        session = Session(on)
+        reply, payload, _ = self.child.request("camera", camera=frames.name, target=on.target(self.child))
+        names = session.plan(reply["plan"], payload, self.child, lambda faults: DeviceError("loader: frames: faults {}".format(faults)))
+        at = {a["part"]: a["at"] for a in self.reply["arrays"] if a["name"] == frames.name}
+        return _Made(frames.name, dtype, frames.shape, session, [at[n] for n in names])
 
     def _forget(self) -> None:
         """Releases the slots of a helper process, after the copies from them."""
@@ -229,6 +255,10 @@ class Staged(Ahead):
         event.wait(current.cuda_stream)
         memory.record_stream(current)
         batch = {name: memory[at : at + n].view(dtype).view(shape) for name, dtype, shape, at, n in self._views}
+        for c in self._cameras:
+            frames = batch[c.name] = torch.empty(c.shape, dtype=c.dtype, device=self._at)
+            base = memory.data_ptr()
+            c.session.run(tuple([base + at if at >= 0 else frames.data_ptr() for at in c.arguments]), current.cuda_stream)
         self._staged = None
         try:
             self._stage(True)
@@ -267,16 +297,12 @@ class Staged(Ahead):
         self._staged = None
         super().seek(state)
 
-    def report(self) -> Dict[str, Any]:
-        reply = super().report()
-        for camera in reply["report"]["cameras"]:
-            if camera["level"] == "device":  # of the helper process
-                camera["level"] = "pinned"
-        return reply
-
     def close(self) -> None:
         super().close()
         self._forget()
+        for c in self._cameras:
+            c.session.close()
+        self._cameras = []
 
     def __del__(self) -> None:
         if hasattr(self, "child") and not sys.is_finalizing():

@@ -20,6 +20,7 @@ from ._errors import ArgumentError, OutOfMemoryError, UnsupportedError
 # The batch's names for arrays with one element per row, by the helper process's names.
 _ROWS = {"episode": "episode_index", "tick": "frame_index", "anchor": "anchor", "dataset": "dataset_index"}
 _SUFFIXES = {"values": "", "frames": "", "pad": "_is_pad", "valid": "_valid", "age": "_age"}
+_STORED = ("stored", "select", "keys")  # of which frames are made
 SIZES = dict(_arrays.SIZES, bool=1)
 _NUMPY = {"f32": "<f4", "f64": "<f8", "f16": "<f2", "bf16": "<u2", "i64": "<i8", "u8": "|u1", "bool": "|b1"}
 TORCH = {
@@ -36,8 +37,8 @@ TORCH = {
 class Array(NamedTuple):
     """An array in a batch.
 
-    dtype is a name such as "f32", "bf16" or "bool". at is the offset in a slot, or in an argument of a plan, in bytes. strides are in
-    elements, and empty in a slot, where arrays are contiguous. argument is the index of the plan's argument.
+    dtype is a name such as "f32", "bf16" or "bool". at is the offset in a slot, or in an argument of a plan, in bytes. It is -1 for frames
+    that are made from stored ones. strides are in elements, and empty in a slot, where arrays are contiguous. argument is the index of the plan's argument.
     """
 
     name: str
@@ -61,6 +62,8 @@ def arrays_of(described: List[Mapping[str, Any]]) -> List[Array]:
     found: Dict[str, Array] = {}
     for a in described:
         part, name = a["part"], a["name"]
+        if part in _STORED:
+            continue
         key = name + _SUFFIXES[part] if name else _ROWS[part]
         if key in found:
             raise ArgumentError(
