@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from . import _slots
 from ._child import Child
+from ._device import released
 from ._errors import DeviceError, Error, ServerError, UnsupportedError
 
 ATTEMPTS = 3  # starts of a helper process without a batch in between
@@ -169,13 +170,21 @@ class Ahead:
         self.child.close()
 
 
+_FRAMES, _STACK = -1, -2
+
+
 class _Made(NamedTuple):
-    """A camera with frames that are made on the GPU. arguments are the offsets of its session's arguments in a slot, or -1 for the frames."""
+    """A camera with frames that are made on the GPU, from a batch's stored frames in stack, a tensor.
+
+    stored is their offset in a slot. arguments are the offsets of the session's arguments in a slot, or _FRAMES or _STACK.
+    """
 
     name: str
     dtype: Any
     shape: Tuple[int, ...]
     session: Any
+    stack: Any
+    stored: int
     arguments: List[int]
 
 
@@ -224,9 +233,19 @@ class Staged(Ahead):
         on = replayer(self._at.index)
         session = Session(on)
         reply, payload, _ = self.child.request("camera", camera=frames.name, target=on.target(self.child))
-        names = session.plan(reply["plan"], payload, self.child, lambda faults: DeviceError("loader: frames: faults {}".format(faults)))
         at = {a["part"]: a["at"] for a in self.reply["arrays"] if a["name"] == frames.name}
-        return _Made(frames.name, dtype, frames.shape, session, [at[n] for n in names])
+        size = next(a["bytes"] for a in reply["plan"]["arguments"] if a["name"] == "stored")
+        stack = self._torch.empty(size, dtype=self._torch.uint8, device=self._at)
+        names = session.plan(
+            reply["plan"],
+            payload,
+            self.child,
+            lambda faults: DeviceError("loader: frames: faults {}".format(faults)),
+            fixed={"stored": stack.data_ptr()},
+        )
+        stored = at["stored"]
+        at.update(frames=_FRAMES, stored=_STACK)
+        return _Made(frames.name, dtype, frames.shape, session, stack, stored, [at[n] for n in names])
 
     def _forget(self) -> None:
         """Releases the slots of a helper process, after the copies from them."""
@@ -255,10 +274,13 @@ class Staged(Ahead):
         event.wait(current.cuda_stream)
         memory.record_stream(current)
         batch = {name: memory[at : at + n].view(dtype).view(shape) for name, dtype, shape, at, n in self._views}
+        base = memory.data_ptr()
         for c in self._cameras:
             frames = batch[c.name] = torch.empty(c.shape, dtype=c.dtype, device=self._at)
-            base = memory.data_ptr()
-            c.session.run(tuple([base + at if at >= 0 else frames.data_ptr() for at in c.arguments]), current.cuda_stream)
+            c.session.follow(current.cuda_stream)
+            c.stack.copy_(memory[c.stored : c.stored + c.stack.numel()])
+            own = {_FRAMES: frames.data_ptr(), _STACK: c.stack.data_ptr()}
+            c.session.run(tuple([own.get(at, base + at) for at in c.arguments]), current.cuda_stream)
         self._staged = None
         try:
             self._stage(True)
@@ -299,9 +321,10 @@ class Staged(Ahead):
 
     def close(self) -> None:
         super().close()
-        self._forget()
-        for c in self._cameras:
-            c.session.close()
+        with released():
+            self._forget()
+            for c in self._cameras:
+                c.session.close()
         self._cameras = []
 
     def __del__(self) -> None:

@@ -13,10 +13,11 @@ import ctypes
 import os
 import sys
 import threading
+from contextlib import contextmanager
 from ctypes import byref, c_float, c_int, c_size_t, c_uint64, c_void_p
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from ._cuda import LOSSY_QUERY, NOT_READY, Driver, driver
+from ._cuda import LOSSY_QUERY, NOT_READY, Driver, DriverError, driver
 from ._errors import ForkError, UnsupportedError
 from ._pool import Pool
 
@@ -224,6 +225,20 @@ class Device:
     def load(self, image: bytes) -> "Module":
         """Loads a cubin or PTX text. A `DriverError` with a code in UNFIT means that another image may be accepted."""
         return Module(self, image)
+
+
+# The driver's errors after which each call of the process on the device fails, as in cudadrv.
+_LOST = frozenset([226, 700, 702, 710, *range(714, 720)])
+
+
+@contextmanager
+def released() -> Iterator[None]:
+    """Ignores the error of a release on a lost device. The driver releases all memory when the process ends."""
+    try:
+        yield
+    except DriverError as e:
+        if e.code not in _LOST:
+            raise
 
 
 class Event:

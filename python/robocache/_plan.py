@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from ctypes import byref, c_uint64, c_void_p
-from typing import Any, Callable, Dict, Hashable, List, Optional, Tuple
+from typing import Any, Callable, Dict, Hashable, List, Mapping, Optional, Tuple
 
 from ._cells import Cells
 from ._cuda import DEPENDENT, LaunchAttribute, LaunchConfig
@@ -56,11 +56,15 @@ class Plan:
 class Buffers:
     """The device memory that a plan's kernels need besides the arguments, with its initial contents.
 
-    user is the instance that runs on it. given: addresses of buffers by "id", for buffers that a `Session` owns and fills.
+    user is the instance that runs on it. given: addresses of buffers by "id", for buffers that a `Session` owns and fills. fixed: the
+    addresses of arguments that are the same in each run, by name. A table in the buffers may contain them.
     """
 
-    def __init__(self, plan: Plan, on: Device, cells: Cells, given: Optional[Dict[int, int]] = None) -> None:
+    def __init__(
+        self, plan: Plan, on: Device, cells: Cells, given: Optional[Dict[int, int]] = None, fixed: Optional[Mapping[str, int]] = None
+    ) -> None:
         self.plan = plan
+        self._fixed = fixed or {}
         self.user: Optional[Instance] = None
         self._device, self._cells = on, cells
         self._taken: List[int] = []
@@ -107,11 +111,14 @@ class Buffers:
         on.synchronize(on.stream)
 
     def address(self, number: int) -> int:
-        """The address of a buffer by its number in the plan. Numbers count the arguments first; an argument's number is a VersionError."""
+        """The address of a buffer by its number in the plan. Numbers count the arguments first; an argument that is not fixed is a VersionError."""
         own = number - len(self.plan.arguments)
-        if own < 0:
-            raise VersionError("the plan has the address of an argument where it stays the same")
-        return self.addresses[own]
+        if own >= 0:
+            return self.addresses[own]
+        name = self.plan.arguments[number]
+        if name not in self._fixed:
+            raise VersionError("the plan has the address of the argument {} where it stays the same".format(name))
+        return self._fixed[name]
 
     def close(self) -> None:
         """Releases the memory. Queued work still runs."""

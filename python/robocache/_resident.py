@@ -12,6 +12,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from . import _slots
 from ._ahead import Place
 from ._child import Child
+from ._device import released
 from ._errors import DeviceError, Error, LoaderError, OutOfMemoryError, UnsupportedError
 from ._filler import Filler
 
@@ -261,9 +262,10 @@ class Resident:
 
     def close(self) -> None:
         """Releases the memory on the device. Returned batches stay valid."""
-        if self._filler is not None:
-            self._filler.close()
-        self._session.close()
+        with released():
+            if self._filler is not None:
+                self._filler.close()
+            self._session.close()
 
     def __del__(self) -> None:
         if hasattr(self, "_filler") and not sys.is_finalizing():

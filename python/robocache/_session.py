@@ -43,17 +43,22 @@ class Session:
         self._on.device.synchronize(self._on.device.stream)
 
     def plan(
-        self, header: Mapping[str, Any], payload: bytes, child: Any, explain: Callable[[Dict[int, int]], Error]
+        self,
+        header: Mapping[str, Any],
+        payload: bytes,
+        child: Any,
+        explain: Callable[[Dict[int, int]], Error],
+        fixed: Optional[Mapping[str, int]] = None,
     ) -> List[str]:
         """Loads the plan of a batch, and returns the names of its arguments.
 
-        explain returns the error for faults, by their buffer numbers.
+        explain returns the error for faults, by their buffer numbers. fixed has the addresses of arguments that are the same in each run.
         """
         self.flush()
         plan = Plan(dict(header), payload)
         plan.explain = explain
         self._on.load(plan, child)
-        self._buffers = Buffers(plan, self._on.device, self._on.cells, self._given)
+        self._buffers = Buffers(plan, self._on.device, self._on.cells, self._given, fixed)
         return plan.arguments
 
     def run(self, pointers: Tuple[int, ...], stream: int, check: bool = False) -> None:
@@ -67,10 +72,7 @@ class Session:
         if instance is None:
             instance = Instance(self._having(), one.device, stream, (self, stream), shared=True)
             self._instances[stream] = instance
-        if stream != self._last and not one.device.capture(stream):
-            if self._last is not None:
-                one.device.join(stream, self._last)
-            self._last = stream
+        self.follow(stream)
         try:
             if not instance.run(pointers, None) and not one.run_apart(instance, pointers, None, check, False)[0]:
                 raise DeviceError(_HALF_WAY)
@@ -78,6 +80,13 @@ class Session:
             self._failed = instance.closed
         if check:
             one.waited(instance, b"", False)
+
+    def follow(self, stream: int) -> None:
+        """Makes a stream wait for the last run, unless it is captured."""
+        if stream != self._last and not self._on.device.capture(stream):
+            if self._last is not None:
+                self._on.device.join(stream, self._last)
+            self._last = stream
 
     def copy(self, buffer: int, at: int, host: int, count: int, stream: int) -> None:
         """Queues a copy of count bytes at host to offset at in a buffer, which has a number in the plan."""
