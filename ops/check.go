@@ -128,6 +128,31 @@ func (c *checker) packed(arg string, t *tensor.Tensor) {
 	}
 }
 
+// perRow checks the shape of a contiguous tensor with one entry for all rows, or with one for each of b rows. It returns the number of
+// elements from a row's entry to the next.
+func (c *checker) perRow(arg string, t *tensor.Tensor, b int, shape ...int) (step int) {
+	if t.Rank() > len(shape) {
+		step = 1
+		for _, n := range shape {
+			step *= n
+		}
+		shape = append([]int{b}, shape...)
+	}
+	c.shape(arg, t, shape...)
+	c.packed(arg, t)
+	return step
+}
+
+// result checks a contiguous output: its dtype, its shape, and its memory, which it may share with no other tensor.
+func (c *checker) result(arg string, t *tensor.Tensor, dtype tensor.DType, others []*tensor.Tensor, shape ...int) {
+	if c.tensor(arg, t) {
+		c.dtype(arg, t, dtype)
+		c.shape(arg, t, shape...)
+		c.packed(arg, t)
+		c.output(arg, t, others...)
+	}
+}
+
 // absent sets an error if an argument is not nil.
 func (c *checker) absent(arg string, t *tensor.Tensor, want string) {
 	if c.err == nil && t != nil {

@@ -257,16 +257,30 @@ func (f *far) Frames(j *backend.FramesJob) (backend.Plan, error) {
 	return &farPlan{p, j.Bound()}, err
 }
 
+func (f *far) Deproject(j *backend.DeprojectJob) (backend.Plan, error) {
+	a := *j
+	f.all(&a.Points, &a.Mask, &a.Counts, &a.Depth, &a.Intrinsics, &a.Poses)
+	p, err := f.cpu.Deproject(&a)
+	return &farPlan{p, j.Bound()}, err
+}
+
+func (f *far) FarthestPoints(j *backend.FarthestJob) (backend.Plan, error) {
+	a := *j
+	f.all(&a.Indices, &a.Points)
+	p, err := f.cpu.FarthestPoints(&a)
+	return &farPlan{p, j.Bound()}, err
+}
+
 func TestDeviceWithMemoryOfItsOwn(t *testing.T) {
 	thorough.SkipRace(t, thorough.Simulates)
 	dev, err := ops.Open("far")
 	backend := lastFar
 	require.NoError(t, err)
 	// The answers are the CPU's, which all cases compare: here it is where tensors lie that counts.
-	parts := []string{"resample", "fuse", "backward", "voxel", "draw", "tally", "frames", "life"}
+	parts := []string{"resample", "fuse", "backward", "voxel", "draw", "tally", "frames", "deproject", "farthest", "life"}
 	if !thorough.Long { // the generated cases have views and absent tensors of every kind
 		parts = []string{"resample/generated", "resample/values", "resample/strides", "resample/empty", "fuse/generated", "fuse/values", "backward/generated", "backward/values",
-			"voxel/generated", "voxel/caps", "voxel/batches", "draw/generated", "draw/values", "tally/named", "tally/generated", "frames/generated", "frames/values", "life"}
+			"voxel/generated", "voxel/caps", "voxel/batches", "draw/generated", "draw/values", "tally/named", "tally/generated", "frames/generated", "frames/values", "deproject", "farthest", "life"}
 	}
 	opstest.Run(t, dev, opstest.Config{MemoryInUse: backend.sum}, parts...)
 	bytes, count := backend.inUse()

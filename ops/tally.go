@@ -109,21 +109,11 @@ func newTallyJob(c *checker, a TallyArgs, o TallyOptions) (*backend.TallyJob, er
 			j.P = a.Prefixes.Dim(1)
 		}
 	}
-	c.added("Counts", a.Counts, inputs, j.D, j.P, TallyDigits)
+	c.result("Counts", a.Counts, tensor.I64, inputs, j.D, j.P, TallyDigits)
 	if o.Known != 0 {
 		c.absent("Sums", a.Sums, "nil where bits are known")
 	} else {
-		c.added("Sums", a.Sums, append(inputs, a.Counts), j.D, TallyBins, TallyWords)
+		c.result("Sums", a.Sums, tensor.I64, append(inputs, a.Counts), j.D, TallyBins, TallyWords)
 	}
 	return j, c.err
-}
-
-// added checks an i64 output to which values are added: its dtype, shape and memory.
-func (c *checker) added(arg string, t *tensor.Tensor, others []*tensor.Tensor, shape ...int) {
-	if c.tensor(arg, t) {
-		c.dtype(arg, t, tensor.I64)
-		c.shape(arg, t, shape...)
-		c.packed(arg, t)
-		c.output(arg, t, others...)
-	}
 }

@@ -101,15 +101,7 @@ func (j voxelizeCheck) checkInputs(c *checker) {
 	}
 	if j.Poses != nil && c.tensor("Poses", j.Poses) {
 		c.dtype("Poses", j.Poses, tensor.F32, j.Points.DType())
-		if j.Poses.Rank() == 3 {
-			c.shape("Poses", j.Poses, j.B, 4, 4)
-			j.PoseBatch = 16
-		} else {
-			c.shape("Poses", j.Poses, 4, 4)
-		}
-		if c.err == nil && !j.Poses.IsContiguous() {
-			c.set("Poses", ErrStride, tensor.FormatShape(j.Poses.Strides()), "a contiguous tensor")
-		}
+		j.PoseBatch = c.perRow("Poses", j.Poses, j.B, 4, 4)
 	}
 }
 

@@ -359,6 +359,61 @@ func (f CopyParamsFlags) Word() uint32 {
 	return flagOf(f.Ready, 31)
 }
 
+const DeprojectThreads = 256 // deproject_threads in deproject.cu
+
+const DeprojectEach = 4 // deproject_each in deproject.cu: pixels in a thread
+
+const DeprojectSums = 3 // deproject_sums in deproject.cu: of an image: valid pixels, those without a depth, and blocks that are done
+
+// DeprojectParams is deproject_params in deproject.cu: 120 bytes.
+type DeprojectParams struct {
+	Points         uint64  // offset 0: [b,h,w,3]
+	Mask           uint64  // offset 8: [b,h,w], or null
+	Counts         uint64  // offset 16: [b,3], or null
+	Sums           uint64  // offset 24: [b,deproject_sums], 0 between runs
+	Depth          uint64  // offset 32
+	Image          uint64  // offset 40: elements from an image to the next, and from a row to the next; bytes of 16-bit depths
+	Row            uint64  // offset 48: elements from an image to the next, and from a row to the next; bytes of 16-bit depths
+	Intrinsics     uint64  // offset 56
+	Poses          uint64  // offset 64
+	IntrinsicsStep uint64  // offset 72
+	PoseStep       uint64  // offset 80
+	H              uint32  // offset 88
+	W              uint32  // offset 92
+	Blocks         uint32  // offset 96: for each image
+	Words          uint32  // offset 100: depths are 16-bit numbers
+	Scale          float32 // offset 104
+	Near           float32 // offset 108
+	Far            float32 // offset 112
+	_              [4]byte
+}
+
+// Bytes returns p in the layout that the kernel expects.
+func (p *DeprojectParams) Bytes() []byte { return p.append(make([]byte, 0, 120)) }
+
+func (p *DeprojectParams) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Points)
+	b = binary.LittleEndian.AppendUint64(b, p.Mask)
+	b = binary.LittleEndian.AppendUint64(b, p.Counts)
+	b = binary.LittleEndian.AppendUint64(b, p.Sums)
+	b = binary.LittleEndian.AppendUint64(b, p.Depth)
+	b = binary.LittleEndian.AppendUint64(b, p.Image)
+	b = binary.LittleEndian.AppendUint64(b, p.Row)
+	b = binary.LittleEndian.AppendUint64(b, p.Intrinsics)
+	b = binary.LittleEndian.AppendUint64(b, p.Poses)
+	b = binary.LittleEndian.AppendUint64(b, p.IntrinsicsStep)
+	b = binary.LittleEndian.AppendUint64(b, p.PoseStep)
+	b = binary.LittleEndian.AppendUint32(b, p.H)
+	b = binary.LittleEndian.AppendUint32(b, p.W)
+	b = binary.LittleEndian.AppendUint32(b, p.Blocks)
+	b = binary.LittleEndian.AppendUint32(b, p.Words)
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Scale))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Near))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Far))
+	b = append(b, 0, 0, 0, 0)
+	return b
+}
+
 const DrawRows = 4 // draw_rows in draw.cu: windows per block, a warp each
 
 const DrawThreads = 160 // draw_threads in draw.cu
@@ -566,6 +621,49 @@ func (p *EmbedBackwardParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, p.N)
 	b = binary.LittleEndian.AppendUint32(b, p.T)
 	b = binary.LittleEndian.AppendUint32(b, p.Columns)
+	return b
+}
+
+const FarthestThreads = 512 // farthest_threads in farthest.cu
+
+// FarthestParams is farthest_params in farthest.cu: 88 bytes.
+type FarthestParams struct {
+	Points    uint64 // offset 0
+	Indices   uint64 // offset 8: [b,k]
+	Distances uint64 // offset 16: [b,n], -1 for a point that is not finite
+	Best      uint64 // offset 24: [2,b,blocks], the greatest keys of even steps and of odd ones; not used with one block
+	Firsts    uint64 // offset 32: [b], the index from which the first point is searched, or null for 0
+	Row       uint64 // offset 40: elements from a row to the next, and from a point to the next
+	Step      uint64 // offset 48: elements from a row to the next, and from a point to the next
+	B         uint32 // offset 56
+	N         uint32 // offset 60
+	K         uint32 // offset 64
+	Blocks    uint32 // offset 68: blocks in a row, and points in a block
+	Share     uint32 // offset 72: blocks in a row, and points in a block
+	From      uint32 // offset 76: the steps of this launch; there are k + 1
+	To        uint32 // offset 80: the steps of this launch; there are k + 1
+	_         [4]byte
+}
+
+// Bytes returns p in the layout that the kernel expects.
+func (p *FarthestParams) Bytes() []byte { return p.append(make([]byte, 0, 88)) }
+
+func (p *FarthestParams) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Points)
+	b = binary.LittleEndian.AppendUint64(b, p.Indices)
+	b = binary.LittleEndian.AppendUint64(b, p.Distances)
+	b = binary.LittleEndian.AppendUint64(b, p.Best)
+	b = binary.LittleEndian.AppendUint64(b, p.Firsts)
+	b = binary.LittleEndian.AppendUint64(b, p.Row)
+	b = binary.LittleEndian.AppendUint64(b, p.Step)
+	b = binary.LittleEndian.AppendUint32(b, p.B)
+	b = binary.LittleEndian.AppendUint32(b, p.N)
+	b = binary.LittleEndian.AppendUint32(b, p.K)
+	b = binary.LittleEndian.AppendUint32(b, p.Blocks)
+	b = binary.LittleEndian.AppendUint32(b, p.Share)
+	b = binary.LittleEndian.AppendUint32(b, p.From)
+	b = binary.LittleEndian.AppendUint32(b, p.To)
+	b = append(b, 0, 0, 0, 0)
 	return b
 }
 

@@ -16,12 +16,16 @@ import "embed"
 //go:embed copy.sm_90.cubin.gz
 //go:embed copy.sm_90.ptx.gz
 //go:embed copy.sm_80.ptx.gz
+//go:embed deproject.sm_90.ptx.gz
+//go:embed deproject.sm_80.ptx.gz
 //go:embed draw.sm_90.cubin.gz
 //go:embed draw.sm_90.ptx.gz
 //go:embed draw.sm_80.ptx.gz
 //go:embed embed.sm_90.cubin.gz
 //go:embed embed.sm_90.ptx.gz
 //go:embed embed.sm_80.ptx.gz
+//go:embed farthest.sm_90.ptx.gz
+//go:embed farthest.sm_80.ptx.gz
 //go:embed frames.sm_90.cubin.gz
 //go:embed frames.sm_90.ptx.gz
 //go:embed frames.sm_80.ptx.gz
@@ -287,6 +291,33 @@ var manifest = []family{
 		},
 	},
 	{
+		name: "deproject",
+		sources: []source{
+			{"deproject.cu", "10dc909a58157ab15b1cbd2e8265f638397cb0f1244210ce6f74cc1c9006fb9e"},
+			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "deproject", MaxThreads: 256, Params: []Param{
+				{"b8", 120, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "deproject.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "e328eb2924ef600e6d8fcc6a934be97eb84f8ef5a1f5d70c2a2055915be77d5c",
+				PTXHash: "e328eb2924ef600e6d8fcc6a934be97eb84f8ef5a1f5d70c2a2055915be77d5c",
+				stored:  source{"deproject.sm_90.ptx.gz", "24b1cfe431751f3b32c8f0f057ebc53cd0b3f7f9dd4478db5366015e6ee5940a"},
+			},
+			{
+				File: "deproject.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "b099776f0403899ff72e901e18c107e549691fa15949455a1866daad65ebf8e3",
+				PTXHash: "b099776f0403899ff72e901e18c107e549691fa15949455a1866daad65ebf8e3",
+				stored:  source{"deproject.sm_80.ptx.gz", "c7e1437d4b01b435ea91467300bac60a8bcdb42590dc200b4b87fe1a290ec310"},
+			},
+		},
+	},
+	{
 		name: "draw",
 		sources: []source{
 			{"draw.cu", "e2ffa3d65622ea266ba2a8d2dae33d6e1eef937b09c65424ef1d7c279268b10f"},
@@ -360,6 +391,33 @@ var manifest = []family{
 				Hash:    "a4ea891a3e8113dac56893a141f7ac651992251c237cbb81a7abb020cdcc12fb",
 				PTXHash: "a4ea891a3e8113dac56893a141f7ac651992251c237cbb81a7abb020cdcc12fb",
 				stored:  source{"embed.sm_80.ptx.gz", "f2c2de0c1d70fd8aa39eb28345a5b3a200f50f59c695cb64c210b886124ef77a"},
+			},
+		},
+	},
+	{
+		name: "farthest",
+		sources: []source{
+			{"farthest.cu", "c8e91f680e3a0345e5a844ec69d62f835516840cb4c7d5914f4907b42fa055ea"},
+			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "farthest", MaxThreads: 512, Params: []Param{
+				{"b8", 88, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "farthest.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "9279e6090a754e4de2dae6b8d0a3c30e104fb7b80c6bfe3c9a29e0cf7fac3bbc",
+				PTXHash: "9279e6090a754e4de2dae6b8d0a3c30e104fb7b80c6bfe3c9a29e0cf7fac3bbc",
+				stored:  source{"farthest.sm_90.ptx.gz", "dbb2d50871c9cac3f220ccbe6675e870e78ab1ce7a5473fbb89169565dcac39f"},
+			},
+			{
+				File: "farthest.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "dbdb48e3a4e28970fbb5db8acbd0cd6385558c98318454175daacf7aaa31e5bb",
+				PTXHash: "dbdb48e3a4e28970fbb5db8acbd0cd6385558c98318454175daacf7aaa31e5bb",
+				stored:  source{"farthest.sm_80.ptx.gz", "dd3f5c9cc086c4c323241a1c2f9b8289b510d604ac0a0448563ba511c5771b2b"},
 			},
 		},
 	},

@@ -59,6 +59,14 @@ type (
 	Framer interface {
 		Frames(job *FramesJob) (Plan, error)
 	}
+	// Deprojector implements ops.Deproject.
+	Deprojector interface {
+		Deproject(job *DeprojectJob) (Plan, error)
+	}
+	// FarthestChooser implements ops.FarthestPoints.
+	FarthestChooser interface {
+		FarthestPoints(job *FarthestJob) (Plan, error)
+	}
 	// Memory is a device with memory of its own. Free returns how many of its bytes can still be allocated.
 	Memory interface {
 		Free() (int64, error)

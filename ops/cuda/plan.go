@@ -78,11 +78,16 @@ func (p *plan) bind(op string, list []*variant, j *backend.FuseJob) error {
 }
 
 // upload copies data to device memory as the plan's table, which kernels read.
-func (p *plan) upload(data []byte) (err error) {
+func (p *plan) upload(data []byte) error {
 	if len(data) == 0 {
 		return nil
 	}
-	if p.table, err = p.b.Malloc("a plan's table", int64(len(data))); err != nil {
+	return p.scratch(len(data), data)
+}
+
+// scratch allocates device memory as the plan's table, and copies data to its beginning.
+func (p *plan) scratch(bytes int, data []byte) (err error) {
+	if p.table, err = p.b.Malloc("a plan's table", int64(bytes)); err != nil {
 		return err
 	}
 	return p.b.Ctx.CopyToDevice(context.Background(), p.table.Ptr(), data)

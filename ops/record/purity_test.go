@@ -49,6 +49,15 @@ func requests(align func(size int) int) []request {
 			return dev.PlanDraw(ops.DrawArgs{Cursor: t[0], Windows: t[1], Begins: t[2], Anchors: t[3], Streams: []ops.DrawStream{{Starts: t[4], Lengths: t[5], Offsets: t[6]}}}, ops.DrawOptions{Rate: 10, Count: 1000, Batch: 16, Shuffle: true})
 		}},
 	}
+	list = append(list, request{"deproject", []Tensor{f32("Points", a(), 2, 30, 40, 3), i64("Counts", w(), 2, 3), f32("Depth", a(), 2, 30, 40), f32("Intrinsics", a(), 2, 4)},
+		func(dev *ops.Device, t []*tensor.Tensor) (*ops.Plan, error) {
+			return dev.PlanDeproject(ops.DeprojectArgs{Points: t[0], Counts: t[1], Depth: t[2], Intrinsics: t[3]}, ops.DeprojectOptions{})
+		}})
+	for _, points := range []int{1000, 20000} {
+		list = append(list, request{"farthest_points", []Tensor{i64("Indices", w(), 2, 5), f32("Points", a(), 2, points, 3)}, func(dev *ops.Device, t []*tensor.Tensor) (*ops.Plan, error) {
+			return dev.PlanFarthestPoints(ops.FarthestArgs{Indices: t[0], Points: t[1]}, ops.FarthestOptions{Seed: 3})
+		}})
+	}
 	for _, reduce := range []ops.Reduce{ops.ReduceCount, ops.ReduceOccupancy, ops.ReduceMean, ops.ReduceMax} {
 		for _, points := range []int{0, 3000, 5_000_000} {
 			dtype := map[ops.Reduce]tensor.DType{ops.ReduceCount: tensor.I32, ops.ReduceOccupancy: tensor.U8}[reduce]

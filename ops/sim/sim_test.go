@@ -74,7 +74,7 @@ func TestSim(t *testing.T) {
 			require.NoError(t, err)
 			d.Watch(saw)
 			defer d.Watch(nil)
-			opstest.Run(t, dev, opstest.Config{}, "resample", "unaligned", "backward", "draw", "tally", "frames")
+			opstest.Run(t, dev, opstest.Config{}, "resample", "unaligned", "backward", "draw", "tally", "frames", "deproject", "farthest")
 		})
 		t.Run("others", func(t *testing.T) {
 			t.Parallel()

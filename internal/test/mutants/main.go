@@ -48,10 +48,12 @@ var suites = map[string]string{
 	"fuse": "fuse", "fuse_chunks": "fuse", "fuse_fast": "fuse", "fuse_unaligned": "fuse", "fuse_small": "fuse",
 	"fuse_backward": "backward", "fuse_backward_f64": "backward",
 	"voxel_fill": "voxel", "voxel_write": "voxel", "voxel_count": "voxel", "voxel_atomic": "voxel", "voxel_bucket": "voxel", "voxel_group": "voxel", "voxel_sort": "voxel", "voxel_reduce": "voxel", "voxel_f64": "voxel",
-	"draw":   "draw",
-	"tally":  "tally",
-	"frames": "frames",
-	"tokens": "tokens", "matmul": "matmul", "matmul_norm": "matmul", "matmul_norm_back": "matmul", "attention": "attention", "attention_backward": "attention", "norm": "norm",
+	"draw":      "draw",
+	"tally":     "tally",
+	"frames":    "frames",
+	"deproject": "deproject",
+	"farthest":  "farthest",
+	"tokens":    "tokens", "matmul": "matmul", "matmul_norm": "matmul", "matmul_norm_back": "matmul", "attention": "attention", "attention_backward": "attention", "norm": "norm",
 	"embed": "embed", "loss": "loss", "gradient": "gradient", "adamw": "gradient",
 }
 

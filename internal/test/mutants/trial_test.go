@@ -21,17 +21,19 @@ import (
 )
 
 // samples has the counts of generated cases, by operation, from which a trial takes its cases.
-var samples = map[string]int{"resample": 6000, "fuse": 1536, "backward": 1536, "voxel": 1920, "draw": 1600, "tally": 40, "frames": 800}
+var samples = map[string]int{"resample": 6000, "fuse": 1536, "backward": 1536, "voxel": 1920, "draw": 1600, "tally": 40, "frames": 800, "deproject": 400, "farthest": 400}
 
 // partsOf lists the parts of the suite that compare results, by suite.
 var partsOf = map[string][]string{
-	"resample": {"resample", "unaligned"},
-	"fuse":     {"fuse", "unaligned"},
-	"backward": {"backward"},
-	"voxel":    {"voxel", "doubles"},
-	"draw":     {"draw"},
-	"tally":    {"tally"},
-	"frames":   {"frames"},
+	"resample":  {"resample", "unaligned"},
+	"fuse":      {"fuse", "unaligned"},
+	"backward":  {"backward"},
+	"voxel":     {"voxel", "doubles"},
+	"draw":      {"draw"},
+	"tally":     {"tally"},
+	"frames":    {"frames"},
+	"deproject": {"deproject"},
+	"farthest":  {"farthest"},
 }
 
 // fewOf lists the parts that run again on a device with one multiprocessor, where small jobs use the code for large ones.

@@ -54,6 +54,12 @@ func (s *suite) endedCalls(t *testing.T) {
 		"Tally": func() error {
 			return s.dev.Tally(ctx, tallySubject().operation.(*tallying).args((*array).host, func(_ string, a *array) *tensor.Tensor { return a.host() }), ops.TallyOptions{})
 		},
+		"Deproject": func() error {
+			return s.dev.Deproject(ctx, deprojectSubject().operation.(*deprojecting).args((*array).host, newOutput), ops.DeprojectOptions{})
+		},
+		"FarthestPoints": func() error {
+			return s.dev.FarthestPoints(ctx, farthestSubject().operation.(*choosing).args((*array).host, newOutput), ops.FarthestOptions{})
+		},
 		"Copy":   func() error { return s.dev.Copy(ctx, dst, src) },
 		"Upload": func() error { _, err := s.dev.Upload(ctx, src); return err },
 	} {

@@ -193,6 +193,8 @@ func Misuse(t *testing.T, dev *ops.Device) {
 	for _, x := range framesMisuses() {
 		t.Run("Frames", func(t *testing.T) { x.run(t, s, x.all()) })
 	}
+	t.Run("Deproject", func(t *testing.T) { x := deprojectMisuses(); x.run(t, s, x.all()) })
+	t.Run("FarthestPoints", func(t *testing.T) { x := farthestMisuses(); x.run(t, s, x.all()) })
 	t.Run("Copy", s.copyMisuse)
 	t.Run("PlanBatch", s.batchMisuse)
 	t.Run("memory", s.memory)

@@ -22,13 +22,15 @@ type sampling struct {
 
 // samples has the generated cases of each operation, by group.
 var samples = map[string]sampling{
-	"resample": {drawResample, round, 4 * round, 12 * round},
-	"fuse":     {drawFuse, 24, 36, 192},
-	"backward": {drawBackward, 24, 36, 192},
-	"voxel":    {drawVoxel, 72, 96, 480},
-	"draw":     {drawDraw, 20, 200, 800},
-	"tally":    {drawTally, 2, 10, 40},
-	"frames":   {drawFrames, 24, 200, 800},
+	"resample":  {drawResample, round, 4 * round, 12 * round},
+	"fuse":      {drawFuse, 24, 36, 192},
+	"backward":  {drawBackward, 24, 36, 192},
+	"voxel":     {drawVoxel, 72, 96, 480},
+	"draw":      {drawDraw, 20, 200, 800},
+	"tally":     {drawTally, 2, 10, 40},
+	"frames":    {drawFrames, 24, 200, 800},
+	"deproject": {drawDeproject, 10, 60, 200},
+	"farthest":  {drawFarthest, 20, 200, 400},
 }
 
 // generated returns a test that runs an operation's generated cases, and stops at the first number that fails.
@@ -61,7 +63,7 @@ type Sample struct {
 	a sampling
 }
 
-// NewSample returns the generated cases of an operation: "resample", "fuse", "backward", "voxel", "draw", "tally" or "frames".
+// NewSample returns the generated cases of an operation: "resample", "fuse", "backward", "voxel", "draw", "tally", "frames", "deproject" or "farthest".
 func NewSample(t *testing.T, dev *ops.Device, operation string) *Sample {
 	s := newSuite(t, dev, Config{})
 	s.long = true

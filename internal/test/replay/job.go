@@ -115,6 +115,18 @@ func (b *Backend) Frames(j *backend.FramesJob) (backend.Plan, error) {
 	}), j.Bound())
 }
 
+func (b *Backend) Deproject(j *backend.DeprojectJob) (backend.Plan, error) {
+	return b.plan(newJob("deproject", j, func(b backend.Backend, j *backend.DeprojectJob) (backend.Plan, error) {
+		return b.(backend.Deprojector).Deproject(j)
+	}), j.Bound())
+}
+
+func (b *Backend) FarthestPoints(j *backend.FarthestJob) (backend.Plan, error) {
+	return b.plan(newJob("farthest_points", j, func(b backend.Backend, j *backend.FarthestJob) (backend.Plan, error) {
+		return b.(backend.FarthestChooser).FarthestPoints(j)
+	}), j.Bound())
+}
+
 func (b *Backend) Voxelize(j *backend.VoxelizeJob) (backend.VoxelizePlan, error) {
 	p, err := b.plan(newJob("voxelize", j, func(b backend.Backend, j *backend.VoxelizeJob) (backend.Plan, error) {
 		return b.(backend.Voxelizer).Voxelize(j)

@@ -1,0 +1,244 @@
+package opstest
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// deprojecting is a case of Deproject.
+type deprojecting struct {
+	title                    string
+	depth, intrinsics, poses *array
+	opts                     ops.DeprojectOptions
+	plain                    bool // without Mask and Counts
+}
+
+func deprojectParts() parts {
+	return parts{"golden": (*suite).deprojectGolden, "named": (*suite).deprojectNamed, "generated": generated("deproject")}
+}
+
+func (c *deprojecting) args(put func(*array) *tensor.Tensor, out func(name string, dtype tensor.DType, shape ...int) *tensor.Tensor) ops.DeprojectArgs {
+	b, h, w := c.depth.shape[0], c.depth.shape[1], c.depth.shape[2]
+	a := ops.DeprojectArgs{Depth: put(c.depth), Intrinsics: put(c.intrinsics), Poses: put(c.poses), Points: out("Points", tensor.F32, b, h, w, 3)}
+	if !c.plain {
+		a.Mask, a.Counts = out("Mask", tensor.U8, b, h, w), out("Counts", tensor.I64, b, 3)
+	}
+	return a
+}
+
+func (c *deprojecting) plan(p *placed, l layout, _ ops.LaunchMode) (*ops.Plan, error) {
+	return p.dev.PlanDeproject(c.args(p.put, p.dense(l)), c.opts)
+}
+
+// dense returns a function that makes contiguous outputs in a layout.
+func (p *placed) dense(l layout) func(name string, dtype tensor.DType, shape ...int) *tensor.Tensor {
+	return func(name string, dtype tensor.DType, shape ...int) *tensor.Tensor {
+		return p.out(name, spaced(dtype, shape, 0, 0, l.sideOffset), l.end)
+	}
+}
+
+// newOutput returns a host tensor.
+func newOutput(_ string, dtype tensor.DType, shape ...int) *tensor.Tensor {
+	return tensor.Must(tensor.New(dtype, shape...))
+}
+
+func (c *deprojecting) call(dev *ops.Device) (*result, error) {
+	a := c.args((*array).host, newOutput)
+	if err := dev.Deproject(context.Background(), a, c.opts); err != nil {
+		return nil, err
+	}
+	return resultOf(map[string]*tensor.Tensor{"Points": a.Points, "Mask": a.Mask, "Counts": a.Counts}), nil
+}
+
+func (c *deprojecting) name() string { return c.title }
+
+func (c *deprojecting) traits() traits {
+	return traits{exact: true, again: true, modes: plainAndReady[:1]}
+}
+
+func (c *deprojecting) describe() string {
+	return fmt.Sprintf("%s %v depth=%s intrinsics=%v poses=%v %+v plain=%v", c.depth.dtype, c.depth.shape, c.depth.spacing(), c.intrinsics.shape, c.poses != nil, c.opts, c.plain)
+}
+
+// each32 rounds to float32. In float64 a sum, product or quotient of two float32 is so exact that rounding it again gives what rounding once gives.
+func each32(x float64) float64 { return float64(float32(x)) }
+
+func (c *deprojecting) solve(*suite) (*ops.ValueError, func(*result) string) {
+	b, h, w := c.depth.shape[0], c.depth.shape[1], c.depth.shape[2]
+	scale, far := each32(c.opts.Scale), c.opts.Far
+	words := c.depth.dtype == tensor.U8
+	if scale == 0 {
+		scale = map[bool]float64{true: each32(0.001), false: 1}[words]
+	}
+	if far == 0 || far > math.MaxFloat32 {
+		far = math.MaxFloat32
+	}
+	of := func(a *array, n int, index ...int) float64 {
+		if len(a.shape) > len(index) {
+			index = append([]int{n}, index...)
+		}
+		return a.float(a.at(index...))
+	}
+	var points []float64
+	var mask []uint64
+	counts := make([]uint64, 3*b)
+	for i := range b * h * w {
+		n, v, u := i/(h*w), i/w%h, i%w
+		var depth float64
+		if words {
+			depth = c.depth.float(c.depth.at(n, v, u, 0)) + 256*c.depth.float(c.depth.at(n, v, u, 1))
+		} else {
+			depth = c.depth.float(c.depth.at(n, v, u))
+		}
+		k := func(i int) float64 { return of(c.intrinsics, n, i) }
+		z, kind := each32(depth*scale), 0
+		at := []float64{math.NaN(), math.NaN(), math.NaN()}
+		switch {
+		case depth == 0 || math.IsNaN(depth) || math.IsInf(depth, 0):
+			kind = 1
+		case z < each32(c.opts.Near) || z > each32(far):
+			kind = 2
+		default:
+			at = []float64{each32(each32(each32(float64(u)-k(2))*z) / k(0)), each32(each32(each32(float64(v)-k(3))*z) / k(1)), z}
+			if c.poses != nil {
+				from := slices.Clone(at)
+				for a := range 3 {
+					m := func(column int) float64 { return of(c.poses, n, a, column) }
+					at[a] = each32(each32(each32(each32(m(0)*from[0])+each32(m(1)*from[1]))+each32(m(2)*from[2])) + m(3))
+				}
+			}
+		}
+		points, mask = append(points, at...), append(mask, uint64(1-min(kind, 1)))
+		counts[3*(i/(h*w))+kind]++
+	}
+	want := map[string][]uint64{"Points": vals(tensor.F32, points, len(points)).raw}
+	if !c.plain {
+		want["Mask"], want["Counts"] = mask, counts
+	}
+	return nil, func(got *result) string { return got.differAny(want) }
+}
+
+// depths returns images of 16-bit depths, or of f32 in metres, which include those that are no depths.
+func depths(g *generator, dtype tensor.DType, shape ...int) *array {
+	a := packed(dtype, nil, shape...)
+	if dtype == tensor.U8 {
+		a = packed(dtype, nil, append(shape, 2)...)
+	}
+	for range a.len() {
+		switch {
+		case dtype == tensor.U8 && len(a.raw)%2 == 1:
+			a.raw = append(a.raw, uint64(g.IntN(30)))
+		case dtype == tensor.U8:
+			a.raw = append(a.raw, uint64(g.IntN(8)/7*g.IntN(256)))
+		default:
+			a.raw = append(a.raw, g.bits(dtype, 6))
+		}
+	}
+	return a
+}
+
+func camera(g *generator, n int) *array {
+	var list []float64
+	for range max(n, 1) {
+		list = append(list, 300+300*g.Float64(), 300+300*g.Float64(), 20*g.Float64(), 20*g.Float64())
+	}
+	if n == 0 {
+		return vals(tensor.F32, list, 4)
+	}
+	return vals(tensor.F32, list, n, 4)
+}
+
+// drawDeproject returns the generated case with a number.
+func drawDeproject(i int) []trial {
+	g := &generator{Rand: rng(13000 + uint64(i)), c: &resampling{}}
+	b, h, w := g.IntN(4), 1+g.IntN(1+g.IntN(40)), 1+g.IntN(1+g.IntN(70))
+	c := &deprojecting{title: numbered("deproject", i), intrinsics: camera(g, b*g.IntN(2)), plain: g.one(4), depth: depths(g, []tensor.DType{tensor.F32, tensor.U8}[i%2], b, h, w)}
+	if g.one(2) {
+		c.opts = ops.DeprojectOptions{Scale: g.Float64() / 100, Near: g.Float64() * 2, Far: 2 + g.Float64()*3}
+	}
+	if g.one(2) {
+		c.poses = vals(tensor.F32, uniformValues(g.Rand, 16*max(b, 1)), max(b, 1), 4, 4)
+		if b == 0 || g.one(2) {
+			c.poses = vals(tensor.F32, uniformValues(g.Rand, 16), 4, 4)
+		}
+	}
+	if g.one(3) {
+		strides := slices.Clone(c.depth.strides)
+		strides[1] += 3
+		strides[0] = h*strides[1] + 5
+		c.depth = c.depth.restride(strides, g.IntN(4), 3, poison(c.depth.dtype))
+	}
+	return []trial{{c, layouts[i/2%2]}}
+}
+
+// deprojectNamed tests the ends of blocks, limits that a depth equals, and images that share their memory.
+func (s *suite) deprojectNamed(t *testing.T) {
+	g := &generator{Rand: rng(2), c: &resampling{}}
+	for _, w := range []int{0, 1, 31, 33, 1023, 1025, 2500} {
+		s.run(t, &deprojecting{title: fmt.Sprint(w, " pixels"), depth: depths(g, tensor.F32, 2, 1, w), intrinsics: camera(g, 2)}, layouts[1])
+	}
+	ends := vals(tensor.F32, []float64{0.5, math.Nextafter(0.5, 0), 1, 2, 2.0000002, -1, 0, math.MaxFloat32, 0.49999997}, 1, 3, 3)
+	s.run(t, &deprojecting{title: "limits", depth: ends, intrinsics: camera(g, 0), opts: ops.DeprojectOptions{Near: 0.5, Far: 2}}, layouts[0])
+	s.run(t, &deprojecting{title: "beyond float32", depth: ends, intrinsics: camera(g, 0), opts: ops.DeprojectOptions{Scale: 4, Far: math.Inf(1)}}, layouts[0])
+	s.run(t, &deprojecting{title: "one image twice", depth: ends.row(0).broadcast(2), intrinsics: camera(g, 2)}, layouts[0])
+}
+
+// row returns one entry of the first dimension.
+func (a *array) row(n int) *array {
+	return &array{a.dtype, a.raw, a.shape[1:], a.strides[1:], a.offset + n*a.strides[0]}
+}
+
+// deprojectSubject returns a Deproject of two images that change.
+func deprojectSubject() *subject {
+	g := &generator{Rand: rng(3), c: &resampling{}}
+	c := &deprojecting{title: "two images", depth: depths(g, tensor.F32, 2, 30, 40), intrinsics: camera(g, 2)}
+	return &subject{operation: c, op: "Deproject", inputs: map[string]**array{"Depth": &c.depth, "Intrinsics": &c.intrinsics},
+		change: func(int) { c.depth = depths(g, tensor.F32, 2, 30, 40) }}
+}
+
+// spatialGolden is written by scripts/gen_spatial_golden.py with numpy.
+//
+//go:embed testdata/spatial_golden.json
+var spatialGolden []byte
+
+// spatialFile is the content of spatialGolden.
+type spatialFile struct {
+	Deproject []struct {
+		Words            bool
+		Shape            []int
+		Depth            []uint64 // bits
+		Intrinsics       []float64
+		Scale, Near, Far float64
+		Points, Mask     []uint64 // bits
+	}
+	Firsts []int // the first points of three rows of 1000, by seed 7
+}
+
+func readSpatial(t *testing.T) (file spatialFile) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal(spatialGolden, &file))
+	return file
+}
+
+func (s *suite) deprojectGolden(t *testing.T) {
+	list := readSpatial(t).Deproject
+	require.NotEmpty(t, list)
+	for i, g := range list {
+		c := &deprojecting{title: fmt.Sprint("golden ", i), depth: packed(tensor.F32, g.Depth, g.Shape...), intrinsics: vals(tensor.F32, g.Intrinsics, 4),
+			opts: ops.DeprojectOptions{Scale: g.Scale, Near: g.Near, Far: g.Far}}
+		if g.Words {
+			c.depth = packed(tensor.U8, g.Depth, append(g.Shape, 2)...)
+		}
+		require.Empty(t, s.called(t, c).differAny(map[string][]uint64{"Points": g.Points, "Mask": g.Mask}), c.title)
+	}
+}

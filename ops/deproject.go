@@ -1,0 +1,141 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/tensor"
+)
+
+// DeprojectArgs has the tensors for [Device.Deproject]. The outputs come first. B is the number of images, with H rows
+// and W columns.
+type DeprojectArgs struct {
+	// Points [B,H,W,3] f32 has x, y and z for each pixel in metres: NaN if the depth is invalid.
+	Points *tensor.Tensor
+	// Mask [B,H,W] u8, optional, is 1 if the depth is valid, else 0.
+	Mask *tensor.Tensor
+	// Counts [B,3] i64, optional, has the number of pixels for each image: valid; without a depth (0, NaN or infinite);
+	// out of range, which means not from Near to Far.
+	Counts *tensor.Tensor
+	// Depth [B,H,W] f32 is the depth along the camera's axis. [B,H,W,2] u8 has 16-bit numbers, low byte first, such as
+	// millimetres. The first two dimensions may be strided.
+	Depth *tensor.Tensor
+	// Intrinsics [4] or [B,4] f32 has fx, fy, cx and cy in pixels. Pixel centres are at integers, as in OpenCV and ROS.
+	Intrinsics *tensor.Tensor
+	// Poses [4,4] or [B,4,4] f32, optional, transforms points as [VoxelizeArgs].Poses does, for example from the camera
+	// to the world.
+	Poses *tensor.Tensor
+}
+
+// DeprojectOptions are the options of [Device.Deproject]. The zero value takes 16-bit depths as millimetres, f32 depths
+// as metres, and all distances.
+type DeprojectOptions struct {
+	// Scale is the number of metres per unit of Depth. 0 means 0.001 for 16-bit depths and 1 for f32.
+	Scale float64
+	// Near and Far are the smallest and the greatest valid depths in metres. If Far is 0, there is no greatest.
+	Near, Far float64
+}
+
+// Deproject turns depth images into points, and returns when they are ready. For column u and row v, in float32 and
+// each step rounded:
+//
+//	z = depth * Scale, x = ((u - cx) * z) / fx, y = ((v - cy) * z) / fy
+//
+// Tensors may be on the host or on the device; host tensors are copied to a GPU and back. Every backend gives the same
+// bits. The error is an [*ArgError] for a wrong argument.
+func (d *Device) Deproject(ctx context.Context, args DeprojectArgs, opts DeprojectOptions) error {
+	if err := d.begin(ctx, "Deproject"); err != nil {
+		return err
+	}
+	s := staging{ctx: ctx, d: d}
+	return s.end(s.deproject(args, opts), nil, nil)
+}
+
+func (s *staging) deproject(a DeprojectArgs, o DeprojectOptions) error {
+	if _, err := newDeprojectJob(&checker{op: "Deproject", device: s.d.home(), mixed: true}, a, o); err != nil {
+		return err
+	}
+	a = DeprojectArgs{
+		Points: s.out(a.Points), Mask: s.out(a.Mask), Counts: s.out(a.Counts),
+		Depth: s.in(a.Depth), Intrinsics: s.in(a.Intrinsics), Poses: s.in(a.Poses),
+	}
+	if s.err != nil {
+		return nil // close returns s.err
+	}
+	plan, err := s.d.PlanDeproject(a, o)
+	if err != nil {
+		return err
+	}
+	return s.run(plan)
+}
+
+// PlanDeproject binds Deproject to tensors on the device ("host" tensors for the CPU). Each run reads Depth, Intrinsics
+// and Poses anew, also in a captured graph. The plan keeps references to the tensors, so they must stay open as long as
+// it is run.
+func (d *Device) PlanDeproject(args DeprojectArgs, opts DeprojectOptions) (*Plan, error) {
+	job := func(c *checker) (*backend.DeprojectJob, error) { return newDeprojectJob(c, args, opts) }
+	return bound(d, &checker{op: "Deproject"}, job, backend.Deprojector.Deproject)
+}
+
+// newDeprojectJob validates the arguments against tensors on the given device.
+func newDeprojectJob(c *checker, a DeprojectArgs, o DeprojectOptions) (*backend.DeprojectJob, error) {
+	j := &backend.DeprojectJob{DeprojectTensors: backend.DeprojectTensors(a)}
+	if !c.tensor("Depth", a.Depth) {
+		return nil, c.err
+	}
+	c.dtype("Depth", a.Depth, tensor.F32, tensor.U8)
+	j.Words = a.Depth.DType() == tensor.U8
+	if shape := a.Depth.Shape(); c.err == nil {
+		switch {
+		case j.Words && (len(shape) != 4 || shape[3] != 2):
+			c.set("Depth", ErrShape, tensor.FormatShape(shape), "[B,H,W,2], the bytes of 16-bit numbers")
+		case !j.Words && len(shape) != 3:
+			c.set("Depth", ErrShape, tensor.FormatShape(shape), "[B,H,W]")
+		case j.Words && a.Depth.Stride(2) != 2 && shape[2] > 1:
+			c.set("Depth", ErrStride, fmt.Sprintf("stride %d from a pixel to the next", a.Depth.Stride(2)), "2")
+		}
+	}
+	c.lastContiguous("Depth", a.Depth)
+	if c.err != nil {
+		return nil, c.err
+	}
+	j.B, j.H, j.W = a.Depth.Dim(0), a.Depth.Dim(1), a.Depth.Dim(2)
+	c.limit("Depth", j.H*j.W)
+	scale, far := o.Scale, o.Far
+	if scale == 0 && j.Words {
+		scale = 0.001
+	} else if scale == 0 {
+		scale = 1
+	}
+	if far == 0 {
+		far = math.MaxFloat32
+	}
+	j.Scale, j.Near, j.Far = float32(scale), float32(o.Near), float32(min(far, math.MaxFloat32))
+	switch {
+	case !(j.Scale > 0 && j.Scale <= math.MaxFloat32):
+		c.set("Options.Scale", ErrOption, fmt.Sprint(o.Scale), "a positive float32")
+	case !(o.Near >= 0):
+		c.set("Options.Near", ErrOption, fmt.Sprint(o.Near), "0 or more")
+	case !(far >= o.Near):
+		c.set("Options.Far", ErrOption, fmt.Sprint(o.Far), fmt.Sprintf("at least Near, %v", o.Near))
+	}
+	if c.tensor("Intrinsics", a.Intrinsics) {
+		c.dtype("Intrinsics", a.Intrinsics, tensor.F32)
+		j.IntrinsicsStep = c.perRow("Intrinsics", a.Intrinsics, j.B, 4)
+	}
+	if a.Poses != nil && c.tensor("Poses", a.Poses) {
+		c.dtype("Poses", a.Poses, tensor.F32)
+		j.PoseStep = c.perRow("Poses", a.Poses, j.B, 4, 4)
+	}
+	others := []*tensor.Tensor{a.Depth, a.Intrinsics, a.Poses}
+	c.result("Points", a.Points, tensor.F32, others, j.B, j.H, j.W, 3)
+	if others = append(others, a.Points); a.Mask != nil {
+		c.result("Mask", a.Mask, tensor.U8, others, j.B, j.H, j.W)
+	}
+	if others = append(others, a.Mask); a.Counts != nil {
+		c.result("Counts", a.Counts, tensor.I64, others, j.B, 3)
+	}
+	return j, c.err
+}
