@@ -123,3 +123,34 @@ func readVoxelize(r *reader, text []byte) ([]field, planner) {
 			return planned{&p.Plan, p.Counts}, nil
 		}
 }
+
+func readDeproject(r *reader, text []byte) ([]field, planner) {
+	var q struct {
+		head
+		Options struct {
+			Scale number `json:"scale"`
+			Near  number `json:"near"`
+			Far   number `json:"far"`
+		} `json:"options"`
+	}
+	r.object(text, &q, &q.head)
+	a, o := ops.DeprojectArgs{}, ops.DeprojectOptions{Scale: float64(q.Options.Scale), Near: float64(q.Options.Near), Far: float64(q.Options.Far)}
+	return []field{
+		{"Points", true, &a.Points}, {"Mask", true, &a.Mask}, {"Counts", true, &a.Counts},
+		{"Depth", false, &a.Depth}, {"Intrinsics", false, &a.Intrinsics}, {"Poses", false, &a.Poses},
+	}, func(d *ops.Device) (planned, error) { return uncounted(d.PlanDeproject(a, o)) }
+}
+
+func readFarthestPoints(r *reader, text []byte) ([]field, planner) {
+	var q struct {
+		head
+		Options struct {
+			Seed uint64 `json:"seed"`
+		} `json:"options"`
+	}
+	r.object(text, &q, &q.head)
+	var a ops.FarthestArgs
+	return []field{{"Indices", true, &a.Indices}, {"Points", false, &a.Points}}, func(d *ops.Device) (planned, error) {
+		return uncounted(d.PlanFarthestPoints(a, ops.FarthestOptions{Seed: q.Options.Seed}))
+	}
+}

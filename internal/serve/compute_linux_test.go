@@ -135,6 +135,23 @@ func jobs() []job {
 			}
 			return &p.Plan, nil
 		},
+	}, {
+		name:    "deproject",
+		inputs:  map[string]*tensor.Tensor{"Depth": of(ramp(2*5*6, 0.1), 2, 5, 6), "Intrinsics": of([]float32{5, 6, 2.5, 3}, 4)},
+		outputs: map[string]*tensor.Tensor{"Points": fresh(tensor.F32, 2, 5, 6, 3), "Mask": fresh(tensor.U8, 2, 5, 6), "Counts": fresh(tensor.I64, 2, 3)},
+		request: object{"op": "deproject", "options": object{"scale": 2, "near": 0.5, "far": "inf"}},
+		planned: func(dev *ops.Device, in, out map[string]*tensor.Tensor) (*ops.Plan, error) {
+			return dev.PlanDeproject(ops.DeprojectArgs{Points: out["Points"], Mask: out["Mask"], Counts: out["Counts"], Depth: in["Depth"], Intrinsics: in["Intrinsics"]},
+				ops.DeprojectOptions{Scale: 2, Near: 0.5, Far: math.Inf(1)})
+		},
+	}, {
+		name:    "farthest_points",
+		inputs:  map[string]*tensor.Tensor{"Points": of(ramp(2*50*3, 1), 2, 50, 3)},
+		outputs: map[string]*tensor.Tensor{"Indices": fresh(tensor.I64, 2, 5)},
+		request: object{"op": "farthest_points", "options": object{"seed": 3}},
+		planned: func(dev *ops.Device, in, out map[string]*tensor.Tensor) (*ops.Plan, error) {
+			return dev.PlanFarthestPoints(ops.FarthestArgs{Indices: out["Indices"], Points: in["Points"]}, ops.FarthestOptions{Seed: 3})
+		},
 	}}
 }
 
@@ -212,7 +229,8 @@ func TestIntegersAreExact(t *testing.T) {
 func TestEveryTensorOfAnOperationHasAName(t *testing.T) {
 	streams := []byte(`{"streams":[{},{}]}`)
 	for name, args := range map[string]any{"resample": ops.ResampleArgs{}, "fuse": ops.FuseArgs{Streams: make([]ops.FuseStream, 2)}, "resample_backward": ops.ResampleBackwardArgs{},
-		"fuse_backward": ops.FuseBackwardArgs{Streams: make([]ops.FuseBackwardStream, 2)}, "voxelize": ops.VoxelizeArgs{}} {
+		"fuse_backward": ops.FuseBackwardArgs{Streams: make([]ops.FuseBackwardStream, 2)}, "voxelize": ops.VoxelizeArgs{},
+		"deproject": ops.DeprojectArgs{}, "farthest_points": ops.FarthestArgs{}} {
 		text := []byte("{}")
 		if strings.HasPrefix(name, "fuse") {
 			text = streams

@@ -70,6 +70,8 @@ var kinds = map[string]kind{
 	"resample_backward": {"ResampleBackward", readResampleBackward},
 	"fuse_backward":     {"FuseBackward", readFuseBackward},
 	"voxelize":          {"Voxelize", readVoxelize},
+	"deproject":         {"Deproject", readDeproject},
+	"farthest_points":   {"FarthestPoints", readFarthestPoints},
 }
 
 // head has the fields that all operations share.

@@ -169,7 +169,7 @@ func TestAnOperationThatCannotBeIsRefusedWithItsField(t *testing.T) {
 		"a tensor":        {func(r, _ object) { r["tensors"].(object)["Sauce"] = object{} }, Failure{Class: "RequestError", Arg: "tensors.Sauce", Got: "a tensor that Resample does not take"}},
 		"a stream's":      {func(r, src object) { r["tensors"].(object)["Streams[0].Src"] = src }, Failure{Class: "RequestError", Arg: "tensors.Streams[0].Src"}},
 		"a field of one":  {func(_, src object) { src["stride"] = 1 }, Failure{Class: "RequestError", Arg: "stride", Got: "a field that is not known"}},
-		"op":              {func(r, _ object) { r["op"] = "multiply" }, Failure{Class: "RequestError", Arg: "op", Got: `"multiply"`, Want: "one of fuse, fuse_backward, resample, resample_backward, voxelize"}},
+		"op":              {func(r, _ object) { r["op"] = "multiply" }, Failure{Class: "RequestError", Arg: "op", Got: `"multiply"`, Want: "one of deproject, farthest_points, fuse, fuse_backward, resample, resample_backward, voxelize"}},
 		"grid":            {func(r, _ object) { r["grid"] = object{} }, Failure{Class: "RequestError", Arg: "grid", Got: "a field that is not known"}},
 		"an option":       {func(r, _ object) { r["options"] = object{"kind": "linear"} }, Failure{Class: "RequestError", Arg: "kind", Got: "a field that is not known"}},
 		"kind":            {func(r, _ object) { r["options"] = object{"interp": "liner"} }, Failure{Class: "ArgError", Op: "Resample", Arg: "Options.Interp", Kind: "wrong option", Got: `"liner"`}},

@@ -1,7 +1,8 @@
 """RoboCache: robot recordings on one clock, for training.
 
 `Recording` opens a recording in any supported format as arrays. `Loader` draws training batches from recordings. `resample`
-samples one stream at a clock's times, `fuse` several streams side by side, and `voxelize` sorts point clouds into cells.
+samples one stream at a clock's times, `fuse` several streams side by side, `voxelize` sorts point clouds into cells,
+`deproject` makes clouds of depth images, and `farthest_points` chooses points that are far apart.
 These take NumPy, torch, JAX or CuPy arrays on the CPU or a GPU, with equal bits on both.
 
 Importing this package imports no framework and starts no process.
@@ -32,6 +33,7 @@ from ._errors import (
 from ._info import info, synchronize
 from ._ops import fuse, resample
 from ._options import Anchored, Channel, Stream, Uniform
+from ._spatial import Deprojected, deproject, farthest_points
 from ._version import __version__
 from ._voxelize import Box, VoxelCounts, Voxels, voxelize
 
@@ -51,6 +53,7 @@ __all__ = [
     "Camera",
     "Channel",
     "DataError",
+    "Deprojected",
     "DeviceError",
     "Episode",
     "Error",
@@ -75,6 +78,8 @@ __all__ = [
     "VoxelCounts",
     "Voxels",
     "__version__",
+    "deproject",
+    "farthest_points",
     "fuse",
     "fuse_multimodal",
     "info",

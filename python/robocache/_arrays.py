@@ -111,6 +111,10 @@ class Framework:
         """Returns an array from asarray with another dtype."""
         return x.astype({"f32": "float32", "f64": "float64"}[dtype])
 
+    def words(self, x: Any) -> Any:
+        """Returns uint16 [...] as bytes [...,2], low byte first."""
+        return x.astype("<u2", order="C", copy=False).view("uint8").reshape(x.shape + (2,))
+
     def write(self, arena: memoryview, at: int, view: View) -> None:
         """Copies an array on any device to an offset of host memory, contiguously."""
         raise NotImplementedError
@@ -190,6 +194,8 @@ _TAKEN = {
     "SrcTimes": "int64 (nanoseconds), float64 or float32 (seconds)",
     "Targets": "int64 (nanoseconds), float64 or float32 (seconds)",
     "Points": "float32 or float64",
+    "Depth": "uint16 or floats",
+    "Intrinsics": "floats",
     "Poses": "float32, or float64 with float64 points",
     "Labels": "int32",
 }

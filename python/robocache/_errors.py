@@ -206,6 +206,8 @@ _NAMES = {
     "Counts": "out.counts",
     "RowSplits": "out.row_splits",
     "PointVoxel": "out.point_voxel",
+    "Intrinsics": "K",
+    "Indices": "k",
 }
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _OF_ALL = re.compile(r"streams\[\d+\]\.targets")  # Go repeats the targets in each stream; in Python they are an argument of the call

@@ -118,6 +118,9 @@ class Torch(Framework):
     def cast(self, x: Any, dtype: str) -> Any:
         return x.to(_DTYPES[dtype])
 
+    def words(self, x: Any) -> Any:
+        return x.contiguous().view(torch.uint8).reshape(tuple(x.shape) + (2,))
+
     def write(self, arena: memoryview, at: int, view: View) -> None:
         x = view.array
         if view.device == HOST and x.is_contiguous():

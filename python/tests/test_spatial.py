@@ -1,0 +1,85 @@
+"""deproject and farthest_points on NumPy arrays, against NumPy's own arithmetic and a loop in float64."""
+
+import numpy as np
+import pytest
+
+import robocache as rc
+
+rng = np.random.default_rng(61)
+K = [517.3, 516.5, 18.6, 15.3]
+
+
+def points_of(depth, k, scale):
+    """Pixels as points by NumPy, each step rounded to float32."""
+    fx, fy, cx, cy = np.asarray(k, np.float32)
+    z = depth.astype(np.float32) * np.float32(scale)
+    v, u = (x.astype(np.float32) for x in np.mgrid[: depth.shape[-2], : depth.shape[-1]])
+    return np.stack([(u - cx) * z / fx, (v - cy) * z / fy, z], -1)
+
+
+def test_words_become_points():
+    depth = rng.integers(0, 5000, (30, 40)).astype(np.uint16)
+    depth[::7] = 0
+    got = rc.deproject(depth, K, scale=1 / 5000, near=0.2, far=0.9)
+    z = depth.astype(np.float32) * np.float32(1 / 5000)
+    mask = (depth > 0) & (z >= np.float32(0.2)) & (z <= np.float32(0.9))
+    assert got.mask.dtype == bool and np.array_equal(got.mask, mask)
+    assert got.points.dtype == np.float32 and np.array_equal(got.points[mask], points_of(depth, K, 1 / 5000)[mask])
+    assert np.isnan(got.points[~mask]).all()
+    assert got.counts.tolist() == [mask.sum(), (depth == 0).sum(), (~mask & (depth > 0)).sum()]
+    far = rc.deproject(depth[:, ::2], K)  # millimetres, of every other column
+    assert np.array_equal(far.points[far.mask], points_of(depth[:, ::2], K, 0.001)[depth[:, ::2] > 0])
+
+
+def test_a_batch_has_intrinsics_and_poses_of_its_own():
+    depth = rng.uniform(0.5, 4, (3, 11, 13)).astype(np.float32)
+    depth[1, 2, 3] = np.nan
+    ks = np.array([K, [400, 401, 5, 6], [300, 310, 7, 8]])
+    got = rc.deproject(depth, ks, near=0.5)
+    for i in range(3):
+        alone = rc.deproject(depth[i], ks[i], near=0.5)
+        assert np.array_equal(alone.points, got.points[i], equal_nan=True) and alone.points.shape == (11, 13, 3)
+        assert np.array_equal(alone.points[alone.mask], points_of(depth[i], ks[i], 1)[alone.mask])
+    assert got.counts.tolist() == [[143, 0, 0], [142, 1, 0], [143, 0, 0]]
+    moved = rc.deproject(depth, ks, poses=np.array([[1.0, 0, 0, 2], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]))
+    assert np.array_equal(moved.points[..., 0], got.points[..., 0] + np.float32(2), equal_nan=True)
+
+
+def farthest(points, k):
+    chosen, nearest = [0], np.full(len(points), np.inf)
+    while len(chosen) < k:
+        d = points.astype(np.float64) - points[chosen[-1]]
+        nearest = np.minimum(nearest, (d * d).sum(1))
+        chosen.append(int(nearest.argmax()))
+    return chosen
+
+
+def test_the_farthest_points_are_those_of_a_loop():
+    clouds = rng.integers(-20, 20, (5, 200, 3)).astype(np.float32) / 8  # on a lattice, with ties
+    got = rc.farthest_points(clouds, 40)
+    assert got.dtype == np.int64 and got.tolist() == [farthest(c, 40) for c in clouds]
+    assert rc.farthest_points(clouds[2].astype(np.float64), 40).tolist() == got[2].tolist()
+    assert rc.farthest_points(clouds[0], 3, seed=5)[0] != 0
+    holes = rc.deproject(np.full((4, 4), 0, np.uint16), K)
+    assert rc.farthest_points(holes.points.reshape(-1, 3), 2).tolist() == [-1, -1]
+
+
+@pytest.mark.parametrize(
+    "call, arg",
+    [
+        (lambda: rc.deproject(np.zeros((2, 2), np.uint8), K), "depth"),
+        (lambda: rc.deproject(np.zeros(4, np.float32), K), "depth"),
+        (lambda: rc.deproject(np.zeros((2, 2), np.float32), [1, 2, 3]), "K"),
+        (lambda: rc.deproject(np.zeros((2, 2), np.float32), None), "K"),
+        (lambda: rc.deproject(np.zeros((2, 2), np.float32), K, scale=-1), "scale"),
+        (lambda: rc.deproject(np.zeros((2, 2), np.float32), K, near=2, far=1), "far"),
+        (lambda: rc.farthest_points(np.zeros((5, 2), np.float32), 1), "points"),
+        (lambda: rc.farthest_points(np.zeros((5, 3), np.float32), 6), "k"),
+        (lambda: rc.farthest_points(np.zeros((20000, 3), np.float32), 20000), "k"),
+        (lambda: rc.farthest_points(np.zeros((5, 3), np.float32), 2, seed=-1), "seed"),
+    ],
+)
+def test_a_wrong_argument_is_named(call, arg):
+    with pytest.raises(rc.ArgumentError) as e:
+        call()
+    assert e.value.arg == arg
