@@ -14,8 +14,26 @@ import (
 // point's cell is floor((p - Min) / Size), and each step rounds in the points' own dtype. The point is in range exactly
 // if that cell exists. So a point on Max is usually out of range. Example: Min 0, Max 4 and Size 0.5 give 8 cells along
 // an axis.
+//
+// Border cuts that many cells off at each end of an axis: there are 2 * Border cells fewer, a point's cell is floor((p -
+// Min) / Size) - Border, and the points in the cells that are cut off are out of range.
 type VoxelGrid struct {
 	Min, Max, Size [3]float64
+	Border         int
+}
+
+// PerActGrid returns PerAct's grid of 100 cells along each axis, for bounds in metres. Its cells begin one cell before
+// min, and it has a border of one. As in PerAct, a cell has the size (max - min) / 100, and 1e-12 is added to the
+// divisor, all in float32.
+func PerActGrid(min, max [3]float64) (VoxelGrid, error) {
+	g := VoxelGrid{Border: 1}
+	for a := range 3 {
+		size := (float32(max[a]) - float32(min[a])) / 100
+		g.Min[a], g.Size[a] = float64(float32(min[a])-size), float64(size+1e-12)
+		g.Max[a] = g.Min[a] + float64(102*g.Size[a])
+	}
+	_, err := g.Cells()
+	return g, err
 }
 
 const (
@@ -35,7 +53,9 @@ func (g VoxelGrid) cells(c *checker) (n [3]int) {
 	all := 1.0
 	for i, axis := range []string{"x", "y", "z"} {
 		lo, hi, size := g.Min[i], g.Max[i], g.Size[i]
-		switch count := math.Round((hi - lo) / size); {
+		switch count := math.Round((hi-lo)/size) - 2*float64(g.Border); {
+		case g.Border < 0 || g.Border > maxAxis/4:
+			c.set("Grid.Border", ErrOption, fmt.Sprint(g.Border), "0 or a small number of cells")
 		case !(float32(size) > 0) || math.IsInf(float64(float32(size)), 1):
 			c.set("Grid.Size", ErrOption, fmt.Sprintf("%g along %s", size, axis), "a positive float32")
 		case math.IsInf(float64(float32(lo)), 0) || math.IsInf(hi, 0) || math.IsNaN(hi-lo):
@@ -103,7 +123,7 @@ type VoxelizeOptions struct {
 	Empty float64
 }
 
-// VoxelPreset returns options that reproduce another library's voxels: "mmcv" or "open3d".
+// VoxelPreset returns options that reproduce another library's voxels: "mmcv", "open3d" or "peract".
 //
 // "mmcv" is mmcv's deterministic hard voxelisation with its defaults, 35 points and 20000 voxels, which the caller may
 // change. mmcv is called once per sample, so a row here corresponds to a sample there.
@@ -111,14 +131,20 @@ type VoxelizeOptions struct {
 // "open3d" is Open3D's PointCloud.voxel_down_sample: the mean in each voxel, on the grid from [Open3DGrid]. Open3D
 // computes in float64, so equal cells and means require f64 points and f64 features. Open3D's order of voxels is
 // unspecified; here it is the order of the cells.
+//
+// "peract" is the dense grid of PerAct's means, in the order x, y, z, on the grid from [PerActGrid]. PerAct adds with
+// atomics, so its means differ in the last bits from run to run. Its ten channels are the means of x, y, z, the features
+// and a feature that is 1 (which is 1 in occupied cells and 0 in others), with each cell's index / 100 before the last.
 func VoxelPreset(name string) (VoxelizeOptions, error) {
 	switch name {
 	case "mmcv":
 		return VoxelizeOptions{Mode: VoxelHard, MaxPoints: 35, MaxVoxels: 20000}, nil
+	case "peract":
+		return VoxelizeOptions{Reduce: ReduceMean, Order: AxisXYZ}, nil
 	case "open3d":
 		return VoxelizeOptions{Mode: VoxelSparse, Reduce: ReduceMean, Order: AxisXYZ}, nil
 	}
-	return VoxelizeOptions{}, &ArgError{Op: "Voxelize", Arg: "preset", Kind: ErrOption, Got: fmt.Sprintf("%q", name), Want: "mmcv or open3d"}
+	return VoxelizeOptions{}, &ArgError{Op: "Voxelize", Arg: "preset", Kind: ErrOption, Got: fmt.Sprintf("%q", name), Want: "mmcv, open3d or peract"}
 }
 
 // VoxelCounts has the number of points and voxels by outcome. Its fields, all int64, are

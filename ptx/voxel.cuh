@@ -43,6 +43,7 @@ RC_HOST struct voxel_grid {
     float inverse_x, inverse_y, inverse_z; // 1 / size, or NaN if it cannot replace the division
     double min_x, min_y, min_z, size_x, size_y, size_z;
     u32 xyz; // 1 if z is the fastest dimension, 0 if x is
+    u32 border; // indices to cut off at each end of an axis
 
     RC_FN_MEMBER u32 n0() const { return xyz ? n_x : n_z; }
     RC_FN_MEMBER u32 n2() const { return xyz ? n_z : n_x; }
@@ -114,8 +115,8 @@ RC_FN u32 index_along(float x, float lo, float size, float inverse) {
 
 // key_of returns the key of a position, and which counter it belongs to. A coordinate that is not finite has no index.
 template <class T> RC_FN u64 key_of(const voxel_grid &g, const position<T> &at, u32 row, u32 &category) {
-    const u32 x = index_along(at.x, (T)g.min_x, (T)g.size_x, g.inverse_x), y = index_along(at.y, (T)g.min_y, (T)g.size_y, g.inverse_y),
-              z = index_along(at.z, (T)g.min_z, (T)g.size_z, g.inverse_z);
+    const u32 x = index_along(at.x, (T)g.min_x, (T)g.size_x, g.inverse_x) - g.border, y = index_along(at.y, (T)g.min_y, (T)g.size_y, g.inverse_y) - g.border,
+              z = index_along(at.z, (T)g.min_z, (T)g.size_z, g.inverse_z) - g.border;
     if (x < g.n_x && y < g.n_y && z < g.n_z) {
         category = in_range;
         const u32 first = g.xyz ? x : z, last = g.xyz ? z : x;

@@ -34,7 +34,8 @@ RC_FN bool can_use_fast_keys(const voxel_cloud &c) { return c.by_four() && !c.po
 // fast_keys finds the keys of four points from point i on. Those near a border between cells are looked at again.
 RC_FN void fast_keys(const voxel_cloud &c, const voxel_grid &g, u32 i, u32 (&key)[4], u32 &bad) {
     const float min_x = (float)g.min_x, min_y = (float)g.min_y, min_z = (float)g.min_z;
-    const float near_x = near_of(g.n_x), near_y = near_of(g.n_y), near_z = near_of(g.n_z);
+    const u32 cut = 2 * g.border;
+    const float near_x = near_of(g.n_x + cut), near_y = near_of(g.n_y + cut), near_z = near_of(g.n_z + cut);
     const u32 step_x = g.xyz ? g.n_y * g.n_z : 1, step_y = g.n2(), step_z = g.xyz ? 1 : g.n_y * g.n_x;
     position<float> at[4];
     load_group<float>(c, i, 4, at);
@@ -45,6 +46,7 @@ RC_FN void fast_keys(const voxel_cloud &c, const voxel_grid &g, u32 i, u32 (&key
                    sure_y = fast_index(at[u].y, min_y, g.inverse_y, near_y, y),
                    sure_z = fast_index(at[u].z, min_z, g.inverse_z, near_z, z);
         if (!(sure_x & sure_y & sure_z)) unsure |= 1u << u;
+        x -= g.border, y -= g.border, z -= g.border;
         const bool in = (x < g.n_x) & (y < g.n_y) & (z < g.n_z);
         key[u] = in ? x * step_x + y * step_y + z * step_z : nothing;
     }

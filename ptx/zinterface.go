@@ -2540,7 +2540,7 @@ type VoxelGrid struct {
 	SizeY    float64 // offset 64
 	SizeZ    float64 // offset 72
 	Xyz      uint32  // offset 80: 1 if z is the fastest dimension, 0 if x is
-	_        [4]byte
+	Border   uint32  // offset 84: indices to cut off at each end of an axis
 }
 
 // Bytes returns p in the layout that the kernel expects.
@@ -2561,7 +2561,7 @@ func (p *VoxelGrid) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(p.SizeY))
 	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(p.SizeZ))
 	b = binary.LittleEndian.AppendUint32(b, p.Xyz)
-	b = append(b, 0, 0, 0, 0)
+	b = binary.LittleEndian.AppendUint32(b, p.Border)
 	return b
 }
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes internal/test/opstest/testdata/spatial_golden.json: depth images as points, by numpy's float32, and seeded choices.
+"""Writes internal/test/opstest/testdata/spatial_golden.json: depth images as points by numpy's float32, seeded choices, and
+PerAct's grid (peract/agent, voxel/voxel_grid.py) by numpy.
 
     apt-get install python3-numpy
     /usr/bin/python3 scripts/gen_spatial_golden.py
@@ -51,6 +52,29 @@ def depths():
         }  # fmt: skip
 
 
+def peract():
+    """PerAct's VoxelGrid.coords_to_bounding_voxel_grid, of one cloud, with means and features in float64."""
+    for lo, hi in (([-0.3, -0.5, 0.6], [0.7, 0.5, 1.6]), ([0, 0, 0], [1, 2, 3])):
+        lo, hi = np.array(lo, F), np.array(hi, F)
+        res = (hi - lo) / F(100 + 1e-12)
+        points = random.uniform(lo - res * 3, hi + res * 3, (150, 3)).astype(F)
+        edges = lo + random.integers(-2, 103, (150, 3)).astype(F) * res  # and the neighbours of the borders between cells
+        points = np.concatenate([points, edges, np.nextafter(edges, F(9)), np.nextafter(edges, F(-9)), points[:50]]).astype(F)
+        shifted = lo - res
+        index = np.floor((points - shifted) / (res + F(1e-12))).astype(np.int32)
+        index = np.maximum(np.minimum(index, 101), 0)
+        count = np.zeros((102,) * 3, int)
+        total = np.zeros((102,) * 3 + (3,))
+        np.add.at(count, tuple(index.T), 1)
+        np.add.at(total, tuple(index.T), points.astype(float))
+        count, total = count[1:-1, 1:-1, 1:-1], total[1:-1, 1:-1, 1:-1]
+        cells = np.flatnonzero(count)
+        yield {
+            "min": [float(x) for x in lo], "max": [float(x) for x in hi], "points": bits(points), "cells": cells.tolist(),
+            "counts": count.ravel()[cells].tolist(), "means": (total.reshape(-1, 3)[cells] / count.ravel()[cells, None]).ravel().tolist(),
+        }  # fmt: skip
+
+
 def mix(x):
     x ^= x >> 16
     x = x * 0x85EBCA6B % 2**32
@@ -67,5 +91,5 @@ def first(seed, row, n):
 
 
 with open(os.path.join(ROOT, "internal/test/opstest/testdata/spatial_golden.json"), "w") as f:
-    json.dump({"deproject": list(depths()), "firsts": [first(7, row, 1000) for row in range(3)]}, f, separators=(",", ":"))
+    json.dump({"deproject": list(depths()), "peract": list(peract()), "firsts": [first(7, row, 1000) for row in range(3)]}, f, separators=(",", ":"))
     f.write("\n")

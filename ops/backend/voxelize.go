@@ -98,6 +98,7 @@ func (j *VoxelizeJob) ValueType(given *tensor.Tensor) tensor.DType {
 // VoxelGrid is ops.VoxelGrid.
 type VoxelGrid struct {
 	Min, Max, Size [3]float64
+	Border         int
 }
 
 // Output is an output with its required dtype and shape. Shape is nil if the job does not have this output.

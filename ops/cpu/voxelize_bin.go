@@ -35,12 +35,13 @@ func (p *voxelizePlan) bin(piece, _ int) {
 }
 
 // binRow does this for points lo to end-1 in one batch row. A coordinate divided by the cell size is inside a grid with n cells if it
-// is at least 0 and below n. Truncation then gives the cell index, like floor.
+// is at least 0 and below n, each plus the border. Truncation then gives the cell index, like floor.
 func binRow[T float32 | float64](p *voxelizePlan, lo, end, row, piece int, found *[3]int64) {
 	var from, size [3]T
-	var n [3]float64
+	var n [3]float64 // the end of each axis
+	cut := float64(p.Box.Border)
 	for a := range from {
-		from[a], size[a], n[a] = T(p.Box.Min[a]), T(p.Box.Size[a]), float64(p.Cells[a])
+		from[a], size[a], n[a] = T(p.Box.Min[a]), T(p.Box.Size[a]), float64(p.Cells[a])+cut
 	}
 	first := int64(row) * int64(p.CellsARow())
 	counts, shift, mask := p.sort.digits(piece)
@@ -53,8 +54,8 @@ func binRow[T float32 | float64](p *voxelizePlan, lo, end, row, piece int, found
 			pos = posed(m, pos)
 		}
 		x, y, z := float64((pos[0]-from[0])/size[0]), float64((pos[1]-from[1])/size[1]), float64((pos[2]-from[2])/size[2])
-		if x >= 0 && x < n[0] && y >= 0 && y < n[1] && z >= 0 && z < n[2] {
-			key := first + int64(x)*p.strides[0] + int64(y)*p.strides[1] + int64(z)*p.strides[2]
+		if x >= cut && x < n[0] && y >= cut && y < n[1] && z >= cut && z < n[2] {
+			key := first + int64(x-cut)*p.strides[0] + int64(y-cut)*p.strides[1] + int64(z-cut)*p.strides[2]
 			keys[i] = key
 			counts[uint64(key)>>shift&mask]++
 			found[0]++

@@ -131,7 +131,7 @@ func (c *voxelChain) grid() ptx.VoxelGrid {
 	g := ptx.VoxelGrid{
 		Keys: uint64(job.Keys()), NX: uint32(job.Cells[0]), NY: uint32(job.Cells[1]), NZ: uint32(job.Cells[2]),
 		InverseX: inverse(box.Size[0]), InverseY: inverse(box.Size[1]), InverseZ: inverse(box.Size[2]),
-		MinX: box.Min[0], MinY: box.Min[1], MinZ: box.Min[2], SizeX: box.Size[0], SizeY: box.Size[1], SizeZ: box.Size[2],
+		MinX: box.Min[0], MinY: box.Min[1], MinZ: box.Min[2], SizeX: box.Size[0], SizeY: box.Size[1], SizeZ: box.Size[2], Border: uint32(box.Border),
 	}
 	if job.Order == backend.AxisXYZ {
 		g.Xyz = 1

@@ -125,7 +125,7 @@ func TestOlderImage(t *testing.T) {
 	t.Setenv("ROBOCACHE_KERNELS", "sm_80.ptx")
 	dev, _ := device(t, cudasim.Config{})
 	assert.Contains(t, dev.Info().Kernels, "sm_80.ptx")
-	parts := []string{"resample/golden", "resample/poses", "resample/cubics", "fuse/golden", "fuse/small", "backward/literal", "voxel/golden", "voxel/written", "doubles/specials", "draw/golden", "tally/generated", "frames/generated"}
+	parts := []string{"resample/golden", "resample/poses", "resample/cubics", "fuse/golden", "fuse/small", "backward/literal", "voxel/golden", "voxel/written", "doubles/specials", "draw/golden", "tally/generated", "frames/generated", "deproject", "farthest"}
 	if thorough.Long {
 		parts = append(parts, "resample/values", "backward/edges", "voxel/caps", "draw/values")
 	}

@@ -221,6 +221,12 @@ type spatialFile struct {
 		Scale, Near, Far float64
 		Points, Mask     []uint64 // bits
 	}
+	PerAct []struct {
+		Min, Max      [3]float64
+		Points        []uint64 // bits
+		Cells, Counts []int    // of occupied cells, in the order of the grid
+		Means         []float64
+	}
 	Firsts []int // the first points of three rows of 1000, by seed 7
 }
 

@@ -14,6 +14,7 @@ import (
 func voxelParts() parts {
 	return parts{
 		"golden":          (*suite).voxelGoldens,
+		"peract":          (*suite).goldenPerAct,
 		"properties":      (*suite).voxelProperties,
 		"generated":       generated("voxel"),
 		"three-in-one":    (*suite).threeInOne,

@@ -16,11 +16,12 @@ func randomVoxels(r *rand.Rand) *voxelizing {
 	sizes := []int{1, 2, 31, 32, 33, 127, 128, 129, 255, 257, 1000, 1023, 1025, 2049, 4097}
 	n := sizes[r.IntN(len(sizes))]
 	c := &voxelizing{Name: "generated"}
+	c.Box.Border = r.IntN(8) / 7 * (1 + r.IntN(2))
 	for a := range 3 {
 		cells := 1 + r.IntN(12)
 		c.Box.Min[a] = r.Float64()*10 - 5
 		c.Box.Size[a] = []float64{.1, .25, 1, 3.7}[r.IntN(4)]
-		c.Box.Max[a] = c.Box.Min[a] + float64(cells)*c.Box.Size[a]
+		c.Box.Max[a] = c.Box.Min[a] + float64(cells+2*c.Box.Border)*c.Box.Size[a]
 	}
 	xyz := make([]float64, 3*n)
 	spread := []float64{.3, .5, 1.2}[r.IntN(3)] // relative to the box: points crowd its middle, fill it, or reach beyond it

@@ -125,3 +125,36 @@ func (s *suite) goldenTorch(t *testing.T, g *voxelGolden) {
 		}
 	}
 }
+
+// goldenPerAct compares with PerAct's rule by numpy: the occupied cells, their counts, and means within the bound of ops.ReduceMean.
+func (s *suite) goldenPerAct(t *testing.T) {
+	list := readSpatial(t).PerAct
+	require.NotEmpty(t, list)
+	for _, g := range list {
+		box, err := ops.PerActGrid(g.Min, g.Max)
+		require.NoError(t, err)
+		opts, err := ops.VoxelPreset("peract")
+		require.NoError(t, err)
+		points := packed(tensor.F32, g.Points, len(g.Points)/3, 3)
+		means := s.called(t, &voxelizing{Points: points, Box: box, Opts: opts})
+		opts.Reduce = ops.ReduceCount
+		counts := s.called(t, &voxelizing{Points: points, Box: box, Opts: opts})
+		require.Equal(t, []int{100, 100, 100}, counts.out["Grid"].shape)
+		all := 0
+		for i, n := range g.Counts {
+			all += n
+			require.Equal(t, uint64(n), counts.out["Grid"].raw[g.Cells[i]])
+			for a := range 3 {
+				require.InEpsilon(t, 1+g.Means[3*i+a], 1+decode(tensor.F32, means.out["Grid"].raw[3*g.Cells[i]+a]), 0x1p-23)
+			}
+		}
+		require.Equal(t, ops.VoxelCounts{Points: int64(points.shape[0]), InRange: int64(all), OutOfRange: int64(points.shape[0] - all)}, counts.found)
+		require.Equal(t, counts.found, means.found)
+	}
+	_, err := ops.PerActGrid([3]float64{1, 0, 0}, [3]float64{0, 1, 1})
+	assert.ErrorIs(t, err, ops.ErrOption)
+	_, err = (ops.VoxelGrid{Max: [3]float64{2, 2, 2}, Size: [3]float64{1, 1, 1}, Border: 1}).Cells()
+	assert.ErrorIs(t, err, ops.ErrOption, "all cells are cut off")
+	_, err = (ops.VoxelGrid{Max: [3]float64{2, 2, 2}, Size: [3]float64{1, 1, 1}, Border: -1}).Cells()
+	assert.ErrorIs(t, err, ops.ErrOption)
+}

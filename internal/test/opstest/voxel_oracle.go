@@ -107,7 +107,7 @@ func (c *voxelizing) position(i int) (pos [3]*big.Float, ok bool) {
 func (c *voxelizing) cell(pos [3]*big.Float, n [3]int) (cell [3]int, in bool) {
 	for a, x := range pos {
 		d := new(big.Float).SetPrec(c.precision()).Sub(x, c.rounded(c.Box.Min[a]))
-		f := math.Floor(c.nearest(new(big.Float).SetPrec(200).Quo(d, c.rounded(c.Box.Size[a]))))
+		f := math.Floor(c.nearest(new(big.Float).SetPrec(200).Quo(d, c.rounded(c.Box.Size[a])))) - float64(c.Box.Border)
 		if f < 0 || f >= float64(n[a]) {
 			return cell, false
 		}
