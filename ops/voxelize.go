@@ -29,6 +29,9 @@ func PerActGrid(min, max [3]float64) (VoxelGrid, error) {
 	g := VoxelGrid{Border: 1}
 	for a := range 3 {
 		size := (float32(max[a]) - float32(min[a])) / 100
+		if !(size > 0) {
+			return g, &ArgError{Op: "Voxelize", Arg: "Grid", Kind: ErrOption, Got: fmt.Sprintf("%g to %g along %s", min[a], max[a], "xyz"[a:a+1]), Want: "a maximum above the minimum"}
+		}
 		g.Min[a], g.Size[a] = float64(float32(min[a])-size), float64(size+1e-12)
 		g.Max[a] = g.Min[a] + float64(102*g.Size[a])
 	}

@@ -151,9 +151,10 @@ type streamJSON struct {
 }
 
 type gridJSON struct {
-	Min  []number `json:"min"`
-	Max  []number `json:"max"`
-	Size []number `json:"size"`
+	Preset string   `json:"preset"` // "peract", which has no size, or ""
+	Min    []number `json:"min"`
+	Max    []number `json:"max"`
+	Size   []number `json:"size"`
 }
 
 func (g *gridJSON) grid(r *reader) (v ops.VoxelGrid) {
@@ -162,6 +163,13 @@ func (g *gridJSON) grid(r *reader) (v ops.VoxelGrid) {
 		from []number
 		to   *[3]float64
 	}{{"min", g.Min, &v.Min}, {"max", g.Max, &v.Max}, {"size", g.Size, &v.Size}} {
+		if g.Preset == "peract" && p.to == &v.Size {
+			var err error
+			if v, err = ops.PerActGrid(v.Min, v.Max); r.err == nil {
+				r.err = err
+			}
+			return v
+		}
 		if len(p.from) != 3 && r.err == nil {
 			r.err = &RequestError{Arg: "grid." + p.name, Got: fmt.Sprintf("%d numbers", len(p.from)), Want: "3, for x, y and z"}
 			return v

@@ -16,7 +16,7 @@ func (b *gpu) Deproject(job *backend.DeprojectJob) (backend.Plan, error) {
 	blocks := max(blocksOfRows(job.H*job.W, ptx.DeprojectThreads*ptx.DeprojectEach), 1)
 	if job.B > math.MaxInt32/blocks {
 		return nil, &backend.ArgError{Op: "Deproject", Arg: "Depth", Kind: backend.ErrTooLarge,
-			Got: fmt.Sprintf("%d images of %d blocks", job.B, blocks), Want: fmt.Sprintf("at most %d blocks", math.MaxInt32)}
+			Got: fmt.Sprintf("%d images with %d blocks each", job.B, blocks), Want: fmt.Sprintf("at most %d blocks", math.MaxInt32)}
 	}
 	params := &ptx.DeprojectParams{
 		Points: address(job.Points), Mask: address(job.Mask), Counts: address(job.Counts),

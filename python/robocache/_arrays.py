@@ -111,6 +111,10 @@ class Framework:
         """Returns an array from asarray with another dtype."""
         return x.astype({"f32": "float32", "f64": "float64"}[dtype])
 
+    def join(self, arrays: Sequence[Any]) -> Any:
+        """Returns arrays side by side, along their last dimension."""
+        raise NotImplementedError
+
     def words(self, x: Any) -> Any:
         """Returns uint16 [...] as bytes [...,2], low byte first."""
         return x.astype("<u2", order="C", copy=False).view("uint8").reshape(x.shape + (2,))

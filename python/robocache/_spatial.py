@@ -57,9 +57,9 @@ def deproject(
     Example:
         >>> import numpy as np, robocache as rc
         >>> depth = np.array([[2000, 0]], np.uint16)
-        >>> found = rc.deproject(depth, [100, 100, 0.5, 0.5], scale=0.001)
-        >>> found.points[0, 0].round(4).tolist(), found.mask.tolist()
-        ([-0.01, -0.01, 2.0], [[True, False]])
+        >>> found = rc.deproject(depth, [128, 128, 0.5, 0.5], scale=0.001)
+        >>> found.points[0, 0].tolist(), found.mask.tolist()
+        ([-0.0078125, -0.0078125, 2.0], [[True, False]])
     """
     op = "deproject"
     depth = _array(op, "depth", depth, None)

@@ -69,6 +69,7 @@ class Voxels(NamedTuple):
         row_splits: int64 [B+1], the first voxel of each row.
         point_voxel: int32 [N], the voxel of each point, or -1.
         found: `VoxelCounts`, or None with found=False. box: the `Box` of the grid.
+        occupied: with preset "peract", float32 [100,100,100] in the order x, y, z, 1 in cells that have points, else 0.
     """
 
     grid: Any
@@ -79,13 +80,14 @@ class Voxels(NamedTuple):
     point_voxel: Any
     found: Optional[VoxelCounts]
     box: Box
+    occupied: Any = None
 
 
 def voxelize(
     points: Any,
     features: Any = None,
     *,
-    size: Size,
+    size: Optional[Size] = None,
     min: Optional[Size] = None,
     max: Optional[Size] = None,
     mode: Optional[str] = None,
@@ -123,7 +125,9 @@ def voxelize(
       max_voxels: limit on the voxels in each row; later voxels are dropped and counted. Default: no limit.
       empty: the value of a dense grid's empty cells. Default: 0.
       preset: the rules of another library: "mmcv" (its deterministic hard voxels; defaults are 35 points and 20000 voxels), or
-        "open3d" (the sparse means of voxel_down_sample on its own grid; with float64 points, equal numbers).
+        "open3d" (the sparse means of voxel_down_sample on its own grid; with float64 points, equal numbers), or "peract"
+        (its float32 grid [100,100,100,7+F] with min and max, without size: means of x, y, z and the features, index / 100,
+        occupied; by offsets [B,100,100,100,7+F]).
       labels: int32 [N], for majority.
       offsets: int64 [B+1], the first point of each row of a batch. A dense grid is then [B,Z,Y,X], and coords [V,4].
       poses: [4,4] or [B,4,4], transforms that are applied to the points first. They require min and max.
@@ -154,14 +158,21 @@ def voxelize(
         from . import _torch
 
         _torch.refuse_gradients(_OP, arrays)
+    if preset == "peract":
+        unused = {"size": size, "labels": labels, "poses": poses, "dtype": dtype, "out": out, "empty": empty or None}
+        from . import _peract
+
+        return _peract.voxelize(arrays, options, unused, min, max, backend, found, check)
+    if size is None:
+        raise mistake(_OP, "size", "None", "the size of a cell", "missing argument")
     group = Group(_OP, {name: x for name, x in arrays.items() if x is not None})
-    _check_points(group.views["Points"], features is not None)
+    check_points(group.views["Points"], features is not None)
     box = _box(group, size, min, max, preset)
-    job = _Job(group, options, box, dtype, out, backend)
+    job = Job(group, options, box, dtype, out, backend)
     return job.run(found, check)
 
 
-def _check_points(points: View, features: bool) -> None:
+def check_points(points: View, features: bool) -> None:
     """Checks the shape and dtype of points, because the bounds are computed from them."""
     shape = points.shape
     if len(shape) != 2 or shape[1] != 3:
@@ -190,8 +201,11 @@ def _settings(
         o.update(mode="hard", max_points=35, max_voxels=20000)
     elif preset == "open3d":
         o.update(mode="sparse", reduce="mean", order="xyz")
+    elif preset == "peract":
+        o.update(mode="dense", reduce="mean", order="xyz")
     elif preset is not None:
-        raise mistake(_OP, "preset", preset, "mmcv or open3d", near=near(str(preset), ("mmcv", "open3d")))
+        names = ("mmcv", "open3d", "peract")
+        raise mistake(_OP, "preset", preset, "mmcv, open3d or peract", near=near(str(preset), names))
     for name, x in (("mode", mode), ("reduce", reduce), ("order", order)):
         if x is None:
             continue
@@ -214,7 +228,7 @@ def _settings(
     return o
 
 
-def _vector(x: Size, arg: str) -> _Vector:
+def vector(x: Size, arg: str) -> _Vector:
     try:
         if isinstance(x, str):
             raise TypeError
@@ -227,7 +241,7 @@ def _vector(x: Size, arg: str) -> _Vector:
 
 def _box(group: Group, size: Size, lo: Optional[Size], hi: Optional[Size], preset: Optional[str]) -> Box:
     """Returns the caller's grid, or one around the points."""
-    sizes = _vector(size, "size")
+    sizes = vector(size, "size")
     if preset == "open3d":
         if lo is not None or hi is not None:
             raise mistake(
@@ -235,8 +249,8 @@ def _box(group: Group, size: Size, lo: Optional[Size], hi: Optional[Size], prese
             )
         if len(set(sizes)) != 1:
             raise mistake(_OP, "size", sizes, "one number with preset 'open3d': its cells are cubes")
-    given_lo = None if lo is None else _vector(lo, "min")
-    given_hi = None if hi is None else _vector(hi, "max")
+    given_lo = None if lo is None else vector(lo, "min")
+    given_hi = None if hi is None else vector(hi, "max")
     if given_lo is not None and given_hi is not None:
         return Box(given_lo, given_hi, sizes)
     points = group.views["Points"]
@@ -252,13 +266,8 @@ def _box(group: Group, size: Size, lo: Optional[Size], hi: Optional[Size], prese
         )
     bounds = group.framework.bounds(points)
     if bounds is None:
-        raise mistake(
-            _OP,
-            "min",
-            "None, and no finite points",
-            "bounds: there are no points to lay a grid around",
-            "missing argument",
-        )
+        want = "bounds: there are no points to lay a grid around"
+        raise mistake(_OP, "min", "None, and no finite points", want, "missing argument")
     axes = [
         _open3d(a, b, s)
         if preset == "open3d"
@@ -310,7 +319,7 @@ def cells_along(lo: float, hi: float, size: float) -> int:
     return count if 0 < count < 1 << 31 else 0
 
 
-class _Job:
+class Job:
     """One call of voxelize."""
 
     def __init__(
@@ -325,6 +334,7 @@ class _Job:
         self.group, self.options, self.box = group, options, box
         self.device = _call.resolve(_OP, backend, group.device)
         self.mode = options["mode"]
+        self.preset: Optional[str] = None  # of the grid
         self.reduce = options.get("reduce") or {"dense": "occupancy", "sparse": "mean"}.get(self.mode, "")
         self.out = _given(out)
         views = group.views
@@ -458,8 +468,12 @@ class _Job:
         if not keep:
             inputs = {n: x for n, x in inputs.items() if n in ("Points", "Offsets", "Poses")}
         box = self.box
-        grid = {"min": _json(box.min), "max": _json(box.max), "size": _json(box.size)}
-        key = (tuple(options.items()), tuple(box))
+        grid: Dict[str, Any] = {"min": _json(box.min), "max": _json(box.max)}
+        if self.preset is None:
+            grid["size"] = _json(box.size)
+        else:
+            grid["preset"] = self.preset
+        key = (tuple(options.items()), tuple(box), self.preset)
         call = Call(_OP, {"options": options, "grid": grid}, key, inputs, outputs, group.framework, wanted)
         return outputs, _call.run(call, self.device, check)
 

@@ -64,6 +64,37 @@ def test_the_farthest_points_are_those_of_a_loop():
     assert rc.farthest_points(holes.points.reshape(-1, 3), 2).tolist() == [-1, -1]
 
 
+def peract(points, features, lo, hi):
+    """PerAct's grid, by its rule: 102 cells along each axis, of which the border is cropped."""
+    lo, hi = np.asarray(lo, np.float32), np.asarray(hi, np.float32)
+    res = (hi - lo) / np.float32(100 + 1e-12)
+    index = np.floor((points - (lo - res)) / (res + np.float32(1e-12))).astype(int).clip(0, 101)
+    values = np.concatenate([points, features, np.ones((len(points), 1))], 1).astype(np.float64)
+    grid = np.zeros((102, 102, 102, values.shape[1]))
+    np.add.at(grid, tuple(index.T), values)
+    grid = grid[1:-1, 1:-1, 1:-1]
+    count = np.maximum(grid[..., -1:], 1)
+    where = np.moveaxis(np.indices((100, 100, 100)), 0, -1) / 100
+    return np.concatenate([grid[..., :-1] / count, where, grid[..., -1:] / count], -1)
+
+
+def test_the_grid_of_peract():
+    lo, hi = (-0.3, -0.5, 0.6), (0.7, 0.5, 1.6)
+    points = rng.uniform(-0.6, 1.7, (5000, 3)).astype(np.float32)
+    colours = rng.uniform(0, 1, (5000, 3)).astype(np.float32)
+    want = peract(points, colours, lo, hi)
+    got = rc.voxelize(points, colours, preset="peract", min=lo, max=hi)
+    assert got.grid.dtype == np.float32 and got.grid.shape == (100, 100, 100, 10)
+    assert np.array_equal(got.occupied, want[..., -1]) and got.occupied.sum() > 100
+    assert np.array_equal(got.grid[..., 6:9], want[..., 6:9].astype(np.float32))
+    assert np.allclose(got.grid, want, rtol=1e-6, atol=1e-7)
+    plain = rc.voxelize(points, preset="peract", min=lo, max=hi)
+    assert np.array_equal(plain.occupied, got.occupied) and plain.grid.shape[-1] == 7
+    assert plain.found.in_range == rc.voxelize(points, colours, preset="peract", min=lo, max=hi).found.in_range
+    rows = rc.voxelize(points, preset="peract", min=lo, max=hi, offsets=[0, 2000, 5000]).occupied
+    assert np.array_equal(np.maximum(rows[0], rows[1]), got.occupied)
+
+
 @pytest.mark.parametrize(
     "call, arg",
     [
@@ -73,6 +104,10 @@ def test_the_farthest_points_are_those_of_a_loop():
         (lambda: rc.deproject(np.zeros((2, 2), np.float32), None), "K"),
         (lambda: rc.deproject(np.zeros((2, 2), np.float32), K, scale=-1), "scale"),
         (lambda: rc.deproject(np.zeros((2, 2), np.float32), K, near=2, far=1), "far"),
+        (lambda: rc.voxelize(np.zeros((5, 3)), preset="peract", min=0), "max"),
+        (lambda: rc.voxelize(np.zeros((5, 3)), preset="peract", min=0, max=1, size=1), "size"),
+        (lambda: rc.voxelize(np.zeros((5, 3)), preset="peract", min=1, max=0), "min, max"),
+        (lambda: rc.voxelize(np.zeros((5, 3))), "size"),
         (lambda: rc.farthest_points(np.zeros((5, 2), np.float32), 1), "points"),
         (lambda: rc.farthest_points(np.zeros((5, 3), np.float32), 6), "k"),
         (lambda: rc.farthest_points(np.zeros((20000, 3), np.float32), 20000), "k"),

@@ -183,6 +183,24 @@ def test_voxelize():
                     check_equal(g, w, (n, mode, reduce, name))
 
 
+def test_depth_images_and_far_points():
+    rng = np.random.default_rng(12)
+    for b, h, w in ((1, 3, 5), (3, 48, 64)) if QUICK else ((1, 3, 5), (3, 48, 64), (2, 480, 640)):
+        depth = torch.from_numpy(rng.uniform(0, 4, (b, h, w)).astype(np.float32))
+        depth[0, 0, :3] = torch.tensor([0, float("nan"), float("inf")])
+        k = torch.from_numpy(rng.uniform(30, 60, (b, 4)).astype(np.float32))
+        got, want = both(rc.deproject, depth, k, near=0.5, far=3)
+        for name in got._fields:
+            check_equal(getattr(got, name), getattr(want, name), (b, h, w, name))
+        points = want.points.reshape(b, -1, 3)
+        for seed in (0, 3):
+            got, want_indices = both(rc.farthest_points, points, min(h * w, 50), seed=seed)
+            check_equal(got, want_indices, (b, h, w, seed))
+    points = torch.from_numpy(rng.uniform(-1.1, 1.1, (20000, 3)).astype(np.float32))
+    got, want = both(rc.voxelize, points, points.abs(), preset="peract", min=-1, max=1)
+    check_equal(got.grid, want.grid, "peract")
+
+
 def test_gradients():
     values, times, targets = job(11, (4, 60, 80, 12), "f32", "i64")
     targets = targets.sort(dim=-1).values
