@@ -70,9 +70,6 @@ class CuPy(Framework):
         with cupy.cuda.Device(like.device.id):
             return cupy.asarray(_numpy.framework.asarray(x, None, floats))
 
-    def join(self, arrays: Sequence[Any]) -> Any:
-        return cupy.concatenate(arrays, -1)
-
     def stream(self, device_: int) -> int:
         with cupy.cuda.Device(device_):
             stream: int = cupy.cuda.get_current_stream().ptr

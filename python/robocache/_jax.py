@@ -92,9 +92,6 @@ class JAX(Framework):
     def asarray(self, x: Any, like: Any, floats: bool) -> Any:
         return _numpy.framework.asarray(x, None, floats)
 
-    def join(self, arrays: Sequence[Any]) -> Any:
-        return jax.numpy.concatenate(arrays, -1)
-
     def words(self, x: Any) -> Any:
         return x.view("uint8").reshape(x.shape + (2,))
 

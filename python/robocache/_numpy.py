@@ -5,7 +5,7 @@ datetime64 and timedelta64 are converted to int64 nanoseconds.
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
@@ -116,9 +116,6 @@ class NumPy(Framework):
         return (
             array.astype(np.float64) if floats and isinstance(x, (list, tuple)) and array.dtype.kind != "f" else array
         )
-
-    def join(self, arrays: Sequence[Any]) -> Any:
-        return np.concatenate(arrays, -1)
 
     def write(self, arena: memoryview, at: int, view: View) -> None:
         x = view.array

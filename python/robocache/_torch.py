@@ -118,9 +118,6 @@ class Torch(Framework):
     def cast(self, x: Any, dtype: str) -> Any:
         return x.to(_DTYPES[dtype])
 
-    def join(self, arrays: Sequence[Any]) -> Any:
-        return torch.cat(tuple(arrays), -1)
-
     def words(self, x: Any) -> Any:
         return x.contiguous().view(torch.uint8).reshape(tuple(x.shape) + (2,))
 
