@@ -229,6 +229,7 @@ def _settings(
 
 
 def vector(x: Size, arg: str) -> _Vector:
+    """Returns a number for each axis, from one or three."""
     try:
         if isinstance(x, str):
             raise TypeError
