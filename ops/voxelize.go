@@ -30,7 +30,8 @@ func PerActGrid(min, max [3]float64) (VoxelGrid, error) {
 	for a := range 3 {
 		size := (float32(max[a]) - float32(min[a])) / 100
 		if !(size > 0) {
-			return g, &ArgError{Op: "Voxelize", Arg: "Grid", Kind: ErrOption, Got: fmt.Sprintf("%g to %g along %s", min[a], max[a], "xyz"[a:a+1]), Want: "a maximum above the minimum"}
+			got := fmt.Sprintf("%g to %g along %s", min[a], max[a], "xyz"[a:a+1])
+			return g, &ArgError{Op: "Voxelize", Arg: "Grid", Kind: ErrOption, Got: got, Want: "a maximum above the minimum"}
 		}
 		g.Min[a], g.Size[a] = float64(float32(min[a])-size), float64(size+1e-12)
 		g.Max[a] = g.Min[a] + float64(102*g.Size[a])
@@ -147,7 +148,9 @@ func VoxelPreset(name string) (VoxelizeOptions, error) {
 	case "open3d":
 		return VoxelizeOptions{Mode: VoxelSparse, Reduce: ReduceMean, Order: AxisXYZ}, nil
 	}
-	return VoxelizeOptions{}, &ArgError{Op: "Voxelize", Arg: "preset", Kind: ErrOption, Got: fmt.Sprintf("%q", name), Want: "mmcv, open3d or peract"}
+	return VoxelizeOptions{}, &ArgError{
+		Op: "Voxelize", Arg: "preset", Kind: ErrOption, Got: fmt.Sprintf("%q", name), Want: "mmcv, open3d or peract",
+	}
 }
 
 // VoxelCounts has the number of points and voxels by outcome. Its fields, all int64, are

@@ -26,7 +26,8 @@ func (b *Backend) Deproject(job *backend.DeprojectJob) (backend.Plan, error) {
 		return nil
 	}
 	var errs []error
-	p.points, p.intrinsics, p.poses = elementsOf[float32](job.Points, &errs), elementsOf[float32](job.Intrinsics, &errs), elementsOf[float32](job.Poses, &errs)
+	p.points = elementsOf[float32](job.Points, &errs)
+	p.intrinsics, p.poses = elementsOf[float32](job.Intrinsics, &errs), elementsOf[float32](job.Poses, &errs)
 	p.mask, p.counts = elementsOf[uint8](job.Mask, &errs), elementsOf[int64](job.Counts, &errs)
 	if job.Words {
 		p.bytes = elementsOf[uint8](job.Depth, &errs)

@@ -27,7 +27,8 @@ type farthestPlan struct {
 
 // FarthestPoints plans the choice of points that are far apart.
 func (b *Backend) FarthestPoints(job *backend.FarthestJob) (backend.Plan, error) {
-	p := &farthestPlan{steppedPlan: steppedPlan{boundPlan: boundPlan{bound: job.Bound()}, backend: b}, FarthestJob: job, tiles: (job.N + farthestTile - 1) / farthestTile}
+	p := &farthestPlan{steppedPlan: steppedPlan{boundPlan: boundPlan{bound: job.Bound()}, backend: b}, FarthestJob: job}
+	p.tiles = (job.N + farthestTile - 1) / farthestTile
 	var errs []error
 	p.points, p.indices = elementsOf[float32](job.Points, &errs), elementsOf[int64](job.Indices, &errs)
 	if err := errors.Join(errs...); err != nil {

@@ -16,7 +16,8 @@ func (b *gpu) FarthestPoints(job *backend.FarthestJob) (backend.Plan, error) {
 		return p, nil
 	}
 	if job.B > math.MaxInt32 {
-		return nil, &backend.ArgError{Op: "FarthestPoints", Arg: "Points", Kind: backend.ErrTooLarge, Got: "more than 2^31-1 rows", Want: "at most 2^31-1"}
+		return nil, &backend.ArgError{Op: "FarthestPoints", Arg: "Points", Kind: backend.ErrTooLarge,
+			Got: "more than 2^31-1 rows", Want: "at most 2^31-1"}
 	}
 	return p.checked(p.farthest(job))
 }

@@ -17,7 +17,8 @@ class Deprojected(NamedTuple):
     Attributes:
         points: float32 [H,W,3], x, y and z of each pixel, NaN if the depth is invalid.
         mask: bool [H,W], whether the depth is valid.
-        counts: int64 [3], the number of pixels that are valid, without a depth (0, NaN or infinite), and out of range.
+        counts: int64 [3], the number of pixels that are valid, without a depth (0, NaN or infinite), and out of range. None in
+            JAX without jax_enable_x64.
     """
 
     points: Any
@@ -78,15 +79,18 @@ def deproject(
     outputs = {
         "Points": group.output("points", None, "f32", shape + (3,)),
         "Mask": group.output("mask", None, "bool", shape),
-        "Counts": group.output("counts", None, "i64", (shape[0], 3)),
     }
+    try:
+        outputs["Counts"] = group.output("counts", None, "i64", (shape[0], 3))
+    except ArgumentError:  # JAX has no int64 unless it is enabled
+        pass
     options = {"near": number(near, op, "near"), "far": number(far, op, "far")}
     if scale is not None:
         options["scale"] = number(scale, op, "scale")
         if options["scale"] == 0:
             raise mistake(op, "scale", "0", "a positive number")
-    points, mask, counts = _run(op, options, group, outputs, backend, single)
-    return Deprojected(points, mask, counts)
+    points, mask, *counts = _run(op, options, group, outputs, backend, single)
+    return Deprojected(points, mask, counts[0] if counts else None)
 
 
 def farthest_points(points: Any, k: int, *, seed: int = 0, backend: str = "auto") -> Any:
@@ -103,7 +107,7 @@ def farthest_points(points: Any, k: int, *, seed: int = 0, backend: str = "auto"
       backend: as in `resample`.
 
     Returns:
-      An array of points' framework on its device.
+      An array of points' framework on its device. JAX needs jax_enable_x64.
 
     Raises:
       The errors of `resample`.
