@@ -1601,6 +1601,117 @@ func (p *MeetParams) append(b []byte) []byte {
 	return b
 }
 
+const NoiseThreads = 256 // noise_threads in noise.cu
+
+// NoiseChunks is noise_chunks in noise.cu: 64 bytes.
+//
+// noise_chunks is a backend.Chunks. first is the number of tokens before the chunk, and width that of an embedding.
+type NoiseChunks struct {
+	Input         uint64 // offset 0
+	InputStep     uint64 // offset 8
+	Embedding     uint64 // offset 16
+	EmbeddingStep uint64 // offset 24
+	Seed          uint64 // offset 32
+	B             uint32 // offset 40
+	T             uint32 // offset 44
+	First         uint32 // offset 48
+	A             uint32 // offset 52
+	Column        uint32 // offset 56
+	Width         uint32 // offset 60
+}
+
+// Bytes returns p in the layout that the kernel expects.
+func (p *NoiseChunks) Bytes() []byte { return p.append(make([]byte, 0, 64)) }
+
+func (p *NoiseChunks) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Input)
+	b = binary.LittleEndian.AppendUint64(b, p.InputStep)
+	b = binary.LittleEndian.AppendUint64(b, p.Embedding)
+	b = binary.LittleEndian.AppendUint64(b, p.EmbeddingStep)
+	b = binary.LittleEndian.AppendUint64(b, p.Seed)
+	b = binary.LittleEndian.AppendUint32(b, p.B)
+	b = binary.LittleEndian.AppendUint32(b, p.T)
+	b = binary.LittleEndian.AppendUint32(b, p.First)
+	b = binary.LittleEndian.AppendUint32(b, p.A)
+	b = binary.LittleEndian.AppendUint32(b, p.Column)
+	b = binary.LittleEndian.AppendUint32(b, p.Width)
+	return b
+}
+
+// NoiseParams is noise_params in noise.cu: 144 bytes.
+type NoiseParams struct {
+	Chunks     NoiseChunks // offset 0
+	Draws      uint64      // offset 64
+	Levels     uint64      // offset 72
+	Clean      uint64      // offset 80
+	Counts     uint64      // offset 88
+	Targets    uint64      // offset 96
+	Weights    uint64      // offset 104
+	CleanStep  uint64      // offset 112
+	TargetStep uint64      // offset 120
+	State      uint64      // offset 128
+	DrawCount  uint32      // offset 136
+	Unused     uint32      // offset 140
+}
+
+// Bytes returns p in the layout that the kernel expects.
+func (p *NoiseParams) Bytes() []byte { return p.append(make([]byte, 0, 144)) }
+
+func (p *NoiseParams) append(b []byte) []byte {
+	b = p.Chunks.append(b)
+	b = binary.LittleEndian.AppendUint64(b, p.Draws)
+	b = binary.LittleEndian.AppendUint64(b, p.Levels)
+	b = binary.LittleEndian.AppendUint64(b, p.Clean)
+	b = binary.LittleEndian.AppendUint64(b, p.Counts)
+	b = binary.LittleEndian.AppendUint64(b, p.Targets)
+	b = binary.LittleEndian.AppendUint64(b, p.Weights)
+	b = binary.LittleEndian.AppendUint64(b, p.CleanStep)
+	b = binary.LittleEndian.AppendUint64(b, p.TargetStep)
+	b = binary.LittleEndian.AppendUint64(b, p.State)
+	b = binary.LittleEndian.AppendUint32(b, p.DrawCount)
+	b = binary.LittleEndian.AppendUint32(b, p.Unused)
+	return b
+}
+
+// SampleParams is sample_params in noise.cu: 128 bytes.
+type SampleParams struct {
+	Chunks         NoiseChunks // offset 0
+	Prediction     uint64      // offset 64: null in the first step
+	Sample         uint64      // offset 72
+	PredictionStep uint64      // offset 80
+	SampleStep     uint64      // offset 88
+	KeepX          float32     // offset 96
+	KeepV          float32     // offset 100
+	Limit          float32     // offset 104
+	FromX          float32     // offset 108
+	FromY          float32     // offset 112
+	Noise          float32     // offset 116
+	Level          int32       // offset 120
+	Site           uint32      // offset 124
+}
+
+// Bytes returns p in the layout that the kernel expects.
+func (p *SampleParams) Bytes() []byte { return p.append(make([]byte, 0, 128)) }
+
+func (p *SampleParams) append(b []byte) []byte {
+	b = p.Chunks.append(b)
+	b = binary.LittleEndian.AppendUint64(b, p.Prediction)
+	b = binary.LittleEndian.AppendUint64(b, p.Sample)
+	b = binary.LittleEndian.AppendUint64(b, p.PredictionStep)
+	b = binary.LittleEndian.AppendUint64(b, p.SampleStep)
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.KeepX))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.KeepV))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Limit))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.FromX))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.FromY))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Noise))
+	b = binary.LittleEndian.AppendUint32(b, uint32(p.Level))
+	b = binary.LittleEndian.AppendUint32(b, p.Site)
+	return b
+}
+
+const NoiseSite = 2147483648 // noise_site in noise.cu
+
 const NormThreads = 256 // norm_threads in norm.cu
 
 const NormBackwardThreads = 512 // norm_backward_threads in norm.cu
