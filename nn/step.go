@@ -40,6 +40,8 @@ type StepOptions struct {
 	IDs    *tensor.Tensor // [B] i32, the rows that the network's Embedding adds
 	Pad    *tensor.Tensor // [B,T] u8, 1 for a token that other tokens must ignore; nil if there are none
 	Ring   int            // the number of losses to keep; 0 is 1024
+	// Denoise makes the network remove noise from chunks. If it is nil, the network predicts the targets themselves.
+	Denoise *Denoise
 }
 
 // Step is a network that is compiled for one batch shape. Its methods must not be called concurrently.
@@ -49,6 +51,7 @@ type Step struct {
 	b, t  int
 	held  held
 	plans []backend.Plan // all except the optimiser's, which are measure and apply: see update
+	order []backend.Plan // the plans of a step that samples, in the order of their runs; else nil
 
 	measure, apply backend.Plan
 	graph          *ops.Graph
@@ -62,16 +65,17 @@ type Step struct {
 	sum *tensor.Tensor // [P] F32, the gradients; nil if the step does not train
 
 	// Values [B,T,In] F32 is the batch, and TargetValues [B,C,D] F32 its targets, if StepOptions.Tokens is nil. C is Chunk times
-	// T, or Chunk after LastToken or Flatten. D is the prediction's width divided by Chunk.
+	// T, or Chunk after LastToken or Flatten, or Denoise.Chunk. D is the prediction's width divided by Chunk.
 	Values, TargetValues *tensor.Tensor
 	// Input [B*T, In] is the batch as the network reads it, in the device's working dtype; its columns are padded to a multiple
-	// of 16. Targets [B*C,D] F32 are compared with the prediction. Weights [B*C] are 1, or 0 for a target that does not count.
+	// of 16. Targets [B*C,D] F32 are compared with the prediction. Weights [B*C] are 1, or 0 for a target that does not count. With
+	// StepOptions.Denoise, C is T here, and tokens before the chunk have weight 0.
 	Input, Targets, Weights *tensor.Tensor
 	// Classes [B*T], or [B] after LastToken or Flatten, i32, are the targets for CrossEntropy. The caller writes them. -1 does
 	// not count.
 	Classes *tensor.Tensor
 	// Prediction [B*T, width], or [B, width] after LastToken or Flatten, F32, is the result of the last layer. Rows are strided,
-	// because they are padded.
+	// because they are padded. With StepOptions.Denoise and Predict it is the sample, [B, C*D].
 	Prediction *tensor.Tensor
 }
 
@@ -116,7 +120,11 @@ func (s *Step) Give(q *ops.Queue) error {
 }
 
 func (s *Step) give(q *ops.Queue) error {
-	for _, p := range s.plans {
+	plans := s.plans
+	if s.order != nil {
+		plans = s.order
+	}
+	for _, p := range plans {
 		if err := p.Run(q.Backend()); err != nil {
 			return err
 		}
@@ -206,7 +214,7 @@ func (s *Step) Close() error {
 			errs = append(errs, p.Close())
 		}
 	}
-	s.plans, s.measure, s.apply, s.sum = nil, nil, nil, nil
+	s.plans, s.order, s.measure, s.apply, s.sum = nil, nil, nil, nil, nil
 	return errors.Join(append(errs, s.held.close())...)
 }
 

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -83,8 +84,8 @@ func readConfig(dir string) (*Config, error) {
 	if c.LeftOut == nil {
 		c.LeftOut = c.Old
 	}
-	if c.Version != 1 || c.Policy != Kind {
-		return nil, &CheckpointError{dir, configFile, fmt.Sprintf("policy %q, version %d", c.Policy, c.Version), Kind + ", version 1"}
+	if c.Version != 1 || !slices.Contains(Kinds, c.Policy) {
+		return nil, &CheckpointError{dir, configFile, fmt.Sprintf("policy %q, version %d", c.Policy, c.Version), fmt.Sprintf("one of %q, version 1", Kinds)}
 	}
 	return &c.Config, c.sound(dir)
 }
@@ -92,7 +93,7 @@ func readConfig(dir string) (*Config, error) {
 // sound checks that a config is consistent, because config.json may come from anywhere.
 func (c *Config) sound(dir string) error {
 	bad := func(what, got, want string) error { return &CheckpointError{dir, configFile + ": " + what, got, want} }
-	if err := c.Recipe.check(); err != nil {
+	if err := cmp.Or(c.Recipe.check(), c.Recipe.fits(c.Policy)); err != nil {
 		return bad("recipe", err.Error(), "a recipe")
 	}
 	r, n, a := &c.Recipe, 0, len(c.Action.Columns)
@@ -103,6 +104,8 @@ func (c *Config) sound(dir string) error {
 		n += 2 * a
 	}
 	switch {
+	case r.Sampler != "" && (r.PerToken || r.Differences):
+		return bad("recipe", "per_token or differences with a sampler", "neither")
 	case r.PerToken && (r.Chunk != 1 || r.Differences):
 		return bad("recipe", "per_token with differences, or a chunk above 1", "one of them")
 	case r.Width < 1 || r.Layers < 0 || r.Layers > 1000 || r.Width > 1<<15 || r.FFN < 1 || r.FFN > 1<<15 || r.Heads < 1:

@@ -26,7 +26,7 @@ import (
 // Config is config.json in a checkpoint: everything in a policy except its weights. Its JSON names are a contract.
 type Config struct {
 	Version int    `json:"version"` // always 1
-	Policy  string `json:"policy"`  // always [Kind]
+	Policy  string `json:"policy"`  // one of [Kinds]
 	Says    string `json:"says"`
 	Recipe  Recipe `json:"recipe"`
 	Seed    uint64 `json:"seed"`
@@ -46,6 +46,8 @@ type Config struct {
 	// the token's tick follow. After them come the columns of the last action, unchanged; only the last token has them.
 	Inputs []Column `json:"inputs"`
 	// Targets are the action's columns. The network predicts (action - last action)/std with Recipe.Differences, else (action - mean)/std.
+	// With Recipe.Sampler, the values of inputs and targets in the training episodes are from -1 to 1: mean is the middle of the range,
+	// and std half of it.
 	Targets []Column `json:"targets"`
 	Dataset string   `json:"dataset"` // the dataset's name
 	Trained []int    `json:"trained"` // the numbers of the training episodes
@@ -98,12 +100,13 @@ func (o *Options) isAction(stream string) bool {
 
 // newConfig returns the config for a store and options, without the columns and their statistics.
 func newConfig(store *store.Store, o *Options) (*Config, error) {
-	recipe, err := RecipeOf(cmp.Or(o.Size, Sizes[0]))
+	kind := cmp.Or(o.Policy, Kind)
+	recipe, err := RecipeOf(kind, o.Size)
 	if err != nil {
 		return nil, err
 	}
 	recipe.Steps, recipe.Batch, recipe.Rate = cmp.Or(o.Steps, recipe.Steps), cmp.Or(o.Batch, recipe.Batch), cmp.Or(o.Rate, recipe.Rate)
-	c := &Config{Version: 1, Policy: Kind, Says: Says, Recipe: recipe, Seed: o.Seed, Plan: o.Plan, planName: o.PlanName, Floor: o.Floor, Dataset: store.Name(), Clock: store.Clock(),
+	c := &Config{Version: 1, Policy: kind, Says: Says, Recipe: recipe, Seed: o.Seed, Plan: o.Plan, planName: o.PlanName, Floor: o.Floor, Dataset: store.Name(), Clock: store.Clock(),
 		NotStates: []NotState{}, Trained: []int{}, HoldOut: []int{}, LeftOut: dataset.Notes{}}
 	if info := store.Info(); info.RateFrom == "caller" {
 		c.Rate = info.Rate
@@ -148,7 +151,7 @@ func newConfig(store *store.Store, o *Options) (*Config, error) {
 	if err := c.windows(&p); err != nil {
 		return nil, err
 	}
-	if err := c.Recipe.check(); err != nil {
+	if err := errors.Join(c.Recipe.check(), c.Recipe.sampled(kind, o)); err != nil {
 		return nil, err
 	}
 	if !(c.Floor >= 0) || math.IsInf(c.Floor, 0) {

@@ -74,6 +74,8 @@ type Runner struct {
 	parts  []part // the network's batch of one, in the order of live.Parts
 	last   []float64
 	chunk  []float64
+	recent []recentChunk // of Action, the oldest first
+	action []float64     // of Action
 
 	missing []string
 }

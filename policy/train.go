@@ -23,7 +23,8 @@ import (
 
 // Options are the settings for training. The zero value trains the default size on all episodes.
 type Options struct {
-	Size string // one of Sizes
+	Policy string // one of Kinds; empty is Kind
+	Size   string // one of Sizes for Policy
 	// Plan is the text of a plan: see [planfile.Parse]. If it is empty, Hz, Action, States and Unordered make one. The stream
 	// named action or actions is predicted, and the other streams in the plan are states. If the plan names no streams, all
 	// streams in the dataset except Config.NotStates are states. Windows in the plan set the number of ticks that are read and
@@ -46,6 +47,9 @@ type Options struct {
 	Steps    int     // 0 is the recipe's number, also for Batch and Rate
 	Batch    int     // the number of windows in a step, on each device
 	Rate     float64 // the highest learning rate
+	// Sampler, SampleSteps and Execute replace those of the recipe, if they are not empty or 0.
+	Sampler              string
+	SampleSteps, Execute int
 	// Floor is the smallest standard deviation that scales an action column: see Config.Floor.
 	Floor float64
 	// NCCL lets the library NCCL add up the gradients. It is for several GPUs that cannot access each other's memory. See
@@ -127,10 +131,10 @@ func NewTrainer(ctx context.Context, devices []*ops.Device, store *store.Store, 
 		all = append(all, o)
 	}
 	if t.ranks != nil {
-		t.group, err = nn.NewRank(ctx, t.ranks, t.models[0], r.Batch, r.History, all[0])
+		t.group, err = nn.NewRank(ctx, t.ranks, t.models[0], r.Batch, r.tokens(), all[0])
 		return t, err
 	}
-	t.group, err = nn.NewGroup(ctx, t.models, r.Batch, r.History, all)
+	t.group, err = nn.NewGroup(ctx, t.models, r.Batch, r.tokens(), all)
 	return t, err
 }
 

@@ -76,8 +76,12 @@ func (a *app) trainCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	nameFlag(cmd, &t.kind, "policy", policy.Kind, "the policy `KIND`: "+policy.Kind, policy.Kind)
-	nameFlag(cmd, &t.Size, "size", policy.Sizes[0], "the `SIZE` of the network: small, or seed, the shape that training is timed at", policy.Sizes...)
+	nameFlag(cmd, &t.Policy, "policy", policy.Kind, "the policy `KIND`: bc-transformer, flow or diffusion", policy.Kinds...)
+	nameFlag(cmd, &t.Size, "size", "", "the `SIZE` of the network: small (default) or seed, the shape that training is timed at; base (default) or tiny for flow and diffusion",
+		append(policy.Sizes(policy.Kind), policy.Sizes(policy.Flow)...)...)
+	nameFlag(cmd, &t.Sampler, "sampler", "", "the `NAME` of what draws actions: euler for flow; ddim (default) or ddpm for diffusion", policy.Euler, policy.DDIM, policy.DDPM)
+	f.IntVar(&t.SampleSteps, "sample-steps", 0, "evaluations of the network for a chunk of actions (default 10 for euler, 16 for ddim)")
+	f.IntVar(&t.Execute, "execute", 0, "`N` actions of a chunk that are executed before the next prediction (default 8 for flow and diffusion)")
 	f.StringVar(&t.planFile, "plan", "", "the plan `FILE`: streams, rate and windows; instead of --hz, --action and --state")
 	f.Var(cli.Hertz(&t.Hz), "hz", "the clock's rate (default the dataset's)")
 	f.StringVar(&t.Action, "action", "", "the `STREAM` that is predicted; that called action or actions unless given")

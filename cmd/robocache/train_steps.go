@@ -107,6 +107,6 @@ func (w *trainer) save(ctx context.Context, tr *policy.Trainer) error {
 		return nil
 	}
 	return unwritten(atomicfile.WriteFile(filepath.Join(dir, lossPicture), func(f io.Writer) error {
-		return viz.WriteLossPNG(f, 1, tr.Losses(), viz.Options{Title: policy.Kind + " " + w.out.Recipe.Size + ", " + filepath.Base(w.training.path), Unit: lossUnit, HeldOut: tr.HeldOut()})
+		return viz.WriteLossPNG(f, 1, tr.Losses(), viz.Options{Title: w.out.Policy + " " + w.out.Recipe.Size + ", " + filepath.Base(w.training.path), Unit: lossUnit, HeldOut: tr.HeldOut()})
 	}))
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/atomicfile"
@@ -23,12 +25,12 @@ import (
 // training has the train flags.
 type training struct {
 	policy.Options
-	path, kind, planFile string
-	out, backend         string
-	request              batching.Request // for the dataset
-	holdOut              dataset.Ranges
-	resume, anew         bool // anew: --resume found no checkpoint
-	rank, world          int  // among the programs that train together
+	path, planFile string
+	out, backend   string
+	request        batching.Request // for the dataset
+	holdOut        dataset.Ranges
+	resume, anew   bool // anew: --resume found no checkpoint
+	rank, world    int  // among the programs that train together
 }
 
 // writes reports whether this program writes the checkpoint.
@@ -45,8 +47,8 @@ func (t *training) check() error {
 		}
 	}
 	switch {
-	case t.kind != policy.Kind:
-		return usagef("--policy: got %q, want %s", t.kind, policy.Kind)
+	case !slices.Contains(policy.Kinds, t.Policy):
+		return usagef("--policy: got %q, want %s", t.Policy, strings.Join(policy.Kinds, ", "))
 	case t.resume && t.out == "":
 		return usagef("--resume: got it without --out, want the folder of the checkpoint")
 	case t.planFile != "" && (t.Hz > 0 || t.Action != "" || len(t.States) > 0 || t.Unordered != ""):
@@ -134,7 +136,7 @@ func (t *training) explain(err error) error {
 	}
 	var bad *nn.NotFiniteError
 	if errors.As(err, &bad) { // the recordings were checked and are finite
-		recipe, _ := policy.RecipeOf(t.Size) // cannot fail, because Size was checked
+		recipe, _ := policy.RecipeOf(t.Policy, t.Size) // cannot fail, because Size was checked
 		return fmt.Errorf("training diverged: the loss or a gradient of step %d is not finite, and the recordings are; a --lr less than %g is the likely cure", bad.Step, cmp.Or(t.Rate, recipe.Rate))
 	}
 	return explainPolicy(t.path, err)
