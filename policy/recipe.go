@@ -56,6 +56,8 @@ type Recipe struct {
 	Layers int `json:"layers"`
 	Heads  int `json:"heads"`
 	FFN    int `json:"ffn"`
+	// GELU is set if the activation is GELU; else it is ReLU.
+	GELU bool `json:"gelu,omitempty"`
 	// PreNorm puts each norm before its layer and none after the last layer, so the states have a linear path to the output.
 	PreNorm bool    `json:"pre_norm"`
 	Dropout float64 `json:"dropout"`
@@ -83,10 +85,10 @@ var recipes = map[string]Recipe{
 		Batch: 16, Steps: 1000, Rate: 1e-3, WarmUp: 100, WeightDecay: 4},
 	"seed": {Size: "seed", History: 250, Chunk: 1, PerToken: true, Width: 256, Layers: 4, Heads: 8, FFN: 1024,
 		Batch: 32, Steps: 2000, Rate: 1e-4, WarmUp: 100, WeightDecay: 1e-2},
-	"base": {Size: "base", History: 2, Chunk: 16, Execute: 8, Width: 256, Layers: 8, Heads: 4, FFN: 1024, PreNorm: true,
+	"base": {Size: "base", History: 2, Chunk: 16, Execute: 8, Width: 256, Layers: 8, Heads: 4, FFN: 1024, GELU: true, PreNorm: true,
 		Batch: 256, Steps: 10000, Rate: 1e-4, WarmUp: 1000, WeightDecay: 1e-3},
 	"tiny": {Size: "tiny", History: 2, Chunk: 16, Execute: 8, Width: 128, Layers: 3, Heads: 2, FFN: 512, PreNorm: true,
-		Batch: 64, Steps: 10000, Rate: 3e-4, WarmUp: 500, WeightDecay: 1e-3},
+		Batch: 64, Steps: 10000, Rate: 5e-4, WarmUp: 200, WeightDecay: 1e-3},
 }
 
 // sampleSteps are the default numbers of evaluations.
@@ -191,7 +193,7 @@ func (r *Recipe) check() error {
 // layers returns the network's layers, for actions with the given number of columns.
 func (r *Recipe) layers(actions int) []nn.Layer {
 	layer := nn.TransformerEncoderLayer{Heads: r.Heads, FFN: r.FFN, PreNorm: r.PreNorm, Dropout: float32(r.Dropout), Causal: r.PerToken || r.Sampler != ""}
-	if r.Sampler != "" {
+	if r.GELU {
 		layer.Activation = nn.GELU
 	}
 	list := []nn.Layer{nn.Linear{Name: "input", Out: r.Width}, nn.Positions{Name: "position", Count: r.tokens(), Std: 0.02}}
