@@ -418,12 +418,12 @@ var layers = map[string][]string{
 		"doc errors words clock", "check", "channel resample fuse backward voxelize voxelize_job draw draw_job frames frames_job", "used", "queue device mark", "staging",
 		"resample_device fuse_device backward_device voxelize_device draw_device frames_device tally batch connect sum shared",
 	},
-	"ops/backend": {"doc errors enum clock fault draw_order draw_mixture frame_words", "bound host nn_words", "resample fuse backward voxelize draw frames tally nn_matmul nn_attention nn_gradient nn_rows nn_tokens", "nn_bound backend shared", "nn"},
+	"ops/backend": {"doc errors enum clock fault draw_order draw_mixture frame_words", "bound host nn_words", "resample fuse backward voxelize draw frames tally nn_matmul nn_attention nn_gradient nn_noise nn_rows nn_tokens", "nn_bound backend shared", "nn"},
 	"ops/record":  {"doc plan target", "world launch tensors check encode", "driver", "side", "export", "recorder session"},
 	"ops/cuda": {
 		"doc gpu fields variant considered voxel_chain", "choose plan", "items general channels",
 		"fast unaligned unaligned_contiguous small thread_per_row voxel_atomic voxel_bucket voxel_group voxel_sort voxel_count voxel_write",
-		"fuse resample voxelize backward draw frames tally nn nn_matmul nn_attention nn_gradient nn_rows meet", "backend explain tune",
+		"fuse resample voxelize backward draw frames tally nn nn_matmul nn_attention nn_gradient nn_noise nn_rows meet", "backend explain tune",
 	},
 	"convert": {
 		"doc options account missing_streams column_order row_clock picture", "episode_error report sample_usage", "picked input", "target frame_stream shard_weights",

@@ -10,11 +10,11 @@ import (
 )
 
 // Denoise makes a network remove noise from chunks: [Flow] and [Diffusion] return its settings. The last Chunk tokens in a row are a
-// chunk of noisy values. Their last columns have the values, as many as the network predicts, and then Embed columns with the noise
-// level. The other tokens are the observation. A network with causal attention must have it first, as it is here.
+// chunk with noisy values. Their last columns have the values, as many as the network predicts, and then Embed columns with the noise
+// level. The tokens before the chunk are the observation.
 //
 // A training step draws a level for each row and noise for each value. A step with StepOptions.Predict starts from noise and
-// evaluates the network once for each level in Steps. All is one graph.
+// evaluates the network once for each element in Steps. All is one graph.
 //
 // The noise of a training step depends on Training.Seed, the step, and the value's position in the batch. The noise of a sample
 // depends on Seed, the evaluation, the value's position in the chunk, and the observation. It does not depend on the batch, so a row
@@ -23,22 +23,22 @@ type Denoise struct {
 	Chunk int
 	Embed int    // the number of columns with the level, even
 	Seed  uint64 // for samples
-	// Levels has for each level the shares of the clean value and of the noise in the input, then both shares in the target.
+	// Levels has four factors for each level: input = f0*clean + f1*noise, target = f2*clean + f3*noise.
 	Levels [][4]float32
 	Draws  []int32 // training draws one element, which is a level
-	First  int     // the level of the first evaluation
+	First  int     // the first evaluation's level
 	Steps  []backend.SampleStep
 }
 
-// The lengths of the tables: flowLevels is the number of steps of time in training, and draws that of equally likely levels.
+// flowLevels is the number of different times in training, and draws the number of equally likely levels.
 const (
 	flowLevels = 1000
 	draws      = 1 << 14
 )
 
 // Flow returns the settings for flow matching (Lipman et al., "Flow matching for generative modeling", 2023). The input at time t is
-// (1-t)*noise + t*x, and the target is the velocity x - noise. A sample takes Euler steps of equal length, 1 to 1000, from time 0 to
-// time 1, and is limited to -1..1. In training 1-t is Beta(1.5, 1) distributed, as in pi0: there is more noise than x on average.
+// (1-t)*noise + t*x, and the target is the velocity x - noise. A sample takes 1 to 1000 Euler steps with equal length from time 0 to
+// time 1, and is limited to -1..1. In training 1-t is Beta(1.5, 1) distributed, as in pi0, so the mean share of noise is 0.6.
 func Flow(steps int) Denoise {
 	var d Denoise
 	for k := range flowLevels {
@@ -60,7 +60,7 @@ func Flow(steps int) Denoise {
 	return d
 }
 
-// diffusionLevels is the number of noise levels of Diffusion.
+// diffusionLevels counts Diffusion's noise levels.
 const diffusionLevels = 100
 
 // Diffusion returns the settings for diffusion with 100 levels and the squared cosine schedule (Nichol and Dhariwal, "Improved
@@ -118,8 +118,8 @@ func Diffusion(steps int) Denoise {
 	return d
 }
 
-// embedding returns a row for each level: sines and cosines of the level, as the positions in a transformer (Vaswani et al., 2017).
-// The frequencies are those for levels 0 to 1000.
+// embedding returns a row for each level: sines and cosines, as for a transformer's positions (Vaswani et al., 2017). Levels are
+// scaled to the range 0 to 1000.
 func (d *Denoise) embedding() (*tensor.Tensor, error) {
 	var rows []float32
 	half := d.Embed / 2
@@ -176,7 +176,7 @@ func (c *compiler) chunks(embedding *tensor.Tensor, seed uint64) backend.Chunks 
 	return backend.Chunks{B: c.b, T: c.t, C: d.Chunk, A: a, Column: values[0].width - a - d.Embed, Input: c.Input, Embedding: embedding, Seed: seed}
 }
 
-// noise plans the job after Tokens: the noise of a training batch, or of the first sample.
+// noise plans the job after Tokens: the noise in a training batch, or the noise that a sample starts from.
 func (c *compiler) noise(from *backend.TokensJob) {
 	d := c.opts.Denoise
 	embedding := c.upload(d.embedding())
@@ -209,7 +209,7 @@ func (c *compiler) sampleStep(prediction *tensor.Tensor, site int, step backend.
 	}
 }
 
-// sample plans the steps of a sample, with the forward pass before each. begun is the number of plans before the forward pass.
+// sample plans a sample: the forward pass and a SampleJob for each step. begun is the number of plans before the forward pass.
 func (c *compiler) sample(begun int) {
 	if c.err != nil {
 		return

@@ -17,7 +17,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// denoiser is a small causal transformer for 2 tokens of observations with 3 columns and chunks of 4 tokens with 2 values.
+// denoiser is a small causal transformer. It reads 2 tokens with 3 observed columns, and chunks with 4 tokens and 2 values.
 const observed, chunked, values, embeds = 2, 4, 2, 8
 
 func denoiser(layers int) nn.Config {
@@ -96,7 +96,7 @@ func rewrite(t *testing.T, from, to, name string, change func(list []float32)) {
 	}))
 }
 
-// noiseOf is the first sample of an observation, by the formula of backend.SampleJob.
+// noiseOf returns the noise that an observation's sample starts from, by the formula in backend.SampleJob.
 func noiseOf(observation []float32) []float64 {
 	hash := uint32(2166136261)
 	for _, v := range observation {
@@ -109,8 +109,8 @@ func noiseOf(observation []float32) []float64 {
 	return z
 }
 
-// A network that predicts a constant velocity moves the noise by it, whatever the number of Euler steps. One that predicts no noise
-// leaves DDIM with the noise times 1/sqrt(the first level's share), limited, at every step.
+// If a network predicts a constant velocity, any number of Euler steps adds it to the noise. If it predicts no noise, the clean value
+// in DDIM is at a limit at every step.
 func TestSamplesOfAConstantField(t *testing.T) {
 	observations := []float32{1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 7}
 	linear := func(bias float32) *nn.Model {
@@ -143,7 +143,7 @@ func TestSamplesOfAConstantField(t *testing.T) {
 	assert.Equal(t, []int{92, 85, 79}, []int{d.Steps[0].Level, d.Steps[1].Level, d.Steps[2].Level}, "as torch.linspace(99, 0, 16).long()")
 }
 
-// With the true noise of a chunk, each step of DDIM arrives at the next level's mixture of the same chunk and the same noise.
+// If the prediction is the true noise, each DDIM step gives the next level's mixture with the same clean value and the same noise.
 func TestStepsOfDDIMStayOnTheirLine(t *testing.T) {
 	d := nn.Diffusion(16)
 	const clean, noise = 0.4, -1.3
@@ -160,7 +160,7 @@ func TestStepsOfDDIMStayOnTheirLine(t *testing.T) {
 	assert.InDelta(t, clean, x, 1e-3)
 }
 
-// A step of DDPM keeps the variance of a level: of x at level k, whose clean value has variance 1, it makes that of level k-1.
+// A DDPM step with the true clean value gives a sample with the next level's mean and variance.
 func TestStepsOfDDPMKeepTheVariance(t *testing.T) {
 	d := nn.Diffusion(0)
 	require.Len(t, d.Steps, 100)
@@ -187,8 +187,7 @@ func TestFlowDrawsMoreNoise(t *testing.T) {
 	assert.InDelta(t, 0.6, sum/float64(len(d.Draws)), 1e-3)
 }
 
-// The same weights give the same samples to the bit on the exact CPU and the simulated device, and an observation has the same
-// sample in every batch.
+// The exact CPU and the simulated device give equal samples to the bit, and an observation has the same sample in every batch.
 func TestSamplesAreEqualOnDevices(t *testing.T) {
 	observations := []float32{1, 2, 3, 4, 5, 6, -1, 0, 0.5, 0.25, 1, 1}
 	for name, d := range map[string]nn.Denoise{"flow": nn.Flow(4), "ddim": nn.Diffusion(3), "ddpm": nn.Diffusion(0)} {
@@ -207,9 +206,8 @@ func TestSamplesAreEqualOnDevices(t *testing.T) {
 	}
 }
 
-// Training with noise has the same losses on the exact CPU and the simulated device, and its gradients are those of the loss:
-// a small change of a weight changes the loss by the gradient times the change. The noise is the same in both, as it depends on
-// the seed and the step.
+// Training with noise has equal losses on the exact CPU and the simulated device. A small change to a weight changes the loss by the
+// gradient times the change. The noise is the same before and after, because it depends on the seed and the step.
 func TestNoisyTraining(t *testing.T) {
 	ctx := context.Background()
 	train := func(m *nn.Model, steps int) (*nn.Step, []float32) {

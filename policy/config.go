@@ -46,8 +46,8 @@ type Config struct {
 	// the token's tick follow. After them come the columns of the last action, unchanged; only the last token has them.
 	Inputs []Column `json:"inputs"`
 	// Targets are the action's columns. The network predicts (action - last action)/std with Recipe.Differences, else (action - mean)/std.
-	// With Recipe.Sampler, the values of inputs and targets in the training episodes are from -1 to 1: mean is the middle of the range,
-	// and std half of it.
+	// With Recipe.Sampler, inputs and targets in the training episodes become -1 to 1: mean is the range's middle, and std half its
+	// length.
 	Targets []Column `json:"targets"`
 	Dataset string   `json:"dataset"` // the dataset's name
 	Trained []int    `json:"trained"` // the numbers of the training episodes

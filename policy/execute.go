@@ -9,8 +9,8 @@ import (
 
 // Execution is the rule by which [Runner.Action] takes actions from chunks.
 type Execution struct {
-	// Steps is the number of actions in a chunk that are executed before the next prediction. 0 is Recipe.Execute, or the whole
-	// chunk if that is 0 too.
+	// Steps is how many actions in a chunk are executed before the next prediction. 0 is Recipe.Execute, or the whole chunk if that is
+	// 0 too.
 	Steps int
 	// Ensemble predicts a chunk at every anchor instead. The action is the mean over all chunks that have one for the anchor. The
 	// weight of the i-th oldest chunk is exp(-Decay*i). Zhao et al. ("Learning fine-grained bimanual manipulation with low-cost

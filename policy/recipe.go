@@ -9,29 +9,28 @@ import (
 	"github.com/robocache/robocache/nn"
 )
 
-// The kinds of policies. Kind predicts the actions by regression, so it predicts their mean if the demonstrations differ. Flow and
-// Diffusion draw a chunk from the distribution of the demonstrations: by flow matching, and by diffusion (Chi et al., "Diffusion
-// policy", 2023). Kind is the default.
+// Kinds. Kind is the default. It predicts actions by regression, so it predicts their mean if demonstrations differ. Flow and
+// Diffusion draw a chunk as a demonstrator might: by flow matching, or by diffusion (Chi et al., "Diffusion policy", 2023).
 const (
 	Kind      = "bc-transformer"
 	Flow      = "flow"
 	Diffusion = "diffusion"
 )
 
-// Kinds are the names of all kinds.
+// Kinds lists all kinds.
 var Kinds = []string{Kind, Flow, Diffusion}
 
-// The samplers: Euler's steps for a Flow; the steps of DDIM or of DDPM for a Diffusion.
+// Samplers: Euler for Flow, DDIM or DDPM for Diffusion.
 const (
 	Euler = "euler"
 	DDIM  = "ddim"
 	DDPM  = "ddpm"
 )
 
-// samplers are those of each kind. The first is the default.
+// samplers lists each kind's samplers. The first is the default.
 var samplers = map[string][]string{Kind: {""}, Flow: {Euler}, Diffusion: {DDIM, DDPM}}
 
-// Sizes returns the names of a kind's recipes. The first is the default.
+// Sizes returns the names that a kind's recipes have. The first is the default.
 func Sizes(kind string) []string {
 	if kind == Kind {
 		return []string{"small", "seed"}
@@ -69,12 +68,12 @@ type Recipe struct {
 	WarmUp      int     `json:"warm_up"`
 	WeightDecay float64 `json:"weight_decay"`
 
-	// Sampler makes a chunk from noise: Euler, DDIM or DDPM. It is empty if the network predicts the chunk itself. Then the network
-	// reads History tokens of states and Chunk tokens of noisy actions, and each token reads only earlier tokens.
+	// Sampler makes a chunk from noise: Euler, DDIM or DDPM. The network then reads History tokens with states and Chunk tokens with
+	// noisy actions, and each token reads only earlier tokens. If Sampler is empty, the network predicts the chunk itself.
 	Sampler string `json:"sampler,omitempty"`
-	// SampleSteps is the number of times that the network is evaluated for a chunk.
+	// SampleSteps is how often the network is evaluated for a chunk.
 	SampleSteps int `json:"sample_steps,omitempty"`
-	// Execute is the number of actions in a chunk that are executed before the next prediction; 0 in old checkpoints.
+	// Execute is how many actions in a chunk are executed before the next prediction; 0 in old checkpoints.
 	Execute int `json:"execute,omitempty"`
 }
 
@@ -91,10 +90,10 @@ var recipes = map[string]Recipe{
 		Batch: 64, Steps: 10000, Rate: 5e-4, WarmUp: 200, WeightDecay: 1e-3},
 }
 
-// sampleSteps are the default numbers of evaluations.
+// sampleSteps has each sampler's default for SampleSteps.
 var sampleSteps = map[string]int{Euler: 10, DDIM: 16, DDPM: 100}
 
-// RecipeOf returns the recipe for a kind from Kinds, and a size from Sizes. An empty size is the default. Other names are an
+// RecipeOf returns the recipe for a kind in Kinds and a size in Sizes. An empty size is the default. Other names are an
 // *OptionError.
 func RecipeOf(kind, size string) (Recipe, error) {
 	if !slices.Contains(Kinds, kind) {
@@ -138,10 +137,10 @@ func (r *Recipe) fits(kind string) error {
 	return nil
 }
 
-// embedded is the number of columns with the noise level.
+// embedded counts the columns with the noise level.
 const embedded = 64
 
-// denoise returns the settings of a network that removes noise, or nil. The seed is that of the noise in samples.
+// denoise returns the settings for removing noise, or nil without a sampler. The seed is for the noise in samples.
 func (r *Recipe) denoise(seed uint64) *nn.Denoise {
 	var d nn.Denoise
 	switch r.Sampler {
@@ -158,7 +157,7 @@ func (r *Recipe) denoise(seed uint64) *nn.Denoise {
 	return &d
 }
 
-// tokens returns the number of tokens that the network reads.
+// tokens returns how many tokens the network reads.
 func (r *Recipe) tokens() int {
 	if r.Sampler == "" {
 		return r.History
@@ -166,7 +165,7 @@ func (r *Recipe) tokens() int {
 	return r.History + r.Chunk
 }
 
-// columns returns the number of columns in a token.
+// columns returns how many columns a token has.
 func (r *Recipe) columns(inputs, actions int) int {
 	if r.Sampler == "" {
 		return inputs

@@ -18,10 +18,10 @@ import (
 	"github.com/robocache/robocache/policy"
 )
 
-// short is a plan with two ticks of states and two of actions.
+// short is a plan with two ticks for states and two for actions.
 const short = "version: 1\nrate: 30\nstreams: [{name: state}, {name: action}]\nwindows: {state: [-67ms, 0s], action: [0s, 67ms]}\n"
 
-// modes are episodes whose actions are -0.8 or 0.8 at random, and whose states reveal nothing of it.
+// modes returns episodes with actions that are -0.8 or 0.8 at random. The states do not depend on them.
 func modes(t *testing.T, rows ...int) made {
 	var m made
 	for i, n := range rows {
@@ -34,7 +34,7 @@ func modes(t *testing.T, rows ...int) made {
 	return m
 }
 
-// Regression predicts the mean of two modes, which nobody did. Flow and diffusion draw one of them.
+// Regression predicts the mean between two modes, which is in no demonstration. Flow and diffusion draw a mode.
 func TestSampledPoliciesChooseAMode(t *testing.T) {
 	ctx := context.Background()
 	store := build(t, modes(t, 300, 300, 60))
@@ -120,7 +120,7 @@ func TestSampledPoliciesAreEqualOnDevices(t *testing.T) {
 	assert.NotEqual(t, all["sim"][0], all["sim"][1])
 }
 
-// Action executes a chunk for the given number of ticks, or takes the weighted mean of all chunks for a tick.
+// Action executes a chunk for the given number of ticks, or returns the weighted mean over all chunks for a tick.
 func TestActionsOfChunks(t *testing.T) {
 	ctx := context.Background()
 	store := build(t, robots(t, 60))

@@ -214,7 +214,7 @@ func (m *moments) stats() (mean, std float64) {
 	return mean, math.Sqrt(max(m.squares/m.n-mean*mean, 0))
 }
 
-// middle returns the middle of the range, and half its length.
+// middle returns the range's middle, and half its length.
 func (m *moments) middle() (middle, half float64) { return (m.low + m.high) / 2, (m.high - m.low) / 2 }
 
 // constant is a limit for the standard deviation, relative to the input's size. An input below it counts as constant and is not scaled.

@@ -126,7 +126,7 @@ RC_FN bool dropped(u64 seed, u32 step, u32 site, u64 number, u32 threshold) {
     return word_of(random_words(seed, step, site, number / 4), (u32)number & 3) < threshold;
 }
 
-// normal_of is the normally distributed number of a random word.
+// normal_of converts a random word to a normally distributed number.
 RC_FN float normal_of(u32 word) {
     const float x = (float)((i32)(word >> 8) * 2 + 1 - (1 << 24)) * 0x1p-24f;
     float w = -log_exact((1.0f - x) * (1.0f + x));

@@ -1,8 +1,7 @@
-// noise.cu adds noise to the chunks of a training batch, and makes chunks of noise by the predictions of a network: backend.NoiseJob and backend.SampleJob
-// say what is computed. A thread makes a column of a chunk's token: a value, or an element of the embedding of the noise level, so that threads beside each
-// other write columns beside each other.
-// Bytes moved: noise reads 4 for a value and writes 6; sample reads 8 and writes 6; both read 4 for an element of the embedding and write 2. Where sample
-// takes noise, each thread also reads the row's other tokens, which are few.
+// noise.cu adds noise to chunks for training, and turns noise into chunks by a network's predictions: backend.NoiseJob and backend.SampleJob have the
+// formulas. A thread makes a column in a chunk's token: a value, or an element in the noise level's embedding. Neighbouring threads write neighbouring columns.
+// Bytes moved: noise reads 4 for a value and writes 6; sample reads 8 and writes 6; both read 4 for an element in the embedding and write 2. If sample adds
+// noise, each thread also reads the row's other tokens, because their hash is the random numbers' counter.
 #include "rows.cuh"
 
 using namespace rc;
@@ -50,13 +49,13 @@ RC_FN u32 ld_u16(const u16 *p) {
     return v;
 }
 
-// place is the part of a chunk that a thread makes: row b, token i, column c.
+// place locates a thread's column: row b, token i in the chunk, column c.
 struct place {
     u32 b, i, c;
-    u32 value;   // the number of the value, where c is one
-    u32 clean;   // the chunk's token among those of all rows
-    u64 token;   // the same among all tokens
-    bool inside; // else there is nothing to do
+    u32 value;   // the value's number, if c has one
+    u32 clean;   // the token's index among the chunks' tokens
+    u64 token;   // its index among all tokens
+    bool inside; // else the thread has no column
 
     RC_FN_MEMBER explicit place(const noise_chunks &p) {
         const u32 columns = p.a + p.width, chunk = p.t - p.first, at = block_x() * noise_threads + thread_x();
@@ -70,7 +69,7 @@ struct place {
 
 RC_FN u32 word(u64 seed, u32 step, u32 site, u32 number) { return word_of(random_words(seed, step, site, number / 4), number & 3); }
 
-// write writes a value, or the embedding's element of a level.
+// write writes a value, or an element in a level's embedding.
 RC_FN void write(const noise_chunks &p, const place &at, u32 level, float value) {
     if (at.c >= p.a) value = ld_f32(p.embedding + level * p.embedding_step + (at.c - p.a));
     st_u16(p.input + at.token * p.input_step + p.column + at.c, f32_to_bf16(value));

@@ -171,7 +171,7 @@ var manifest = []family{
 			{"attention.cu", "50195427570ae87e7b6df84db84557a8962fe81aa9811b2ab695b06da8bf4ed6"},
 			{"attention.cuh", "7ba647d989a5693385161afa8915fdf7526c5659f6f9ac39d092fae8b1893408"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
-			{"fp32.cuh", "4766064da30b01a138d5f0cfb69392103e9d038ed4b8f8a1a6fa0ac94c9b4b0b"},
+			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
@@ -216,7 +216,7 @@ var manifest = []family{
 			{"attention_backward.cu", "5d302ad5f2008e3abb28185d782385077b7ef3b9fe4bbb0801591a7bfc41fd66"},
 			{"attention.cuh", "7ba647d989a5693385161afa8915fdf7526c5659f6f9ac39d092fae8b1893408"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
-			{"fp32.cuh", "4766064da30b01a138d5f0cfb69392103e9d038ed4b8f8a1a6fa0ac94c9b4b0b"},
+			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
@@ -331,7 +331,7 @@ var manifest = []family{
 		sources: []source{
 			{"embed.cu", "9ee47f1a69b653f78e4557104ff377cdc764760d744afcdbc9935af24d1d91ec"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
-			{"fp32.cuh", "4766064da30b01a138d5f0cfb69392103e9d038ed4b8f8a1a6fa0ac94c9b4b0b"},
+			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
@@ -754,7 +754,7 @@ var manifest = []family{
 		sources: []source{
 			{"loss.cu", "c5498b05e0e34d607565fa86e63478bd002338fbcc42e4f99ac46c5b7e04a2f6"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
-			{"fp32.cuh", "4766064da30b01a138d5f0cfb69392103e9d038ed4b8f8a1a6fa0ac94c9b4b0b"},
+			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
@@ -790,7 +790,7 @@ var manifest = []family{
 		sources: []source{
 			{"matmul.cu", "5fbf59ceab8c2eeb6acd460ab3c0ca73f9cb14033e6baf5902487448cb8e92fe"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
-			{"fp32.cuh", "4766064da30b01a138d5f0cfb69392103e9d038ed4b8f8a1a6fa0ac94c9b4b0b"},
+			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"matmul.cuh", "6e5acc901bf07680ffd6192490fb1551e6706967eff8d1ec094a1445429c69e9"},
 			{"matmul_rows.cuh", "b311b7664f14420ceb41fc101166984247b3d0cdc06ff793577990b62e3060ec"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
@@ -837,7 +837,7 @@ var manifest = []family{
 		sources: []source{
 			{"matmul_norm.cu", "2221dc0167146cdbef0c374c5d6181843b907f2c698b0f5484a748f05e70c1e3"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
-			{"fp32.cuh", "4766064da30b01a138d5f0cfb69392103e9d038ed4b8f8a1a6fa0ac94c9b4b0b"},
+			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"matmul.cuh", "6e5acc901bf07680ffd6192490fb1551e6706967eff8d1ec094a1445429c69e9"},
 			{"matmul_rows.cuh", "b311b7664f14420ceb41fc101166984247b3d0cdc06ff793577990b62e3060ec"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
@@ -884,7 +884,7 @@ var manifest = []family{
 		sources: []source{
 			{"matmul_norm_back.cu", "8b6a6e7ec744e99647e101b2b84d37db3ef652871eeb0cab22fb845465b0ac19"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
-			{"fp32.cuh", "4766064da30b01a138d5f0cfb69392103e9d038ed4b8f8a1a6fa0ac94c9b4b0b"},
+			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"matmul.cuh", "6e5acc901bf07680ffd6192490fb1551e6706967eff8d1ec094a1445429c69e9"},
 			{"matmul_rows.cuh", "b311b7664f14420ceb41fc101166984247b3d0cdc06ff793577990b62e3060ec"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
@@ -962,9 +962,9 @@ var manifest = []family{
 	{
 		name: "noise",
 		sources: []source{
-			{"noise.cu", "a593410809d1973fb4b25ec77b5dc93912cb5f68b1fcb9237f16e7d44e0b3d2c"},
+			{"noise.cu", "f95adea348739550c212e85e49563178614b2ff430193e2819fac85c3a2e2302"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
-			{"fp32.cuh", "4766064da30b01a138d5f0cfb69392103e9d038ed4b8f8a1a6fa0ac94c9b4b0b"},
+			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
@@ -996,7 +996,7 @@ var manifest = []family{
 		sources: []source{
 			{"norm.cu", "13fb00fa4a3614ae0ea5f9a8d79e0b58ae5a62bbf244077f8410efc9ba0eee10"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
-			{"fp32.cuh", "4766064da30b01a138d5f0cfb69392103e9d038ed4b8f8a1a6fa0ac94c9b4b0b"},
+			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
@@ -1408,7 +1408,7 @@ var manifest = []family{
 		sources: []source{
 			{"tokens.cu", "4ca3fca81282d66e5884dc4042fd5ddabaadc3ee96d363d793d844f108c4b2c6"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
-			{"fp32.cuh", "4766064da30b01a138d5f0cfb69392103e9d038ed4b8f8a1a6fa0ac94c9b4b0b"},
+			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},

@@ -20,6 +20,9 @@ const trainHelp = `Train trains a policy on the episodes of a dataset: behaviour
 transformer that sees the states of the last ticks and the actions before them. It is made of states
 alone: no cameras, no VAE.
 
+--policy bc-transformer predicts a chunk by regression. flow (flow matching) and diffusion (DDPM) draw
+it from noise, so that they do one of the things that demonstrators did, and not their mean.
+
 A stream called action or actions is predicted, the others are states, except streams that
 the dataset does not declare, or with names that mark them as none: data from the next tick or data
 recorded after the step, rewards and values, the action in another form, the leader arm, targets and

@@ -150,7 +150,7 @@ func TestDropoutLeavesOutItsShare(t *testing.T) {
 	assert.NotEqual(t, Words(7, 3, 2, 0), Words(7, 3, 2, 1<<32))
 }
 
-// Normal is the quantile function: at every 997th of its 2^24 points it is that of float64, and both ends are finite.
+// Normal equals the quantile function in float64 at every 997th point, and both ends are finite.
 func TestNormalIsTheQuantile(t *testing.T) {
 	worst, sum, squares, n := 0.0, 0.0, 0.0, 0.0
 	for k := uint32(0); k < 1<<24; k += 997 {

@@ -33,8 +33,8 @@ func Dropped(seed uint64, step, site uint32, number uint64, rate float32) bool {
 	return Words(seed, step, site, number/4)[number%4] < Threshold(rate)
 }
 
-// Normal is the normally distributed number of a random word: sqrt(2)*erfinv(x), where x is the word's upper 24 bits in the middle of their interval
-// between -1 and 1 (Giles, "Approximating the erfinv function", 2012). It is within 5e-7 of the result, relatively, and at most 5.42.
+// Normal converts a random word to a normally distributed number, sqrt(2)*erfinv(x) (Giles, "Approximating the erfinv function", 2012). x is
+// (2k+1)/2^24 - 1, where k is the word's upper 24 bits. The relative error is below 5e-7, and the greatest result 5.42.
 func Normal(word uint32) float32 {
 	x := float32(int32(word>>8)*2+1-1<<24) * 0x1p-24
 	w := -Log(float32((1 - x) * (1 + x)))

@@ -2,9 +2,8 @@ package backend
 
 import "github.com/robocache/robocache/tensor"
 
-// Chunks locates the noisy chunks in a network's input, for flow matching and diffusion. A row in the batch has T tokens, and the last
-// C of them are a chunk of A values each. Input's columns Column to Column+A-1 have these values. The next E columns have the
-// embedding of the noise level.
+// Chunks locates the noisy chunks in a network's input, for flow matching and diffusion. A row in the batch has T tokens. The last C
+// are a chunk, with A values each, in Input's columns Column to Column+A-1. The next E columns have the noise level's embedding.
 type Chunks struct {
 	B, T, C, A int
 	Column     int
@@ -44,7 +43,7 @@ const NoiseSite = 1 << 31
 //
 // z is fp32.Normal of fp32.Words(Seed, h, Site, number/4)[number%4] with number = i*A+a, as in NoiseJob, but without the row b.
 // h is the hash FNV-1a of the other tokens' columns 0 to Column-1, as bfloat16 words. So equal observations give equal samples in any
-// batch. The last product is left out if Noise is 0.
+// batch. If Noise is 0, the last term is left out.
 type SampleJob struct {
 	Chunks
 	SampleStep
