@@ -145,7 +145,7 @@ func (s *Step) denoises() error {
 	fail := func(arg string, got any, want string) error {
 		return &Error{Op: "NewStep", Arg: "Denoise" + arg, Kind: ops.ErrOption, Got: fmt.Sprint(got), Want: want}
 	}
-	level := func(k int32) bool { return k >= 0 && int(k) < len(d.Levels) }
+	level := func(k int) bool { return k >= 0 && k < len(d.Levels) }
 	switch {
 	case s.opts.Loss == CrossEntropy || s.opts.Chunk != 1 || end.last:
 		return fail("", "with CrossEntropy, Chunk, LastToken or Flatten", "a prediction for each token, and MSE or L1")
@@ -153,16 +153,16 @@ func (s *Step) denoises() error {
 		return fail(".Chunk", d.Chunk, fmt.Sprintf("1 to %d, the tokens in a row", s.t))
 	case d.Embed < 2 || d.Embed%2 != 0 || d.Embed+end.width > in.width:
 		return fail(".Embed", d.Embed, fmt.Sprintf("2 or more, even, and with %d values at most %d columns", end.width, in.width))
-	case len(d.Steps) == 0 || len(d.Draws) == 0 || !level(int32(d.First)):
+	case len(d.Steps) == 0 || len(d.Draws) == 0 || !level(d.First):
 		return fail("", fmt.Sprintf("%d steps and %d draws", len(d.Steps), len(d.Draws)), "the settings that Flow or Diffusion returns")
 	}
 	for _, k := range d.Draws {
-		if !level(k) {
+		if !level(int(k)) {
 			return fail(".Draws", k, fmt.Sprintf("0 to %d", len(d.Levels)-1))
 		}
 	}
 	for i, step := range d.Steps {
-		if last := i == len(d.Steps)-1; last != (step.Level < 0) || !last && !level(int32(step.Level)) {
+		if last := i == len(d.Steps)-1; last != (step.Level < 0) || !last && !level(step.Level) {
 			return fail(fmt.Sprintf(".Steps[%d].Level", i), step.Level, fmt.Sprintf("0 to %d, and -1 in the last step alone", len(d.Levels)-1))
 		}
 	}
@@ -173,7 +173,9 @@ func (s *Step) denoises() error {
 func (c *compiler) chunks(embedding *tensor.Tensor, seed uint64) backend.Chunks {
 	d, values := c.opts.Denoise, c.model.net.values
 	a := values[len(values)-1].width
-	return backend.Chunks{B: c.b, T: c.t, C: d.Chunk, A: a, Column: values[0].width - a - d.Embed, Input: c.Input, Embedding: embedding, Seed: seed}
+	return backend.Chunks{
+		B: c.b, T: c.t, C: d.Chunk, A: a, Column: values[0].width - a - d.Embed, Input: c.Input, Embedding: embedding, Seed: seed,
+	}
 }
 
 // noise plans the job after Tokens: the noise in a training batch, or the noise that a sample starts from.
@@ -195,7 +197,8 @@ func (c *compiler) noise(from *backend.TokensJob) {
 		seed = c.opts.Train.Seed
 	}
 	job := &backend.NoiseJob{
-		Chunks: c.chunks(embedding, seed), Draws: c.upload(tensor.Of(d.Draws, len(d.Draws))), Levels: c.upload(tensor.Of(levels, len(d.Levels), 4)),
+		Chunks: c.chunks(embedding, seed),
+		Draws:  c.upload(tensor.Of(d.Draws, len(d.Draws))), Levels: c.upload(tensor.Of(levels, len(d.Levels), 4)),
 		Clean: from.Targets, Counts: from.Weights, Targets: c.Targets, Weights: c.Weights, State: c.state,
 	}
 	if c.err == nil {

@@ -85,7 +85,8 @@ func readConfig(dir string) (*Config, error) {
 		c.LeftOut = c.Old
 	}
 	if c.Version != 1 || !slices.Contains(Kinds, c.Policy) {
-		return nil, &CheckpointError{dir, configFile, fmt.Sprintf("policy %q, version %d", c.Policy, c.Version), fmt.Sprintf("one of %q, version 1", Kinds)}
+		got, want := fmt.Sprintf("policy %q, version %d", c.Policy, c.Version), fmt.Sprintf("one of %q, version 1", Kinds)
+		return nil, &CheckpointError{dir, configFile, got, want}
 	}
 	return &c.Config, c.sound(dir)
 }

@@ -57,7 +57,8 @@ func (h *constants) close() error {
 
 // newModel allocates a network's parameters.
 func newModel(ctx context.Context, device *ops.Device, c *Config) (*nn.Model, error) {
-	return nn.NewModel(ctx, device, nn.Config{In: c.Recipe.columns(len(c.Inputs), len(c.Targets)), Layers: c.Recipe.layers(len(c.Targets))}, c.Seed)
+	r, actions := &c.Recipe, len(c.Targets)
+	return nn.NewModel(ctx, device, nn.Config{In: r.columns(len(c.Inputs), actions), Layers: r.layers(actions)}, c.Seed)
 }
 
 // newNetwork compiles a step that predicts from a batch with the given number of rows. before, if not nil, makes the batch.

@@ -191,7 +191,9 @@ func (r *Recipe) check() error {
 
 // layers returns the network's layers, for actions with the given number of columns.
 func (r *Recipe) layers(actions int) []nn.Layer {
-	layer := nn.TransformerEncoderLayer{Heads: r.Heads, FFN: r.FFN, PreNorm: r.PreNorm, Dropout: float32(r.Dropout), Causal: r.PerToken || r.Sampler != ""}
+	layer := nn.TransformerEncoderLayer{
+		Heads: r.Heads, FFN: r.FFN, PreNorm: r.PreNorm, Dropout: float32(r.Dropout), Causal: r.PerToken || r.Sampler != "",
+	}
 	if r.GELU {
 		layer.Activation = nn.GELU
 	}
