@@ -16,7 +16,7 @@ const documents = "https://github.com/robocache/robocache/blob/main/docs/"
 
 // pages has the names of documents by command, for commands with their own document.
 var pages = map[string]string{"doctor": "doctor", "view": "view", "plan": "plans", "convert": "convert", "stats": "statistics", "batches": "batches",
-	"pack": "batches", "train": "train", "policy": "train", "info": "gpu-node", "bench": "kernels", "tune": "gpu-node", "profile": "write-a-kernel"}
+	"pack": "batches", "train": "train", "policy": "train", "serve": "train", "info": "gpu-node", "bench": "kernels", "tune": "gpu-node", "profile": "write-a-kernel"}
 
 // helpWidth is the width of help text in characters. flagWidth is the width of the column with a flag and its value.
 const helpWidth, flagWidth = 80, 26
@@ -39,7 +39,7 @@ var topics = []struct {
 		"live", "policy hz"}},
 	{"Output", []string{"output", "out", "to", "task", "plot", "html", "columns", "encoding", "dtype", "format", "tar-bytes", "tar-samples", "list", "digest", "replace",
 		"no-quantiles", "benchstat", "markdown"}},
-	{"Machine", []string{"backend", "shard", "shards", "rank", "world", "workers", "nccl", "frame-level", "frame-memory", "metrics", "port", "listen", "no-open", "fd"}},
+	{"Machine", []string{"backend", "shard", "shards", "rank", "world", "workers", "nccl", "frame-level", "frame-memory", "metrics", "port", "listen", "no-open", "token", "tls-cert", "tls-key", "max-message", "max-connections", "timeout", "fd"}},
 	{"General", []string{"help", "json", "max-memory", "version", "wide"}},
 }
 

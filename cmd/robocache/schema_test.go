@@ -49,7 +49,7 @@ type jsonSchema struct {
 // objects are the Go types of the objects by name. Where a command makes a map, the type is written here.
 var objects = map[schema.Name]any{
 	schema.Alignment: result{}, schema.Batches: batched{}, schema.Bench: benchmark.Report{}, schema.Convert: converted{}, schema.Info: infoResult{},
-	schema.Inspect: serve.InspectionReport{}, schema.Pack: packed{}, schema.Plan: planned{}, schema.Policy: acted{}, schema.Profile: profileResult{},
+	schema.Inspect: serve.InspectionReport{}, schema.Pack: packed{}, schema.Plan: planned{}, schema.Policy: acted{}, schema.PolicyServe: serving{}, schema.Profile: profileResult{},
 	schema.Stats: computed{}, schema.Train: trained{}, schema.Tune: benchmark.TuneReport{}, schema.Version: buildVersion{}, schema.Voxelize: voxelReport{},
 	schema.BenchJobs: struct {
 		Jobs []map[string]any `json:"jobs"` // as a file of --shapes has them
