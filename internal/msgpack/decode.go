@@ -71,6 +71,8 @@ const (
 	bin8, ext8, float32Type, float64Type = 0xc4, 0xc7, 0xca, 0xcb
 	uint8Type, int8Type, fixExt, str8    = 0xcc, 0xd0, 0xd4, 0xd9
 	array16, map16, negative             = 0xdc, 0xde, 0xe0
+	bin32, int64Type, str32              = 0xc6, 0xd3, 0xdb
+	array32, map32                       = 0xdd, 0xdf
 )
 
 func (d *decoder) value(depth int) (any, error) {

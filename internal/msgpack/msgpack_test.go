@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,12 +23,11 @@ func unhex(t testing.TB, text string) []byte {
 // The bytes are those of the format's specification.
 func TestValuesHaveTheBytesOfTheFormat(t *testing.T) {
 	for text, v := range map[string]any{
-		"c0": nil, "c2": false, "c3": true, "00": 0, "7f": 127, "d1 0080": 128, "ff": -1, "e0": -32, "d0 df": -33, "d0 80": -128, "d1 ff7f": -129,
-		"d2 00010000": 65536, "d3 0000000100000000": 1 << 32, "d3 8000000000000000": math.MinInt64, "cb 3ff8000000000000": 1.5,
-		"a0": "", "a3 613a62": "a:b", "bf" + strings.Repeat("61", 31): strings.Repeat("a", 31), "d9 20" + strings.Repeat("61", 32): strings.Repeat("a", 32),
-		"da 0100" + strings.Repeat("61", 256): strings.Repeat("a", 256), "c4 00": []byte{}, "c4 01 ff": []byte{255}, "c5 0100" + strings.Repeat("00", 256): make([]byte, 256),
-		"c6 00010000" + strings.Repeat("00", 65536): make([]byte, 65536), "90": []any{}, "92 01 a1 62": []any{1, "b"}, "dc 0010" + strings.Repeat("05", 16): make16(5),
-		"82 a1 61 01 a1 62 91 02": map[string]any{"b": []int{2}, "a": 1}, "81 c4 01 61 c0": msgpack.Binary{"a": nil},
+		"c0": nil, "c2": false, "c3": true, "00": 0, "7f": 127, "d3 0000000000000080": 128, "ff": -1, "e0": -32, "d3 ffffffffffffffdf": -33,
+		"d3 8000000000000000": math.MinInt64, "cb 3ff8000000000000": 1.5, "a0": "", "a3 613a62": "a:b", "bf" + strings.Repeat("61", 31): strings.Repeat("a", 31),
+		"db 00000020" + strings.Repeat("61", 32): strings.Repeat("a", 32), "c6 00000001 ff": []byte{255}, "90": []any{}, "92 01 a1 62": []any{1, "b"},
+		"dd 00000010" + strings.Repeat("05", 16): slices.Repeat([]int{5}, 16), "91 a1 61": []string{"a"}, "82 a1 61 01 a1 62 91 02": map[string]any{"b": []int{2}, "a": 1},
+		"81 c6 00000001 61 c0": msgpack.Binary{"a": nil},
 	} {
 		b := msgpack.Append(nil, v)
 		assert.Equal(t, hex.EncodeToString(unhex(t, text)), hex.EncodeToString(b))
@@ -37,7 +37,8 @@ func TestValuesHaveTheBytesOfTheFormat(t *testing.T) {
 	}
 	for text, want := range map[string]any{
 		"ca 3fc00000": 1.5, "cc ff": int64(255), "cd ffff": int64(65535), "ce ffffffff": int64(math.MaxUint32), "cf ffffffffffffffff": uint64(math.MaxUint64),
-		"cf 7fffffffffffffff": int64(math.MaxInt64), "d3 0000000000000001": int64(1), "db 00000001 61": "a", "dd 00000001 c3": []any{true}, "de 0001 a0 c0": map[string]any{"": nil},
+		"d0 80": int64(-128), "d1 ff7f": int64(-129), "d2 00010000": int64(65536), "c4 01 ff": []byte{255}, "c5 0001 00": []byte{0}, "d9 01 61": "a", "da 0001 61": "a",
+		"dc 0001 c2": []any{false}, "cf 7fffffffffffffff": int64(math.MaxInt64), "d3 0000000000000001": int64(1), "db 00000001 61": "a", "dd 00000001 c3": []any{true}, "de 0001 a0 c0": map[string]any{"": nil},
 		"df 00000001 c4 01 61 c0": map[string]any{"a": nil},
 	} {
 		got, err := msgpack.Decode(unhex(t, text))
@@ -45,13 +46,6 @@ func TestValuesHaveTheBytesOfTheFormat(t *testing.T) {
 		assert.Equal(t, want, got)
 	}
 	assert.Panics(t, func() { msgpack.Append(nil, int8(1)) })
-}
-
-func make16(v int) (list []int) {
-	for range 16 {
-		list = append(list, v)
-	}
-	return list
 }
 
 // plain is a value as Decode returns it.
@@ -63,6 +57,11 @@ func plain(v any) any {
 	case []int:
 		for _, x := range v {
 			list = append(list, int64(x))
+		}
+		return list
+	case []string:
+		for _, x := range v {
+			list = append(list, x)
 		}
 		return list
 	case []any:
