@@ -57,7 +57,7 @@ func (a *app) policyServeCommand() *cobra.Command {
 		Use:     "serve DIR",
 		Short:   "Serve a trained policy to robots over WebSocket",
 		Long:    policyServeHelp,
-		Example: "  robocache policy serve trained/\n  ROBOCACHE_TOKEN=secret robocache policy serve trained/ --listen 0.0.0.0 --tls-cert cert.pem --tls-key key.pem",
+		Example: "  robocache policy serve trained/\n  robocache policy serve trained/ --tls-cert cert.pem --tls-key key.pem",
 		Args:    takes(1, 1, "policy serve takes a folder that train has written"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			p.dir = args[0]
