@@ -52,7 +52,7 @@ It listens on this machine alone unless --listen is set, which needs a token. A 
 has an example.`
 
 func (a *app) policyServeCommand() *cobra.Command {
-	p := policyServer{message: "1MiB"}
+	var p policyServer
 	cmd := &cobra.Command{
 		Use:     "serve DIR",
 		Short:   "Serve a trained policy to robots over WebSocket",
@@ -70,7 +70,7 @@ func (a *app) policyServeCommand() *cobra.Command {
 	f.StringVar(&p.token, "token", "", "the `TOKEN` that clients need; "+tokenVariable+" unless given")
 	f.StringVar(&p.certificate, "tls-cert", "", "serve wss with the certificates in `FILE.pem`")
 	f.StringVar(&p.key, "tls-key", "", "the private key of --tls-cert, in `FILE.pem`")
-	f.Var(bytesFlag{&p.message}, "max-message", "the most that a request may have")
+	f.StringVar(&p.message, "max-message", "1MiB", "the most `BYTES` in a request")
 	f.IntVar(&p.connections, "max-connections", 1024, "how many clients may be connected")
 	f.DurationVar(&p.timeout, "timeout", 10*time.Second, "how long a request may take to arrive, to get its turn, and to be answered")
 	backendFlag(cmd, &p.backend, "auto", "where to compute: auto, cpu, cuda, cuda:N or sim")
@@ -91,7 +91,7 @@ func (a *app) servePolicy(p *policyServer) (err error) {
 	}
 	most, err := memory.Parse(p.message)
 	if err != nil {
-		return err
+		return usagef("--max-message: %v", err)
 	}
 	ctx, ended, stop := a.UntilCut(0)
 	defer stop()

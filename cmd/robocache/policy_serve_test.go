@@ -45,7 +45,7 @@ func packed32(t *testing.T, s *dataset.Stream, lo, hi int) msgpack.Binary {
 	return msgpack.Binary{"__ndarray__": true, "data": data, "dtype": "<f4", "shape": []int{len(v) / d, d}}
 }
 
-// The server's actions for the windows of a recording are those that policy -o writes.
+// The server's actions for a recording's windows are equal to the chunks in the file from policy -o.
 func TestPolicyServeGivesTheActionsOfPolicy(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	dir := aPolicy(t)

@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// MaxDepth limits the nesting of arrays and maps in Decode. MaxValues limits the number of values, keys included.
+// MaxDepth limits how deep arrays and maps are nested in Decode. MaxValues limits the number of values, keys included.
 const (
 	MaxDepth  = 16
 	MaxValues = 1 << 14
 )
 
-// Error is input that Decode refuses. Offset is the byte of the input, from 0.
+// Error is input that Decode refuses. Offset is the byte in the input, from 0.
 type Error struct {
 	Offset    int
 	Got, Want string
@@ -23,7 +23,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("msgpack: byte %d: got %s, want %s", e.Offset, e.Got, e.Want)
 }
 
-// Decode decodes exactly one value: nil, bool, int64, uint64 (above the range of int64), float64, string, []byte, []any or map[string]any. A
+// Decode decodes exactly one value: nil, bool, int64, uint64 (if int64 is too small), float64, string, []byte, []any or map[string]any. A
 // []byte shares memory with the input. A key is text or binary, and the map does not distinguish the two. Other keys, duplicate keys,
 // text that is not UTF-8, extensions and bytes after the value are an *Error.
 func Decode(data []byte) (any, error) {
@@ -128,7 +128,7 @@ func (d *decoder) value(depth int) (any, error) {
 	return nil, d.refuse(start, fmt.Sprintf("type %#x", head[0]), "nil, a boolean, a number, text, binary, an array or a map")
 }
 
-// sized reads a length of size bytes, and then a value of that length.
+// sized reads a length, which has size bytes, and then a value with that length.
 func (d *decoder) sized(size uint64, depth int, read func(n uint64, depth int) (any, error)) (any, error) {
 	n, err := d.number(size)
 	if err != nil {
@@ -151,13 +151,13 @@ func (d *decoder) text(n uint64, _ int) (any, error) {
 	return string(b), nil
 }
 
-// room checks the length of an array or map whose elements have at least size bytes each, before memory is allocated for them.
+// room checks the length of an array or map before memory is allocated. Each element has at least size bytes.
 func (d *decoder) room(n, size uint64, depth int) error {
 	switch left := len(d.data) - d.at; {
 	case depth >= MaxDepth:
-		return d.refuse(d.at, fmt.Sprintf("more than %d levels of arrays and maps", MaxDepth), "fewer")
+		return d.refuse(d.at, fmt.Sprintf("more than %d nested levels", MaxDepth), "fewer")
 	case n > uint64(left)/size:
-		return d.refuse(d.at, fmt.Sprintf("%d bytes", left), fmt.Sprintf("%d elements of %d bytes or more", n, size))
+		return d.refuse(d.at, fmt.Sprintf("%d bytes", left), fmt.Sprintf("%d elements, each %d bytes or more", n, size))
 	case n > uint64(MaxValues-d.values):
 		return d.refuse(d.at, fmt.Sprintf("more than %d values", MaxValues), "fewer")
 	}
@@ -196,7 +196,7 @@ func (d *decoder) mapOf(n uint64, depth int) (any, error) {
 		case []byte:
 			key = string(k)
 		default:
-			return nil, d.refuse(start, fmt.Sprintf("a key of type %T", k), "text or binary")
+			return nil, d.refuse(start, fmt.Sprintf("a %T key", k), "text or binary")
 		}
 		if _, twice := m[key]; twice {
 			return nil, d.refuse(start, fmt.Sprintf("the key %.100q again", key), "each key once")

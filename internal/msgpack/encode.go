@@ -12,7 +12,7 @@ import (
 type Binary map[string]any
 
 // Append appends a value: nil, bool, int, float64, string, []byte, []any, []string, []int, map[string]any or Binary. Keys are in order. Small
-// integers and short lengths have the format's form of one byte, others that of 8 or 4 bytes. It panics for other types.
+// integers and short lengths take one byte, others 8 or 4 bytes. It panics for other types.
 func Append(b []byte, v any) []byte {
 	switch v := v.(type) {
 	case nil:

@@ -20,7 +20,7 @@ func unhex(t testing.TB, text string) []byte {
 	return b
 }
 
-// The bytes are those of the format's specification.
+// The bytes are from the format's specification.
 func TestValuesHaveTheBytesOfTheFormat(t *testing.T) {
 	for text, v := range map[string]any{
 		"c0": nil, "c2": false, "c3": true, "00": 0, "7f": 127, "d3 0000000000000080": 128, "ff": -1, "e0": -32, "d3 ffffffffffffffdf": -33,
@@ -90,8 +90,8 @@ func TestInputThatBreaksTheFormatIsRefusedAtItsByte(t *testing.T) {
 	}{
 		{"", 0, "0 bytes"}, {"c1", 0, "type 0xc1"}, {"c0 c0", 1, "1 bytes after the value"}, {"a2 61", 1, "1 bytes"}, {"a1 ff", 1, "text that is not UTF-8"},
 		{"c4", 1, "0 bytes"}, {"c6 ffffffff 00", 5, "1 bytes"}, {"dd ffffffff 00", 5, "1 bytes"}, {"df ffffffff 00", 5, "1 bytes"}, {"cb 00", 1, "1 bytes"},
-		{"91", 1, "0 bytes"}, {"81 01 02", 1, "a key of type int64"}, {"82 a1 61 01 c4 01 61 02", 4, `the key "a" again`}, {"81 a1 61", 3, "0 bytes"},
-		{"82 a1 61 01 a1 62", 6, "0 bytes"}, {"c7 00 00", 0, "type 0xc7"}, {"d4 00 00", 0, "type 0xd4"}, {nested(17), 17, "more than 16 levels of arrays and maps"},
+		{"91", 1, "0 bytes"}, {"81 01 02", 1, "a int64 key"}, {"82 a1 61 01 c4 01 61 02", 4, `the key "a" again`}, {"81 a1 61", 3, "0 bytes"},
+		{"82 a1 61 01 a1 62", 6, "0 bytes"}, {"c7 00 00", 0, "type 0xc7"}, {"d4 00 00", 0, "type 0xd4"}, {nested(17), 17, "more than 16 nested levels"},
 		{"dd 00004000" + strings.Repeat("00", 1<<14), 5, "more than 16384 values"}, {"92 90 dd 00003ffe" + strings.Repeat("00", 1<<14-2), 7, "more than 16384 values"},
 	} {
 		got, err := msgpack.Decode(unhex(t, c.text))

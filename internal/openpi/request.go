@@ -71,7 +71,7 @@ func readArray(name string, v any) (*tensor.Tensor, error) {
 	return t, err
 }
 
-// timing is server_timing in a reply. previous is the whole time of the connection's previous request, or 0.
+// timing is server_timing in a reply. previous is the whole time for the connection's previous request, or 0.
 type timing struct{ infer, previous time.Duration }
 
 // reply encodes a reply with actions [C,A].

@@ -27,7 +27,7 @@ type Options struct {
 	About   map[string]any // the first message
 	Token   string         // empty if none is needed
 
-	MaxMessage     int64         // of a request, bytes
+	MaxMessage     int64         // bytes in a request
 	MaxConnections int           // WebSocket connections at a time
 	Timeout        time.Duration // for each of: a request's bytes after the first, its turn, its reply
 
@@ -37,7 +37,7 @@ type Options struct {
 // Counts are what happened since New.
 type Counts struct {
 	Requests, Errors int64         // messages, and those with an error as the answer
-	Refused          int64         // connections without the token, of web pages, or above the limit
+	Refused          int64         // connections without the token, from web pages, or above the limit
 	Connections      int64         // open now
 	Predicting       time.Duration // the sum over requests
 	Waiting          time.Duration // for a turn, the sum over requests

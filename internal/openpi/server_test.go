@@ -29,7 +29,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// array is an array of "<f4" as NumPy clients send it.
+// array is a "<f4" array as NumPy clients send it.
 func array(shape []int, v ...float32) msgpack.Binary {
 	data, _ := binary.Append(nil, binary.LittleEndian, v)
 	return msgpack.Binary{"__ndarray__": true, "data": data, "dtype": "<f4", "shape": shape}
@@ -39,7 +39,7 @@ func request(streams map[string]any) []byte { return msgpack.Append(nil, streams
 
 var errWindow = errors.New("no such window")
 
-// doubled is a policy: its actions [1,A] are twice the last row of state. A row that begins with -1 is an error.
+// doubled is a policy: its actions [1,A] are twice the last state row. A row that begins with -1 is an error.
 func doubled(_ context.Context, streams map[string]*tensor.Tensor) ([]float64, error) {
 	s := streams["state"]
 	if s == nil || s.Rank() != 2 || s.Dim(0) == 0 {
@@ -265,12 +265,12 @@ func TestSlowAndBrokenClientsAreLeft(t *testing.T) {
 	var open []net.Conn
 	for _, begun := range [][]byte{
 		{0x82, 0xfe, 0xff, 0xff, 1, 2, 3, 4, 0xde},                               // the first byte of a message
-		{0x82, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4}, // one of 2^63 bytes
+		{0x82, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4}, // one with 2^63 bytes
 		{0x02, 0x81, 0, 0, 0, 0, 0x80},                                           // a fragment
 		{0x82, 0x01, 0x80},                                                       // without a mask
 		{0x83, 0x80, 0, 0, 0, 0},                                                 // an unknown opcode
 		{0xf2, 0x80, 0, 0, 0, 0},                                                 // compressed, which was not agreed
-		{0x88, 0x81, 0, 0, 0, 0, 0},                                              // a close of one byte
+		{0x88, 0x81, 0, 0, 0, 0, 0},                                              // a close with one byte
 		[]byte("GET / HTTP/1.1\r\n\r\n"),
 	} {
 		c, _ := raw(t, at)
@@ -326,7 +326,7 @@ func TestARequestWaitsForItsTurn(t *testing.T) {
 	assert.GreaterOrEqual(t, s.Counts().Predicting, 100*time.Millisecond)
 }
 
-// A panic of the policy ends the connection, and the server goes on.
+// A panic in the policy ends the connection, and the server goes on.
 func TestAPanicEndsItsConnection(t *testing.T) {
 	o := options()
 	o.Predict = func(ctx context.Context, streams map[string]*tensor.Tensor) ([]float64, error) {
@@ -386,7 +386,7 @@ func TestAThousandConnections(t *testing.T) {
 	assert.Zero(t, s.Counts().Errors)
 }
 
-// pipe is a listener of connections within the process.
+// pipe is a listener for connections within the process.
 type pipe struct{ conns chan net.Conn }
 
 func (p *pipe) Accept() (net.Conn, error) {
@@ -398,7 +398,7 @@ func (p *pipe) Accept() (net.Conn, error) {
 func (p *pipe) Close() error   { return nil }
 func (p *pipe) Addr() net.Addr { return &net.TCPAddr{} }
 
-// FuzzMessage sends a message of any content. The answer is a reply or a text.
+// FuzzMessage sends a message with any content. The answer is a reply or a text.
 func FuzzMessage(f *testing.F) {
 	f.Add(request(map[string]any{"state": array([]int{1, 2}, 1, 2)}))
 	f.Add(request(map[string]any{"state": array([]int{1 << 40, 2}, 1, 2)}))
@@ -448,7 +448,7 @@ func FuzzConnection(f *testing.F) {
 	})
 }
 
-// Without the header of an upgrade there is no session.
+// Without an upgrade header there is no session.
 func TestAnOrdinaryRequestIsNoSession(t *testing.T) {
 	w := httptest.NewRecorder()
 	s := openpi.New(options())
