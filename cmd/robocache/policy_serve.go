@@ -80,14 +80,10 @@ func (a *app) policyServeCommand() *cobra.Command {
 
 func (a *app) servePolicy(p *policyServer) (err error) {
 	switch {
-	case p.port < 0 || p.port > 65535:
-		return usagef("--port: got %d, want 0 to 65535", p.port)
 	case p.connections < 1:
 		return usagef("--max-connections: got %d, want 1 or more", p.connections)
 	case p.timeout <= 0:
 		return usagef("--timeout: got %v, want more than 0", p.timeout)
-	case (p.certificate == "") != (p.key == ""):
-		return usagef("--tls-cert, --tls-key: got one, want both")
 	}
 	most, err := memory.Parse(p.message)
 	if err != nil {
@@ -131,7 +127,7 @@ func (a *app) servePolicy(p *policyServer) (err error) {
 func (p *policyServer) open(ctx context.Context) (net.Listener, error) {
 	p.token = cmp.Or(p.token, os.Getenv(tokenVariable))
 	var config *tls.Config
-	if p.certificate != "" {
+	if p.certificate != "" || p.key != "" {
 		pair, err := tls.LoadX509KeyPair(p.certificate, p.key)
 		if err != nil {
 			return nil, usagef("--tls-cert, --tls-key: %v", err)

@@ -135,12 +135,12 @@ func TestPolicyServeRefusesWhatItCannotServe(t *testing.T) {
 	dir := t.TempDir()
 	for want, args := range map[string][]string{
 		"policy serve takes a folder that train has written, got none":           {},
-		"--port: got 70000, want 0 to 65535":                                     {dir, "--port=70000"},
+		"address 70000: invalid port":                                            {dir, "--port=70000"},
 		"--listen, --port: ":                                                     {dir, fmt.Sprint("--port=", l.Addr().(*net.TCPAddr).Port)},
 		"--listen: got 0.0.0.0 without a token, want --token or ROBOCACHE_TOKEN": {dir, "--port=0", "--listen=0.0.0.0"},
 		"--max-connections: got 0, want 1 or more":                               {dir, "--max-connections=0"},
 		"--timeout: got 0s, want more than 0":                                    {dir, "--timeout=0s"},
-		"--tls-cert, --tls-key: got one, want both":                              {dir, "--tls-key=key.pem"},
+		"--tls-cert, --tls-key: open : no such file":                             {dir, "--tls-key=key.pem"},
 		"--tls-cert, --tls-key: open ":                                           {dir, "--tls-key=" + dir + "/none", "--tls-cert=" + dir + "/none"},
 		"max-message":                                                            {dir, "--max-message=many"},
 	} {

@@ -71,15 +71,12 @@ func readArray(name string, v any) (*tensor.Tensor, error) {
 	return t, err
 }
 
-// timing is server_timing in a reply. previous is the whole time for the connection's previous request, or 0.
-type timing struct{ infer, previous time.Duration }
-
-// reply encodes a reply with actions [C,A].
-func reply(actions []float64, columns int, t timing) []byte {
+// reply encodes a reply with actions [C,A]. previous is the whole time for the connection's previous request, or 0.
+func reply(actions []float64, columns int, infer, previous time.Duration) []byte {
 	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-	times := map[string]any{"infer_ms": ms(t.infer)}
-	if t.previous > 0 {
-		times["prev_total_ms"] = ms(t.previous)
+	times := map[string]any{"infer_ms": ms(infer)}
+	if previous > 0 {
+		times["prev_total_ms"] = ms(previous)
 	}
 	data, _ := binary.Append(nil, binary.LittleEndian, actions) // fails for other types only
 	return msgpack.Append(nil, map[string]any{"server_timing": times, "actions": msgpack.Binary{

@@ -122,7 +122,7 @@ func (s *Server) serve(ctx context.Context, c *websocket.Conn) {
 	if send(websocket.MessageBinary, msgpack.Append(nil, s.opt.About)) != nil {
 		return
 	}
-	for t := (timing{}); ; {
+	for previous := time.Duration(0); ; {
 		data, begin, err := s.read(ctx, c)
 		if data == nil && err != nil {
 			return // the connection has ended
@@ -130,7 +130,7 @@ func (s *Server) serve(ctx context.Context, c *websocket.Conn) {
 		s.requests.Add(1)
 		var answer []byte
 		if err == nil {
-			answer, err = s.answer(ctx, data, t.previous)
+			answer, err = s.answer(ctx, data, previous)
 		}
 		if err != nil {
 			s.failed.Add(1)
@@ -142,7 +142,7 @@ func (s *Server) serve(ctx context.Context, c *websocket.Conn) {
 		if send(websocket.MessageBinary, answer) != nil {
 			return
 		}
-		t.previous = time.Since(begin)
+		previous = time.Since(begin)
 	}
 }
 
@@ -209,5 +209,5 @@ func (s *Server) answer(ctx context.Context, data []byte, previous time.Duration
 	}
 	infer := time.Since(begun)
 	s.predicting.Add(int64(infer))
-	return reply(actions, s.opt.Columns, timing{infer, previous}), nil
+	return reply(actions, s.opt.Columns, infer, previous), nil
 }
