@@ -174,7 +174,10 @@ func (r *Predictor) predict(ctx context.Context, windows []align.LivePart, ancho
 	if err != nil {
 		return nil, err
 	}
-	return r.chunk, c.actions(r.net.row(predicted, 0), r.last, r.chunk)
+	if err := c.actions(r.net.row(predicted, 0), r.last, r.chunk); err != nil {
+		return nil, err
+	}
+	return r.chunk, nil
 }
 
 // take reads the last action from the action's window.
