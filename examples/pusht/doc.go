@@ -1,0 +1,4 @@
+// Package main is PushT.
+package main
+
+func main() {}

@@ -1,0 +1,112 @@
+package main
+
+import "math"
+
+// state is what a demonstration records in each control step: the agent's position, the block's origin, in px, and the block's angle
+// in rad, which is not reduced.
+type state [5]float64
+
+func (s state) agent() vec { return vec{s[0], s[1]} }
+func (s state) block() vec { return vec{s[2], s[3]} }
+
+// The corners of the block's two boxes, from its origin.
+var bar, stem = [4]vec{{-60, 0}, {60, 0}, {60, 30}, {-60, 30}}, [4]vec{{-15, 30}, {15, 30}, {15, 120}, {-15, 120}}
+
+var (
+	center = vec{0, 45}                         // the block's centre of mass
+	goal   = state{0, 0, 256, 256, math.Pi / 4} // the block's pose at the goal
+)
+
+// env is the task PushT: a disc of radius 15 moves to where it is sent, and pushes a T onto its goal. The walls stop the T only.
+type env struct {
+	space        space
+	agent, block *body
+}
+
+// newEnv returns the task in a state in which nothing moves. The T overlaps the agent or a wall only if the state says so, and is then
+// pushed out.
+func newEnv(s state) *env {
+	e := &env{agent: &body{p: vec{256, 400}, rotation: vec{1, 0}}, block: &body{massInv: 1, inertiaInv: 1.0 / 3000, center: center}}
+	e.block.place(vec{256, 300}.add(center), 0)
+	e.space = space{bodies: []*body{e.agent, e.block}, known: map[[2]*shape]*touching{}}
+	ground := &body{rotation: vec{1, 0}}
+	for _, w := range [4][2]vec{{{5, 506}, {5, 5}}, {{5, 5}, {506, 5}}, {{506, 5}, {506, 506}}, {{5, 506}, {506, 506}}} {
+		wall := newShape(ground, 2, w[0], w[1])
+		e.space.fixed = e.space.fixed.insert(&node{box: wall.box, shape: wall, step: -1})
+	}
+	for _, s := range []*shape{newShape(e.agent, 15, vec{}), newShape(e.block, 0, bar[:]...), newShape(e.block, 0, stem[:]...)} {
+		leaf := &node{box: s.box, shape: s}
+		e.space.moving = e.space.moving.insert(leaf)
+		e.space.leaves = append(e.space.leaves, leaf)
+	}
+	e.space.leaves = append(e.space.leaves[1:], e.space.leaves[0])
+	e.agent.p = s.agent()
+	e.block.place(s.block().add(center.turn(direction(s[4]))), s[4])
+	e.space.advance()
+	return e
+}
+
+// step sends the agent to a target for a tenth of a second.
+func (e *env) step(target vec) {
+	for range 10 {
+		v := e.agent.motion.v
+		e.agent.motion.v = v.add(target.sub(e.agent.p).times(100).sub(v.times(20)).times(stepTime))
+		e.space.advance()
+	}
+}
+
+// state returns the state after the last step.
+func (e *env) state() state {
+	o := e.block.origin()
+	return state{e.agent.p.x, e.agent.p.y, o.x, o.y, e.block.angle}
+}
+
+// reward returns the share of the goal that the block covers, divided by 0.95, and at most 1.
+func (s state) reward() float64 {
+	covered, whole := 0.0, 0.0
+	for _, local := range [2][4]vec{bar, stem} {
+		to := goal.place(local)
+		whole += area(to[:])
+		for _, local := range [2][4]vec{bar, stem} {
+			from := s.place(local)
+			covered += area(clip(from[:], to))
+		}
+	}
+	return min(1, covered/whole/0.95)
+}
+
+// place returns corners of the block in px.
+func (s state) place(local [4]vec) (list [4]vec) {
+	r := direction(s[4])
+	for i, v := range local {
+		list[i] = v.turn(r).add(s.block())
+	}
+	return list
+}
+
+// clip returns the part of a convex polygon inside a box. Both are counterclockwise.
+func clip(from []vec, to [4]vec) []vec {
+	for i, u := range to {
+		side := to[(i+1)%4].sub(u)
+		var list []vec
+		for j, p := range from {
+			q := from[(j+1)%len(from)]
+			a, b := side.cross(p.sub(u)), side.cross(q.sub(u))
+			if a >= 0 {
+				list = append(list, p)
+			}
+			if a >= 0 != (b >= 0) {
+				list = append(list, p.lerp(q, a/(a-b)))
+			}
+		}
+		from = list
+	}
+	return from
+}
+
+func area(corners []vec) (a float64) {
+	for i, p := range corners {
+		a += p.cross(corners[(i+1)%len(corners)])
+	}
+	return a / 2
+}
