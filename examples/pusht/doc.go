@@ -1,4 +1,2 @@
 // Package main is PushT.
 package main
-
-func main() {}

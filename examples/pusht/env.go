@@ -35,7 +35,7 @@ func newEnv(s state) *env {
 		e.space.fixed = e.space.fixed.insert(&node{box: wall.box, shape: wall, step: -1})
 	}
 	for _, s := range []*shape{newShape(e.agent, 15, vec{}), newShape(e.block, 0, bar[:]...), newShape(e.block, 0, stem[:]...)} {
-		leaf := &node{box: s.box, shape: s}
+		leaf := newLeaf(s)
 		e.space.moving = e.space.moving.insert(leaf)
 		e.space.leaves = append(e.space.leaves, leaf)
 	}
@@ -109,4 +109,20 @@ func area(corners []vec) (a float64) {
 		a += p.cross(corners[(i+1)%len(corners)])
 	}
 	return a / 2
+}
+
+// points are the keypoints of the demonstrations, from the block's origin.
+var points = [9]vec{
+	{9.269787, 90.040974}, {-60.983472, -1.186730}, {60.912755, -1.393363}, {-0.270504, 25.543625}, {-14.064927, 122.815854},
+	{39.002738, 32.857404}, {-39.966414, 32.729655}, {-16.824344, 62.863179}, {23.541461, -1.700288},
+}
+
+// keypoints returns the x and y of the nine keypoints.
+func (s state) keypoints() (list []float64) {
+	r := direction(s[4])
+	for _, v := range points {
+		p := v.turn(r).add(s.block())
+		list = append(list, p.x, p.y)
+	}
+	return list
 }

@@ -86,14 +86,25 @@ func pair(a, b *node) {
 	a.pairs, b.pairs = slices.Insert(a.pairs, 0, p), slices.Insert(b.pairs, 0, p)
 }
 
-// refit gives a leaf that has left its box a new one, which reaches to where the shape will be in a tenth of a second.
+// newLeaf returns a leaf with room for where its shape will be in a tenth of a second.
+func newLeaf(s *shape) *node {
+	n := &node{shape: s}
+	n.fit()
+	return n
+}
+
+func (n *node) fit() {
+	b := n.shape.box
+	x, y, v := (b.right-b.left)*0.1, (b.top-b.bottom)*0.1, n.shape.body.motion.v.times(0.1)
+	n.box = box{b.left + min(-x, v.x), b.bottom + min(-y, v.y), b.right + max(x, v.x), b.top + max(y, v.y)}
+}
+
+// refit moves a leaf that its shape has left to another place in the tree.
 func (s *space) refit(leaf *node) {
-	b := leaf.shape.box
-	if leaf.merge(b) == leaf.box && s.step > 0 {
+	if leaf.merge(leaf.shape.box) == leaf.box && s.step > 0 {
 		return
 	}
-	x, y, v := (b.right-b.left)*0.1, (b.top-b.bottom)*0.1, leaf.shape.body.motion.v.times(0.1)
-	leaf.box = box{b.left + min(-x, v.x), b.bottom + min(-y, v.y), b.right + max(x, v.x), b.top + max(y, v.y)}
+	leaf.fit()
 	s.moving = s.moving.remove(leaf).insert(leaf)
 	for _, p := range leaf.pairs {
 		for _, n := range p {

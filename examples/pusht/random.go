@@ -91,8 +91,16 @@ func logarithm(x float64) float64 {
 	return all + (rest + tail)
 }
 
-// initial returns the initial state of diffusion_policy's PushT for a seed, as numpy draws it.
+// initial returns the initial state of an episode: numpy's numbers for the seed, and the block turned around its centre of mass.
 func initial(seed int) state {
+	s := draw(seed)
+	p := s.block().add(center).sub(center.turn(direction(s[4])))
+	s[2], s[3] = p.x, p.y
+	return s
+}
+
+// draw returns the numbers that diffusion_policy's PushT draws for a seed.
+func draw(seed int) state {
 	r := newRandom(uint32(seed))
 	s := state{r.between(50, 450), r.between(50, 450), r.between(100, 400), r.between(100, 400)}
 	s[4] = float64(float64(r.normal()*2)*math.Pi) - math.Pi
