@@ -6,12 +6,6 @@ import (
 	"image/gif"
 )
 
-// frame is a state and the target of the step that follows.
-type frame struct {
-	state  state
-	target vec
-}
-
 // size is the width of a picture in pixels, for 512 px of the task.
 const size = 256
 
@@ -47,17 +41,18 @@ func paint(set func(x, y int, p vec, isGoal bool)) {
 	}
 }
 
-// animate returns a film at the speed of the task.
-func animate(film []frame) *gif.GIF {
+// animate returns a film of an episode at its speed.
+func animate(e episode) *gif.GIF {
 	g := &gif.GIF{}
-	for _, f := range film {
-		picture, isBlock := image.NewPaletted(image.Rect(0, 0, size, size), colors), f.state.covers()
+	for i, target := range e.targets {
+		s := e.states[i]
+		picture, isBlock := image.NewPaletted(image.Rect(0, 0, size, size), colors), s.covers()
 		paint(func(x, y int, p vec, isGoal bool) {
 			c := clear
 			switch {
-			case p.sub(f.target).length() < 5:
+			case p.sub(target).length() < 5:
 				c = red
-			case p.sub(f.state.agent()).length() < 15:
+			case p.sub(s.agent()).length() < 15:
 				c = blue
 			case isBlock(p):
 				c = grey

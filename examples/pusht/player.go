@@ -105,11 +105,11 @@ type learned struct {
 
 // check finds the policy's streams among those that the task has.
 func (l *learned) check() (err error) {
-	if hz := l.policy.Config().Hz; hz != rate {
-		return fmt.Errorf("a policy for %g Hz, want %d", hz, rate)
-	}
 	if l.execute < 1 {
 		return fmt.Errorf("-execute: got %d, want 1 or more", l.execute)
+	}
+	if hz := l.policy.Config().Hz; hz != rate {
+		return fmt.Errorf("a policy for %g Hz, want %d", hz, rate)
 	}
 	e := &dataset.Episode{Name: "PushT"}
 	for name, columns := range map[string]int{"state": 5, "keypoint": 18, "action": 2} {

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 )
 
 // scores are the results of episodes: the highest reward of each, their mean, and its 95 % interval.
@@ -21,48 +23,42 @@ type scores struct {
 	Interval [2]float64 `json:"interval"`
 }
 
-// score plays an episode for each seed.
-func score(ctx context.Context, from string, o *options, out, errs io.Writer) (err error) {
+// episode is a played episode: its states, which are one more than the targets, and its highest reward.
+type episode struct {
+	states  []state
+	targets []vec
+	score   float64
+}
+
+// score plays an episode for each seed and prints the scores.
+func score(ctx context.Context, from string, o *options, out, errs io.Writer) error {
 	first, last, err := parseSeeds(o.seeds)
 	if err != nil {
 		return err
 	}
-	p, err := newPlayer(ctx, from, o)
+	list, err := playAll(ctx, from, o, first, last, errs)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.Close()) }()
 	var s scores
 	var poses []state
-	var film []frame
-	for seed := first; seed <= last; seed++ {
-		seen, targets, best, err := play(ctx, p, seed)
-		if err != nil {
-			return fmt.Errorf("seed %d: %w", seed, err)
-		}
-		s.Scores, poses = append(s.Scores, best), append(poses, seen[len(seen)-1])
-		if seed == first {
-			for i, target := range targets {
-				film = append(film, frame{seen[i], target})
-			}
-		}
-		fmt.Fprintf(errs, "seed %d: %.3f after %d steps, mean %.3f\n", seed, best, len(targets), mean(s.Scores))
+	for _, e := range list {
+		s.Scores, poses = append(s.Scores, e.score), append(poses, e.states[len(e.states)-1])
 	}
 	s.Mean, s.Interval = mean(s.Scores), bootstrap(s.Scores)
 	if o.gif != "" {
-		if err := write(o.gif, func(w io.Writer) error { return gif.EncodeAll(w, animate(film)) }); err != nil {
-			return err
-		}
+		err = write(o.gif, func(w io.Writer) error { return gif.EncodeAll(w, animate(list[0])) })
 	}
-	if o.png != "" {
-		if err := write(o.png, func(w io.Writer) error { return png.Encode(w, overlay(poses)) }); err != nil {
-			return err
-		}
+	if o.png != "" && err == nil {
+		err = write(o.png, func(w io.Writer) error { return png.Encode(w, overlay(poses)) })
 	}
-	if o.json {
+	switch {
+	case err != nil:
+		return err
+	case o.json:
 		return json.NewEncoder(out).Encode(s)
 	}
-	_, err = fmt.Fprintf(out, "%d episodes: mean score %.3f [%.3f, %.3f]\n", len(s.Scores), s.Mean, s.Interval[0], s.Interval[1])
+	_, err = fmt.Fprintf(out, "%d episodes: mean score %.3f [%.3f, %.3f]\n", len(list), s.Mean, s.Interval[0], s.Interval[1])
 	return err
 }
 
@@ -72,43 +68,77 @@ func parseSeeds(text string) (first, last int, err error) {
 	if !isRange {
 		b = a
 	}
-	first, err = strconv.Atoi(a)
-	if err == nil {
-		last, err = strconv.Atoi(b)
+	low, err := strconv.ParseUint(a, 10, 32)
+	high, wrong := strconv.ParseUint(b, 10, 32)
+	if err != nil || wrong != nil || high < low {
+		return 0, 0, fmt.Errorf("-seeds: got %q, want A-B, with A up to B, and B below 2^32", text)
 	}
-	if err != nil || last < first || last >= 1<<32 {
-		err = fmt.Errorf("-seeds: got %q, want A-B, 0 <= A <= B < 2^32", text)
-	}
-	return first, last, err
+	return int(low), int(high), nil
 }
 
-// play plays an episode until the score is 1, the player ends it or its time is over. It returns the states, which are one more than
-// the targets, and the highest reward.
-func play(ctx context.Context, p player, seed int) (seen []state, targets []vec, best float64, err error) {
+// players is the number of players at work, because one waits for its device most of the time.
+const players = 4
+
+// playAll plays the episodes of the seeds from first to last.
+func playAll(ctx context.Context, from string, o *options, first, last int, errs io.Writer) ([]episode, error) {
+	list, problems := make([]episode, last-first+1), make([]error, players)
+	var next, done atomic.Int64
+	var lock sync.Mutex
+	work := func() (err error) {
+		p, err := newPlayer(ctx, from, o)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, p.Close()) }()
+		for i := next.Add(1) - 1; i < int64(len(list)); i = next.Add(1) - 1 {
+			e, err := play(ctx, p, first+int(i))
+			if err != nil {
+				next.Store(int64(len(list))) // the others stop after their episodes
+				return fmt.Errorf("seed %d: %w", first+int(i), err)
+			}
+			list[i] = e
+			lock.Lock()
+			fmt.Fprintf(errs, "%d of %d: seed %d: %.3f after %d steps\n", done.Add(1), len(list), first+int(i), e.score, len(e.targets))
+			lock.Unlock()
+		}
+		return nil
+	}
+	var wait sync.WaitGroup
+	for i := range min(players, len(list)) {
+		wait.Go(func() { problems[i] = work() })
+	}
+	wait.Wait()
+	for _, err := range problems {
+		if err != nil {
+			return nil, err // the others' are the same, or come later
+		}
+	}
+	return list, nil
+}
+
+// play plays an episode until the score is 1, the player ends it or its time is over.
+func play(ctx context.Context, p player, seed int) (e episode, err error) {
 	s, err := p.start(ctx, seed)
 	if err != nil {
-		return nil, nil, 0, err
+		return e, err
 	}
-	e := newEnv(s)
-	seen = append(seen, e.state())
-	for len(targets) < steps && best < 1 {
-		next, err := p.next(ctx, seen)
-		if err != nil {
-			return nil, nil, 0, err
+	env := newEnv(s)
+	e.states = append(e.states, env.state())
+	for len(e.targets) < steps && e.score < 1 {
+		next, err := p.next(ctx, e.states)
+		if err != nil || len(next) == 0 {
+			return e, err
 		}
-		if len(next) == 0 {
-			break
-		}
-		for _, target := range next[:min(len(next), steps-len(targets))] {
-			e.step(target)
-			seen, targets = append(seen, e.state()), append(targets, target)
-			best = max(best, e.state().reward())
-			if best == 1 {
+		for _, target := range next[:min(len(next), steps-len(e.targets))] {
+			env.step(target)
+			e.states, e.targets = append(e.states, env.state()), append(e.targets, target)
+			e.score = max(e.score, env.state().reward())
+			if e.score == 1 {
 				break
 			}
 		}
 	}
-	return seen, targets, best, nil
+	return e, nil
 }
 
 func mean(list []float64) (m float64) {
