@@ -17,32 +17,29 @@ var (
 	goal   = state{0, 0, 256, 256, math.Pi / 4} // the block's pose at the goal
 )
 
-// env is the task PushT: a disc of radius 15 moves to where it is sent, and pushes a T onto its goal. The walls stop the T only.
-type env struct {
-	space        space
-	agent, block *body
-}
+// env is the task PushT: a disc of radius 15, the agent, moves to where it is sent, and pushes a T, the block, onto its goal. Walls
+// stop the block only.
+type env struct{ space }
 
-// newEnv returns the task in a state in which nothing moves. The T overlaps the agent or a wall only if the state says so, and is then
-// pushed out.
+// newEnv returns the task in a state in which nothing moves. If the block overlaps the agent or a wall, it is pushed out in the next steps.
 func newEnv(s state) *env {
-	e := &env{agent: &body{p: vec{256, 400}, rotation: vec{1, 0}}, block: &body{massInv: 1, inertiaInv: 1.0 / 3000, center: center}}
-	e.block.place(vec{256, 300}.add(center), 0)
-	e.space = space{bodies: []*body{e.agent, e.block}, known: map[[2]*shape]*touching{}}
-	ground := &body{rotation: vec{1, 0}}
-	for _, w := range [4][2]vec{{{5, 506}, {5, 5}}, {{5, 5}, {506, 5}}, {{506, 5}, {506, 506}}, {{5, 506}, {506, 506}}} {
-		wall := newShape(ground, 2, w[0], w[1])
-		e.space.fixed = e.space.fixed.insert(&node{box: wall.box, shape: wall, step: -1})
+	ground, block := &body{rotation: vec{1, 0}}, &body{massInv: 1, inertiaInv: 1.0 / 3000, center: center}
+	agent := &body{p: vec{256, 400}, rotation: vec{1, 0}}
+	block.place(vec{256, 300}, 0)
+	e := &env{space{agent: agent, block: block, known: map[[2]*shape]*touching{}}}
+	for _, w := range [4][2]vec{{{5, 506}, {506, 506}}, {{506, 5}, {506, 506}}, {{5, 5}, {506, 5}}, {{5, 506}, {5, 5}}} {
+		wall := newShape(ground, 2, w[:]...)
+		wall.room, wall.fitted = wall.box, -1
+		e.walls = append(e.walls, wall)
 	}
-	for _, s := range []*shape{newShape(e.agent, 15, vec{}), newShape(e.block, 0, bar[:]...), newShape(e.block, 0, stem[:]...)} {
-		leaf := newLeaf(s)
-		e.space.moving = e.space.moving.insert(leaf)
-		e.space.leaves = append(e.space.leaves, leaf)
+	disc := newShape(agent, 15, vec{})
+	e.shapes = []*shape{newShape(block, 0, bar[:]...), newShape(block, 0, stem[:]...), disc}
+	for _, t := range []*shape{disc, e.shapes[0], e.shapes[1]} {
+		e.order.fit(t, 0)
 	}
-	e.space.leaves = append(e.space.leaves[1:], e.space.leaves[0])
-	e.agent.p = s.agent()
-	e.block.place(s.block().add(center.turn(direction(s[4]))), s[4])
-	e.space.advance()
+	agent.p = s.agent()
+	block.place(s.block(), s[4])
+	e.advance()
 	return e
 }
 
@@ -51,7 +48,7 @@ func (e *env) step(target vec) {
 	for range 10 {
 		v := e.agent.motion.v
 		e.agent.motion.v = v.add(target.sub(e.agent.p).times(100).sub(v.times(20)).times(stepTime))
-		e.space.advance()
+		e.advance()
 	}
 }
 

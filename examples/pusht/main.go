@@ -33,19 +33,14 @@ func run(ctx context.Context, args []string, out, errs io.Writer) error {
 	var flags flag.FlagSet
 	flags.SetOutput(errs)
 	var o options
-	switch args[0] {
-	case "simulate":
-		flags.StringVar(&o.out, "o", "", "the `file` to write")
-	case "score":
-		flags.StringVar(&o.seeds, "seeds", "100000-100499", "the seeds `A-B` of the episodes, or their numbers in a dataset")
-		flags.StringVar(&o.backend, "backend", "auto", "where the policy computes: auto, cpu, cpu:exact, cuda, cuda:N or sim")
-		flags.IntVar(&o.execute, "execute", 8, "the `number` of actions to execute of a chunk")
-		flags.BoolVar(&o.json, "json", false, "print JSON")
-		flags.StringVar(&o.gif, "gif", "", "the `file` for a film of the first episode")
-		flags.StringVar(&o.png, "png", "", "the `file` for a picture of the final poses")
-	default:
-		return errUsage
-	}
+	flags.StringVar(&o.out, "o", "", "the `file` that simulate writes")
+	flags.StringVar(&o.seeds, "seeds", "100000-100499", "the seeds `A-B` of the episodes, or their numbers in a dataset")
+	flags.StringVar(&o.backend, "backend", "auto", "where the policy computes: auto, cpu, cpu:exact, cuda, cuda:N or sim")
+	flags.IntVar(&o.execute, "execute", 8, "the `number` of actions to execute of a chunk")
+	flags.BoolVar(&o.json, "json", false, "print JSON")
+	flags.StringVar(&o.gif, "gif", "", "the `file` for a film of the first episode")
+	flags.StringVar(&o.png, "png", "", "the `file` for a picture of the final poses")
+	command := args[0]
 	var in []string
 	for args = args[1:]; len(args) > 0; { // flags may come before and after the input
 		if err := flags.Parse(args); err != nil {
@@ -56,14 +51,12 @@ func run(ctx context.Context, args []string, out, errs io.Writer) error {
 		}
 	}
 	switch {
-	case len(in) != 1:
-		return errUsage
-	case o.seeds != "":
+	case len(in) == 1 && command == "score":
 		return score(ctx, in[0], &o, out, errs)
-	case o.out == "":
-		return errUsage
+	case len(in) == 1 && command == "simulate" && o.out != "":
+		return simulate(in[0], o.out)
 	}
-	return simulate(in[0], o.out)
+	return errUsage
 }
 
 // options are the flags.

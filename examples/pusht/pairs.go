@@ -11,147 +11,80 @@ type box struct{ left, bottom, right, top float64 }
 func (a box) merge(b box) box {
 	return box{min(a.left, b.left), min(a.bottom, b.bottom), max(a.right, b.right), max(a.top, b.top)}
 }
+
 func (a box) area() float64 { return float64((a.right - a.left) * (a.top - a.bottom)) }
+
 func (a box) meets(b box) bool {
 	return a.left <= b.right && b.left <= a.right && a.bottom <= b.top && b.bottom <= a.top
 }
 
-// far returns how far the centres of two boxes are apart.
+// far returns how far the centres of two boxes are apart, twice.
 func (a box) far(b box) float64 {
 	return math.Abs(a.left+a.right-b.left-b.right) + math.Abs(a.bottom+a.top-b.bottom-b.top)
 }
 
-// node is a node of a tree of boxes. Contacts are solved in the order in which the tree finds their shapes, and ten iterations are
-// too few for the order not to matter. So the tree is Chipmunk's.
-type node struct {
-	box                 // of a moving shape with room to move in, or around the children
-	shape        *shape // nil if the node has children
-	parent, a, b *node
-	step         int        // in which the box was last set
-	pairs        [][2]*node // the leaves that it may touch, the latest first; the later leaf of a pair looks for contacts
+// order is the order of the moving shapes, and so the order in which contacts are found and solved. Ten iterations are too few for
+// the order not to matter, so it is that of Chipmunk's tree of boxes. The three shapes are the leaves of that tree; the last two, or
+// else the first two, have the same parent.
+type order struct {
+	shapes []*shape
+	last   bool
+	pairs  [][2]*shape // whose boxes met, the latest first; the second shape finds the contacts
 }
 
-func (n *node) adopt(a, b *node) {
-	n.a, n.b, n.box, a.parent, b.parent = a, b, a.merge(b.box), n, n
-}
+// neighbours are for each leaf the other two, the closest in the tree first.
+var neighbours = map[bool][3][2]int{false: {{1, 2}, {0, 2}, {0, 1}}, true: {{1, 2}, {2, 0}, {1, 0}}}
 
-// insert adds a leaf below n and returns the top, where the boxes of the nodes grow least.
-func (n *node) insert(leaf *node) *node {
-	if n == nil {
-		return leaf
-	}
-	if n.shape != nil {
-		top := &node{}
-		top.adopt(leaf, n)
-		return top
-	}
-	a, b := n.b.area()+n.a.merge(leaf.box).area(), n.a.area()+n.b.merge(leaf.box).area()
-	if a == b {
-		a, b = n.a.far(leaf.box), n.b.far(leaf.box)
-	}
-	if b < a {
-		n.adopt(n.a, n.b.insert(leaf))
-	} else {
-		n.adopt(n.a.insert(leaf), n.b)
-	}
-	return n
-}
-
-// remove takes a leaf from the tree below n, which has another, and returns the top.
-func (n *node) remove(leaf *node) *node {
-	parent := leaf.parent
-	other := parent.a
-	if other == leaf {
-		other = parent.b
-	}
-	up := parent.parent
-	other.parent, leaf.parent = up, nil
-	switch {
-	case up == nil:
-		return other
-	case up.a == parent:
-		up.a = other
-	default:
-		up.b = other
-	}
-	for ; up != nil; up = up.parent {
-		up.adopt(up.a, up.b)
-	}
-	return n
-}
-
-// pair puts two leaves first among each other's pairs.
-func pair(a, b *node) {
-	p := [2]*node{a, b}
-	a.pairs, b.pairs = slices.Insert(a.pairs, 0, p), slices.Insert(b.pairs, 0, p)
-}
-
-// newLeaf returns a leaf with room for where its shape will be in a tenth of a second.
-func newLeaf(s *shape) *node {
-	n := &node{shape: s}
-	n.fit()
-	return n
-}
-
-func (n *node) fit() {
-	b := n.shape.box
-	x, y, v := (b.right-b.left)*0.1, (b.top-b.bottom)*0.1, n.shape.body.motion.v.times(0.1)
-	n.box = box{b.left + min(-x, v.x), b.bottom + min(-y, v.y), b.right + max(x, v.x), b.top + max(y, v.y)}
-}
-
-// refit moves a leaf that its shape has left to another place in the tree.
-func (s *space) refit(leaf *node) {
-	if leaf.merge(leaf.shape.box) == leaf.box && s.step > 0 {
-		return
-	}
-	leaf.fit()
-	s.moving = s.moving.remove(leaf).insert(leaf)
-	for _, p := range leaf.pairs {
-		for _, n := range p {
-			n.pairs = slices.DeleteFunc(slices.Clone(n.pairs), func(q [2]*node) bool { return q == p })
+// fit gives a shape a box with room to move for a tenth of a second, and a place in the order next to the shape whose box must grow least.
+func (o *order) fit(s *shape, step int) {
+	b := s.box
+	x, y, v := (b.right-b.left)*0.1, (b.top-b.bottom)*0.1, s.body.motion.v.times(0.1)
+	s.room = box{b.left + min(-x, v.x), b.bottom + min(-y, v.y), b.right + max(x, v.x), b.top + max(y, v.y)}
+	s.fitted = step
+	o.shapes = slices.DeleteFunc(o.shapes, func(t *shape) bool { return t == s })
+	o.pairs = slices.DeleteFunc(o.pairs, func(p [2]*shape) bool { return p[0] == s || p[1] == s })
+	place := 0
+	if len(o.shapes) == 2 {
+		u, v := o.shapes[0].room, o.shapes[1].room
+		first, last := v.area()+u.merge(s.room).area(), u.area()+v.merge(s.room).area()
+		if first == last {
+			first, last = u.far(s.room), v.far(s.room)
+		}
+		if o.last = last < first; o.last {
+			place = 1
 		}
 	}
-	leaf.step = s.step
+	o.shapes = slices.Insert(o.shapes, place, s)
 }
 
-// find looks for the contacts of the leaves below n.
-func (s *space) find(n *node) {
-	if n.shape == nil {
-		s.find(n.a)
-		s.find(n.b)
-		return
-	}
-	if n.step < s.step {
-		for _, p := range n.pairs {
-			if p[1] == n {
-				s.touch(p[0].shape, n.shape)
+// find calls touch for each two shapes that may touch.
+func (o *order) find(walls []*shape, step int, touch func(a, b *shape)) {
+	for i, s := range o.shapes {
+		if s.fitted < step {
+			for _, p := range o.pairs {
+				if p[1] == s {
+					touch(p[0], s)
+				}
 			}
+			continue
 		}
-		return
-	}
-	s.query(s.fixed, n, false)
-	for at := n; at.parent != nil; at = at.parent {
-		if at == at.parent.a {
-			s.query(at.parent.b, n, true)
-		} else {
-			s.query(at.parent.a, n, false)
+		look := func(t *shape, later bool) {
+			switch {
+			case !t.room.meets(s.room):
+				return
+			case later:
+				o.pairs = slices.Insert(o.pairs, 0, [2]*shape{s, t})
+				return
+			case t.fitted < step:
+				o.pairs = slices.Insert(o.pairs, 0, [2]*shape{t, s})
+			}
+			touch(s, t)
 		}
-	}
-}
-
-// query pairs a leaf with those below n that its box meets. If they come later, they look for the contacts.
-func (s *space) query(n, leaf *node, later bool) {
-	switch {
-	case !n.meets(leaf.box):
-	case n.shape == nil:
-		s.query(n.a, leaf, later)
-		s.query(n.b, leaf, later)
-	case later:
-		pair(leaf, n)
-	default:
-		if n.step < leaf.step {
-			pair(n, leaf)
+		for _, w := range walls {
+			look(w, false)
 		}
-		s.touch(leaf.shape, n.shape)
+		for _, j := range neighbours[o.last][i] {
+			look(o.shapes[j], j > i)
+		}
 	}
 }

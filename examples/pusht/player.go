@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/robocache/robocache/align"
@@ -13,7 +14,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// The control steps in a second, and the most in an episode.
+// rate is the number of control steps in a second, and steps is the most in an episode.
 const (
 	rate  = 10
 	steps = 300
@@ -23,48 +24,45 @@ const (
 type player interface {
 	// start begins an episode and returns its first state.
 	start(ctx context.Context, seed int) (state, error)
-	// next returns the targets of the next steps, or none to end the episode. seen are the states so far.
-	next(ctx context.Context, seen []state) ([]vec, error)
+	// next returns the target of a step that begins in a state. The error is io.EOF at the end of the episode.
+	next(ctx context.Context, step int, s state) (vec, error)
 	Close() error
 }
 
-// newPlayer returns a player for the word "hold", a folder with a policy, or a dataset.
+// newPlayer returns a player for the word hold, a folder with a policy, or a dataset.
 func newPlayer(ctx context.Context, from string, o *options) (player, error) {
 	if from == "hold" {
 		return holder{}, nil
+	}
+	if d, err := dataset.Open(ctx, from, dataset.Options{}); err == nil {
+		return &demonstrations{Dataset: d}, nil
 	}
 	device, err := ops.Open(o.backend)
 	if err != nil {
 		return nil, err
 	}
 	p, err := policy.Open(ctx, device, from)
-	if err == nil {
-		l := &learned{device: device, policy: p, execute: o.execute}
-		if err = l.check(); err != nil {
-			err = errors.Join(err, l.Close())
-		}
-		return l, err
+	if err != nil {
+		return nil, errors.Join(err, device.Close())
 	}
-	d, no := dataset.Open(ctx, from, dataset.Options{})
-	if no != nil {
-		return nil, errors.Join(err, no, device.Close())
+	l := &learned{device: device, policy: p, execute: o.execute}
+	if err := l.check(); err != nil {
+		return nil, errors.Join(err, l.Close())
 	}
-	return &demonstrations{Dataset: d}, device.Close()
+	return l, nil
 }
 
 // holder leaves the agent where it is.
 type holder struct{}
 
-func (holder) start(_ context.Context, seed int) (state, error) { return initial(seed), nil }
-func (holder) next(_ context.Context, seen []state) ([]vec, error) {
-	return []vec{seen[0].agent()}, nil
-}
-func (holder) Close() error { return nil }
+func (holder) start(_ context.Context, seed int) (state, error)    { return initial(seed), nil }
+func (holder) next(_ context.Context, _ int, s state) (vec, error) { return s.agent(), nil }
+func (holder) Close() error                                        { return nil }
 
 // demonstrations plays recorded actions.
 type demonstrations struct {
 	dataset.Dataset
-	targets []vec
+	targets []float64
 }
 
 func (d *demonstrations) start(ctx context.Context, episode int) (s state, err error) {
@@ -80,16 +78,15 @@ func (d *demonstrations) start(ctx context.Context, episode int) (s state, err e
 	if err != nil {
 		return s, err
 	}
-	targets, err := tensor.Floats(actions.Values)
-	d.targets = d.targets[:0]
-	for xy := range slices.Chunk(targets, 2) {
-		d.targets = append(d.targets, vec{xy[0], xy[1]})
-	}
-	return state(list[:len(s)]), err
+	d.targets, err = tensor.Floats(actions.Values)
+	return state(list), err
 }
 
-func (d *demonstrations) next(_ context.Context, seen []state) ([]vec, error) {
-	return d.targets[len(seen)-1:], nil
+func (d *demonstrations) next(_ context.Context, step int, _ state) (vec, error) {
+	if 2*step == len(d.targets) {
+		return vec{}, io.EOF
+	}
+	return vec{d.targets[2*step], d.targets[2*step+1]}, nil
 }
 
 // learned runs a policy. It executes the first actions of each chunk.
@@ -99,11 +96,16 @@ type learned struct {
 	streams []align.LiveStream
 	runner  *policy.Runner
 	execute int
-	pushed  int // states
-	targets []vec
+	actions []float64 // that are left of a chunk
+	last    []float64 // the action of the step before; nil if the policy needs none
 }
 
-// check finds the policy's streams among those that the task has.
+// sample returns the streams of the task in a state. The names of the columns are those of the demonstrations in zarr.
+func sample(s state, target []float64) map[string][]float64 {
+	return map[string][]float64{"state": s[:], "keypoint": s.keypoints(), "action": target}
+}
+
+// check finds the policy's streams among those of the task.
 func (l *learned) check() (err error) {
 	if l.execute < 1 {
 		return fmt.Errorf("-execute: got %d, want 1 or more", l.execute)
@@ -112,8 +114,8 @@ func (l *learned) check() (err error) {
 		return fmt.Errorf("a policy for %g Hz, want %d", hz, rate)
 	}
 	e := &dataset.Episode{Name: "PushT"}
-	for name, columns := range map[string]int{"state": 5, "keypoint": 18, "action": 2} {
-		s, err := dataset.NewStream(name, []int64{0}, tensor.Must(tensor.New(tensor.F32, 1, columns)), nil)
+	for name, values := range sample(state{}, make([]float64, 2)) {
+		s, err := dataset.NewStream(name, []int64{0}, tensor.Must(tensor.Of(tensor.Cast[float32](values), 1, len(values))), nil)
 		if err != nil {
 			return err
 		}
@@ -129,59 +131,45 @@ func (l *learned) check() (err error) {
 }
 
 func (l *learned) start(ctx context.Context, seed int) (s state, err error) {
-	s = initial(seed)
+	s, l.actions, l.last = initial(seed), nil, nil
+	if l.policy.Config().Recipe.Differences { // then there must be an action before the first state
+		l.last = s[:2]
+	}
 	if l.runner != nil {
 		err = l.runner.Close()
 	}
-	if err != nil {
-		return s, err
-	}
-	l.pushed, l.targets = 0, nil
-	if l.runner, err = l.policy.NewRunner(ctx, l.streams); err != nil {
-		return s, err
-	}
-	if l.policy.Config().Recipe.Differences { // such a policy needs an action before the first state
-		err = l.push("action", -1, s[:2])
+	if err == nil {
+		l.runner, err = l.policy.NewRunner(ctx, l.streams)
 	}
 	return s, err
-}
-
-// push sends a sample of a step to the runner, if it takes the stream.
-func (l *learned) push(stream string, step int, values []float64) error {
-	if !slices.ContainsFunc(l.streams, func(s align.LiveStream) bool { return s.Name == stream }) {
-		return nil
-	}
-	return l.runner.Push(stream, at(step), values)
 }
 
 // at returns the time of a step in ns.
 func at(step int) int64 { return int64(step+1) * 1e9 / rate }
 
-func (l *learned) next(ctx context.Context, seen []state) (targets []vec, err error) {
-	for ; l.pushed < len(seen); l.pushed++ {
-		s := seen[l.pushed]
-		if err = errors.Join(l.push("state", l.pushed, s[:]), l.push("keypoint", l.pushed, s.keypoints())); err != nil {
-			return nil, err
+func (l *learned) next(ctx context.Context, step int, s state) (target vec, err error) {
+	samples := sample(s, l.last)
+	for _, stream := range l.streams {
+		time := at(step)
+		if stream.Name == "action" {
+			time = at(step - 1)
 		}
-		if l.pushed < len(l.targets) {
-			v := l.targets[l.pushed]
-			if err = l.push("action", l.pushed, []float64{v.x, v.y}); err != nil {
-				return nil, err
-			}
+		if values := samples[stream.Name]; values != nil {
+			err = errors.Join(err, l.runner.Push(stream.Name, time, values))
 		}
 	}
-	chunk, err := l.runner.Act(ctx, at(len(seen)-1))
-	for xy := range slices.Chunk(chunk, 2) {
-		if len(targets) < l.execute {
-			targets = append(targets, vec{xy[0], xy[1]})
-		}
+	if err == nil && len(l.actions) == 0 {
+		l.actions, err = l.runner.Act(ctx, at(step))
+		l.actions = slices.Clone(l.actions[:min(len(l.actions), 2*l.execute)])
 	}
-	l.targets = append(l.targets, targets...)
-	return targets, err
+	if err != nil {
+		return target, err
+	}
+	l.last, l.actions = l.actions[:2], l.actions[2:]
+	return vec{l.last[0], l.last[1]}, nil
 }
 
-func (l *learned) Close() error {
-	var err error
+func (l *learned) Close() (err error) {
 	if l.runner != nil {
 		err = l.runner.Close()
 	}

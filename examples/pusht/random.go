@@ -58,10 +58,10 @@ func (r *random) normal() float64 {
 	}
 }
 
-// The parts of log(2), and the coefficients of the series of log((1+s)/(1-s))/s after 2, lowest power of s*s first.
+// The parts of log(2). The product of the first with a small integer is exact.
 const (
-	log2High = 0x1.62e42fefa39efp-1
-	log2Low  = 0x1.abc9e3b39803fp-56
+	log2High = 0x1.62e42feep-1
+	log2Low  = 0x1.a39ef35793c76p-33
 )
 
 // logarithm returns log(x) for a normal x above 0, nearly always the closest number, with the same bits on every machine.
@@ -81,14 +81,8 @@ func logarithm(x float64) float64 {
 	tail = float64(tail*s) + 2*low
 	k := float64(e)
 	high := float64(k * log2High)
-	rest := math.FMA(k, log2High, -high) + float64(k*log2Low)
 	all := high + 2*s
-	if math.Abs(high) > math.Abs(2*s) {
-		rest += 2*s - (all - high)
-	} else {
-		rest += high - (all - 2*s)
-	}
-	return all + (rest + tail)
+	return all + (2*s - (all - high) + float64(k*log2Low) + tail)
 }
 
 // initial returns the initial state of an episode: numpy's numbers for the seed, and the block turned around its centre of mass.

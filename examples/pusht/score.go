@@ -10,8 +10,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -30,13 +28,16 @@ type episode struct {
 	score   float64
 }
 
+// outside is a point that no picture shows.
+var outside = vec{-100, -100}
+
 // score plays an episode for each seed and prints the scores.
 func score(ctx context.Context, from string, o *options, out, errs io.Writer) error {
-	first, last, err := parseSeeds(o.seeds)
-	if err != nil {
-		return err
+	var first, last uint32
+	if _, err := fmt.Sscanf(o.seeds, "%d-%d", &first, &last); err != nil || first > last {
+		return fmt.Errorf("-seeds: got %q, want A-B, with A up to B, and B below 2^32", o.seeds)
 	}
-	list, err := playAll(ctx, from, o, first, last, errs)
+	list, err := playAll(ctx, from, o, int(first), int(last), errs)
 	if err != nil {
 		return err
 	}
@@ -50,7 +51,7 @@ func score(ctx context.Context, from string, o *options, out, errs io.Writer) er
 		err = write(o.gif, func(w io.Writer) error { return gif.EncodeAll(w, animate(list[0])) })
 	}
 	if o.png != "" && err == nil {
-		err = write(o.png, func(w io.Writer) error { return png.Encode(w, overlay(poses)) })
+		err = write(o.png, func(w io.Writer) error { return png.Encode(w, paint(outside, outside, poses...)) })
 	}
 	switch {
 	case err != nil:
@@ -60,20 +61,6 @@ func score(ctx context.Context, from string, o *options, out, errs io.Writer) er
 	}
 	_, err = fmt.Fprintf(out, "%d episodes: mean score %.3f [%.3f, %.3f]\n", len(list), s.Mean, s.Interval[0], s.Interval[1])
 	return err
-}
-
-// parseSeeds parses A-B, or A alone.
-func parseSeeds(text string) (first, last int, err error) {
-	a, b, isRange := strings.Cut(text, "-")
-	if !isRange {
-		b = a
-	}
-	low, err := strconv.ParseUint(a, 10, 32)
-	high, wrong := strconv.ParseUint(b, 10, 32)
-	if err != nil || wrong != nil || high < low {
-		return 0, 0, fmt.Errorf("-seeds: got %q, want A-B, with A up to B, and B below 2^32", text)
-	}
-	return int(low), int(high), nil
 }
 
 // players is the number of players at work, because one waits for its device most of the time.
@@ -123,21 +110,22 @@ func play(ctx context.Context, p player, seed int) (e episode, err error) {
 		return e, err
 	}
 	env := newEnv(s)
-	e.states = append(e.states, env.state())
-	for len(e.targets) < steps && e.score < 1 {
-		next, err := p.next(ctx, e.states)
-		if err != nil || len(next) == 0 {
+	for step := range steps {
+		e.states = append(e.states, env.state())
+		target, err := p.next(ctx, step, env.state())
+		if err == io.EOF {
+			return e, nil
+		}
+		if err != nil {
 			return e, err
 		}
-		for _, target := range next[:min(len(next), steps-len(e.targets))] {
-			env.step(target)
-			e.states, e.targets = append(e.states, env.state()), append(e.targets, target)
-			e.score = max(e.score, env.state().reward())
-			if e.score == 1 {
-				break
-			}
+		env.step(target)
+		e.targets = append(e.targets, target)
+		if e.score = max(e.score, env.state().reward()); e.score == 1 {
+			break
 		}
 	}
+	e.states = append(e.states, env.state())
 	return e, nil
 }
 

@@ -63,11 +63,11 @@ func (m made) Episode(_ context.Context, i int) (*dataset.Episode, error) {
 // circling sends the agent around the middle.
 type circling struct{ holder }
 
-func (circling) next(_ context.Context, seen []state) ([]vec, error) {
-	if len(seen) > 60 {
-		return nil, nil
+func (circling) next(_ context.Context, step int, _ state) (vec, error) {
+	if step == 60 {
+		return vec{}, io.EOF
 	}
-	return []vec{direction(float64(len(seen)) / 9).times(120).add(vec{256, 256})}, nil
+	return direction(float64(step) / 9).times(120).add(vec{256, 256}), nil
 }
 
 // learn trains a policy for some steps and returns its checkpoint.
@@ -152,7 +152,7 @@ func TestScoresAPolicyAndDrawsIt(t *testing.T) {
 	assert.LessOrEqual(t, s.Interval[0], s.Mean)
 	assert.GreaterOrEqual(t, s.Interval[1], s.Mean)
 	var one bytes.Buffer
-	require.NoError(t, run(t.Context(), []string{"score", "--json", "--backend", "cpu:exact", "--seeds", "100007", dir}, &one, io.Discard))
+	require.NoError(t, run(t.Context(), []string{"score", "--json", "--backend", "cpu:exact", "--seeds", "100007-100007", dir}, &one, io.Discard))
 	assert.Contains(t, one.String(), fmt.Sprintf(`{"scores":[%v]`, s.Scores[2]), "a score depends on its seed alone")
 
 	f, err := os.Open(film)
@@ -162,7 +162,7 @@ func TestScoresAPolicyAndDrawsIt(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []int{300, 10}, []int{len(g.Image), g.Delay[0]})
 	at := draw(100005).agent().times(size / 512.0)
-	assert.Equal(t, uint8(blue), g.Image[0].ColorIndexAt(int(at.x), int(at.y)), "the agent")
+	assert.Equal(t, uint8(agentColor), g.Image[0].ColorIndexAt(int(at.x), int(at.y)), "the agent")
 	f, err = os.Open(picture)
 	require.NoError(t, err)
 	defer f.Close()

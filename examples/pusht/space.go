@@ -1,7 +1,7 @@
 package main
 
 // The settings of a space: seconds in a step, iterations of the solver, the share of an overlap that a step corrects, and the overlap
-// in px that it leaves. The latter two are the bits that Chipmunk computes in single and double precision.
+// in px that it leaves. Chipmunk computes the last two in single precision.
 const (
 	stepTime   = 0.01
 	iterations = 10
@@ -9,12 +9,12 @@ const (
 	slop       = 0.10000000149011612
 )
 
-// space has the bodies of a scene and steps them through time as Chipmunk 7.0.3 does: without friction, restitution and gravity, and with
-// damping 0, so a body rests unless it is pushed. Its methods must not be called concurrently.
+// space steps a scene through time as Chipmunk 7.0.3 does: without friction, restitution and gravity, and with damping 0, so a body
+// rests unless it is pushed.
 type space struct {
-	bodies        []*body
-	leaves        []*node // of the moving shapes
-	fixed, moving *node
+	agent, block  *body
+	shapes, walls []*shape
+	order         order
 	step          int
 	known         map[[2]*shape]*touching
 	active        []*touching
@@ -34,18 +34,17 @@ func (s *space) touch(a, b *shape) {
 	if len(a.corners) > len(b.corners) {
 		a, b = b, a
 	}
-	if !a.box.meets(b.box) || a.body == b.body || a.body.massInv == b.body.massInv {
+	if !a.box.meets(b.box) || a.body.massInv == b.body.massInv {
 		return
 	}
 	n, contacts := collide(a, b)
 	if len(contacts) == 0 {
 		return
 	}
-	key := [2]*shape{a, b}
-	t := s.known[key]
+	t := s.known[[2]*shape{a, b}]
 	if t == nil || s.step-t.step > 3 {
 		t = &touching{a: a.body, b: b.body}
-		s.known[key] = t
+		s.known[[2]*shape{a, b}] = t
 	}
 	for i := range contacts {
 		c := &contacts[i]
@@ -55,6 +54,9 @@ func (s *space) touch(a, b *shape) {
 				c.impulse = old.impulse
 			}
 		}
+		c.mass = 1 / (t.a.give(c.r1, n) + t.b.give(c.r2, n))
+		gap := c.r2.sub(c.r1).add(t.b.p.sub(t.a.p)).dot(n)
+		c.bias = -correction * min(0, gap+slop) / stepTime
 	}
 	t.fresh, t.step, t.n, t.contacts = len(t.contacts) == 0 || s.step-t.step > 1, s.step, n, contacts
 	s.active = append(s.active, t)
@@ -62,26 +64,23 @@ func (s *space) touch(a, b *shape) {
 
 // advance steps the scene by stepTime.
 func (s *space) advance() {
-	for _, b := range s.bodies {
-		b.move(stepTime)
+	for _, b := range [2]*body{s.agent, s.block} {
+		v, spin := b.motion.v.add(b.bias.v), b.motion.spin+b.bias.spin
+		b.p, b.angle, b.bias = b.p.add(v.times(stepTime)), b.angle+float64(spin*stepTime), motion{}
+		b.rotation = direction(b.angle)
 	}
-	for _, l := range s.leaves {
-		l.shape.update()
+	for _, t := range s.shapes {
+		t.update()
 	}
-	for _, l := range s.leaves {
-		s.refit(l)
-	}
-	s.active = s.active[:0]
-	s.find(s.moving)
-	s.step++
-	for _, t := range s.active {
-		t.prepare()
-	}
-	for _, b := range s.bodies {
-		if b.massInv > 0 {
-			b.motion = motion{}
+	for _, t := range s.shapes {
+		if s.step == 0 || t.room.merge(t.box) != t.room {
+			s.order.fit(t, s.step)
 		}
 	}
+	s.active = s.active[:0]
+	s.order.find(s.walls, s.step, s.touch)
+	s.step++
+	s.block.motion = motion{}
 	for _, t := range s.active {
 		for i := range t.contacts {
 			if !t.fresh {
@@ -96,26 +95,16 @@ func (s *space) advance() {
 	}
 }
 
-// prepare computes what solve needs of the contacts.
-func (t *touching) prepare() {
-	for i := range t.contacts {
-		c := &t.contacts[i]
-		c.mass = 1 / (t.a.give(c.r1, t.n) + t.b.give(c.r2, t.n))
-		gap := c.r2.sub(c.r1).add(t.b.p.sub(t.a.p)).dot(t.n)
-		c.bias = -correction * min(0, gap+slop) / stepTime
-	}
-}
-
-// solve changes the bodies' velocities so that the contacts do not approach, and so that overlaps shrink.
+// solve changes the bodies' motions so that the contacts do not approach, and so that overlaps shrink.
 func (t *touching) solve() {
 	for i := range t.contacts {
 		c := &t.contacts[i]
 		gap := t.b.bias.at(c.r2).sub(t.a.bias.at(c.r1)).dot(t.n)
 		speed := t.b.motion.at(c.r2).sub(t.a.motion.at(c.r1)).dot(t.n)
-		old, oldBias := c.impulse, c.biasImpulse
-		c.biasImpulse = max(0, oldBias+float64((c.bias-gap)*c.mass))
+		old, oldChange := c.impulse, c.biasChange
+		c.biasChange = max(0, oldChange+float64((c.bias-gap)*c.mass))
 		c.impulse = max(0, old-float64(speed*c.mass))
-		j := t.n.times(c.biasImpulse - oldBias)
+		j := t.n.times(c.biasChange - oldChange)
 		t.a.push(&t.a.bias, j.times(-1), c.r1)
 		t.b.push(&t.b.bias, j, c.r2)
 		t.push(c, c.impulse-old)
