@@ -6,29 +6,22 @@ import (
 	"image/gif"
 )
 
-// size is the width of a picture in pixels, for 512 px of the task. The block is drawn in as many shades as shades, on white or on
-// the green goal.
+// size is the width of a picture in pixels, for 512 px of the task.
+const size = 256
+
+// The colours of a picture: shades from white to black, and after them those that have names.
 const (
-	size   = 256
 	shades = 32
+	green  = shades - 1 + iota
+	red
+	blue
 )
 
-// The colours after the shades.
-const (
-	agentColor = 2*shades + iota
-	targetColor
-	wallColor
-)
-
-// colors returns the colours of a picture.
 func colors() (p color.Palette) {
-	for _, from := range [2]color.RGBA{{255, 255, 255, 255}, {144, 238, 144, 255}} {
-		for i := range shades {
-			dim := func(c uint8) uint8 { return uint8(int(c) * (shades + 4 - i) / (shades + 4)) }
-			p = append(p, color.RGBA{dim(from.R), dim(from.G), dim(from.B), 255})
-		}
+	for i := range shades {
+		p = append(p, color.Gray{uint8(255 - 8*i)})
 	}
-	return append(p, color.RGBA{65, 105, 225, 255}, color.RGBA{220, 20, 60, 255}, color.RGBA{211, 211, 211, 255})
+	return append(p, color.RGBA{144, 238, 144, 255}, color.RGBA{220, 20, 60, 255}, color.RGBA{65, 105, 225, 255})
 }
 
 // covers returns a function that reports whether the block covers a point.
@@ -57,15 +50,13 @@ func paint(agent, target vec, poses ...state) *image.Paletted {
 				count++
 			}
 		}
-		switch c = count * (shades - 1) / len(poses); {
+		switch c = (count*(shades-1) + len(poses) - 1) / len(poses); {
 		case p.sub(target).length() < 5:
-			c = targetColor
+			c = red
 		case p.sub(agent).length() < 15:
-			c = agentColor
-		case isGoal(p):
-			c += shades
-		case min(p.x, p.y) < 7 || max(p.x, p.y) > 504:
-			c = wallColor
+			c = blue
+		case count == 0 && isGoal(p):
+			c = green
 		}
 		picture.Pix[i] = uint8(c)
 	}

@@ -10,12 +10,10 @@ func (s state) agent() vec { return vec{s[0], s[1]} }
 func (s state) block() vec { return vec{s[2], s[3]} }
 
 // The corners of the block's two boxes, from its origin.
-var bar, stem = [4]vec{{-60, 0}, {60, 0}, {60, 30}, {-60, 30}}, [4]vec{{-15, 30}, {15, 30}, {15, 120}, {-15, 120}}
+var boxes = [2][]vec{{{-60, 0}, {60, 0}, {60, 30}, {-60, 30}}, {{-15, 30}, {15, 30}, {15, 120}, {-15, 120}}}
 
-var (
-	center = vec{0, 45}                         // the block's centre of mass
-	goal   = state{0, 0, 256, 256, math.Pi / 4} // the block's pose at the goal
-)
+// goal has the block's pose at the goal.
+var goal = state{0, 0, 256, 256, math.Pi / 4}
 
 // env is the task PushT: a disc of radius 15, the agent, moves to where it is sent, and pushes a T, the block, onto its goal. Walls
 // stop the block only.
@@ -23,22 +21,28 @@ type env struct{ space }
 
 // newEnv returns the task in a state in which nothing moves. If the block overlaps the agent or a wall, it is pushed out in the next steps.
 func newEnv(s state) *env {
-	ground, block := &body{rotation: vec{1, 0}}, &body{massInv: 1, inertiaInv: 1.0 / 3000, center: center}
-	agent := &body{p: vec{256, 400}, rotation: vec{1, 0}}
-	block.place(vec{256, 300}, 0)
-	e := &env{space{agent: agent, block: block, known: map[[2]*shape]*touching{}}}
+	e := &env{space{agent: &body{center: vec{256, 400}, rotation: vec{1, 0}}, block: &body{}, known: map[[2]*shape]*touching{}}}
+	e.block.place(vec{256, 300}, 0)
+	ground := &body{rotation: vec{1, 0}}
 	for _, w := range [4][2]vec{{{5, 506}, {506, 506}}, {{506, 5}, {506, 506}}, {{5, 5}, {506, 5}}, {{5, 506}, {5, 5}}} {
 		wall := newShape(ground, 2, w[:]...)
 		wall.room, wall.fitted = wall.box, -1
 		e.walls = append(e.walls, wall)
 	}
-	disc := newShape(agent, 15, vec{})
-	e.shapes = []*shape{newShape(block, 0, bar[:]...), newShape(block, 0, stem[:]...), disc}
+	disc := newShape(e.agent, 15, vec{})
+	for _, b := range boxes {
+		var corners []vec
+		for _, v := range b {
+			corners = append(corners, v.sub(center))
+		}
+		e.shapes = append(e.shapes, newShape(e.block, 0, corners...))
+	}
+	e.shapes = append(e.shapes, disc)
 	for _, t := range []*shape{disc, e.shapes[0], e.shapes[1]} {
 		e.order.fit(t, 0)
 	}
-	agent.p = s.agent()
-	block.place(s.block(), s[4])
+	e.agent.center = s.agent()
+	e.block.place(s.block(), s[4])
 	e.advance()
 	return e
 }
@@ -47,44 +51,43 @@ func newEnv(s state) *env {
 func (e *env) step(target vec) {
 	for range 10 {
 		v := e.agent.motion.v
-		e.agent.motion.v = v.add(target.sub(e.agent.p).times(100).sub(v.times(20)).times(stepTime))
+		e.agent.motion.v = v.add(target.sub(e.agent.center).times(100).sub(v.times(20)).times(stepTime))
 		e.advance()
 	}
 }
 
 // state returns the state after the last step.
 func (e *env) state() state {
-	o := e.block.origin()
-	return state{e.agent.p.x, e.agent.p.y, o.x, o.y, e.block.angle}
+	o := e.block.center.sub(center.turn(e.block.rotation))
+	return state{e.agent.center.x, e.agent.center.y, o.x, o.y, e.block.angle}
 }
 
 // reward returns the share of the goal that the block covers, divided by 0.95, and at most 1.
 func (s state) reward() float64 {
 	covered, whole := 0.0, 0.0
-	for _, local := range [2][4]vec{bar, stem} {
-		to := goal.place(local)
-		whole += area(to[:])
-		for _, local := range [2][4]vec{bar, stem} {
-			from := s.place(local)
-			covered += area(clip(from[:], to))
+	for _, box := range boxes {
+		to := goal.place(box)
+		whole += area(to)
+		for _, box := range boxes {
+			covered += area(clip(s.place(box), to))
 		}
 	}
 	return min(1, covered/whole/0.95)
 }
 
-// place returns corners of the block in px.
-func (s state) place(local [4]vec) (list [4]vec) {
+// place returns points of the block, from its origin, in px.
+func (s state) place(local []vec) (list []vec) {
 	r := direction(s[4])
-	for i, v := range local {
-		list[i] = v.turn(r).add(s.block())
+	for _, v := range local {
+		list = append(list, v.turn(r).add(s.block()))
 	}
 	return list
 }
 
-// clip returns the part of a convex polygon inside a box. Both are counterclockwise.
-func clip(from []vec, to [4]vec) []vec {
+// clip returns the part of a convex polygon inside another. Both are counterclockwise.
+func clip(from, to []vec) []vec {
 	for i, u := range to {
-		side := to[(i+1)%4].sub(u)
+		side := to[(i+1)%len(to)].sub(u)
 		var list []vec
 		for j, p := range from {
 			q := from[(j+1)%len(from)]
@@ -116,9 +119,7 @@ var points = [9]vec{
 
 // keypoints returns the x and y of the nine keypoints.
 func (s state) keypoints() (list []float64) {
-	r := direction(s[4])
-	for _, v := range points {
-		p := v.turn(r).add(s.block())
+	for _, p := range s.place(points[:]) {
 		list = append(list, p.x, p.y)
 	}
 	return list

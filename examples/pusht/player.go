@@ -34,7 +34,11 @@ func newPlayer(ctx context.Context, from string, o *options) (player, error) {
 	if from == "hold" {
 		return holder{}, nil
 	}
-	if d, err := dataset.Open(ctx, from, dataset.Options{}); err == nil {
+	if found, bad := policy.Exists(from); !found {
+		d, err := dataset.Open(ctx, from, dataset.Options{})
+		if err != nil {
+			return nil, errors.Join(bad, err)
+		}
 		return &demonstrations{Dataset: d}, nil
 	}
 	device, err := ops.Open(o.backend)

@@ -10,8 +10,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"slices"
-	"sync"
-	"sync/atomic"
 )
 
 // scores are the results of episodes: the highest reward of each, their mean, and its 95 % interval.
@@ -32,23 +30,33 @@ type episode struct {
 var outside = vec{-100, -100}
 
 // score plays an episode for each seed and prints the scores.
-func score(ctx context.Context, from string, o *options, out, errs io.Writer) error {
+func score(ctx context.Context, from string, o *options, out, errs io.Writer) (err error) {
 	var first, last uint32
 	if _, err := fmt.Sscanf(o.seeds, "%d-%d", &first, &last); err != nil || first > last {
 		return fmt.Errorf("-seeds: got %q, want A-B, with A up to B, and B below 2^32", o.seeds)
 	}
-	list, err := playAll(ctx, from, o, int(first), int(last), errs)
+	p, err := newPlayer(ctx, from, o)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, p.Close()) }()
 	var s scores
+	var film episode
 	var poses []state
-	for _, e := range list {
-		s.Scores, poses = append(s.Scores, e.score), append(poses, e.states[len(e.states)-1])
+	for seed := int(first); seed <= int(last); seed++ {
+		e, err := play(ctx, p, seed)
+		if err != nil {
+			return fmt.Errorf("seed %d: %w", seed, err)
+		}
+		if len(poses) == 0 {
+			film = e
+		}
+		s.Scores, poses = append(s.Scores, e.score), append(poses, e.states[len(e.targets)])
+		fmt.Fprintf(errs, "seed %d: %.3f after %d steps, mean %.3f\n", seed, e.score, len(e.targets), mean(s.Scores))
 	}
 	s.Mean, s.Interval = mean(s.Scores), bootstrap(s.Scores)
 	if o.gif != "" {
-		err = write(o.gif, func(w io.Writer) error { return gif.EncodeAll(w, animate(list[0])) })
+		err = write(o.gif, func(w io.Writer) error { return gif.EncodeAll(w, animate(film)) })
 	}
 	if o.png != "" && err == nil {
 		err = write(o.png, func(w io.Writer) error { return png.Encode(w, paint(outside, outside, poses...)) })
@@ -59,48 +67,8 @@ func score(ctx context.Context, from string, o *options, out, errs io.Writer) er
 	case o.json:
 		return json.NewEncoder(out).Encode(s)
 	}
-	_, err = fmt.Fprintf(out, "%d episodes: mean score %.3f [%.3f, %.3f]\n", len(list), s.Mean, s.Interval[0], s.Interval[1])
+	_, err = fmt.Fprintf(out, "%d episodes: mean score %.3f [%.3f, %.3f]\n", len(poses), s.Mean, s.Interval[0], s.Interval[1])
 	return err
-}
-
-// players is the number of players at work, because one waits for its device most of the time.
-const players = 4
-
-// playAll plays the episodes of the seeds from first to last.
-func playAll(ctx context.Context, from string, o *options, first, last int, errs io.Writer) ([]episode, error) {
-	list, problems := make([]episode, last-first+1), make([]error, players)
-	var next, done atomic.Int64
-	var lock sync.Mutex
-	work := func() (err error) {
-		p, err := newPlayer(ctx, from, o)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, p.Close()) }()
-		for i := next.Add(1) - 1; i < int64(len(list)); i = next.Add(1) - 1 {
-			e, err := play(ctx, p, first+int(i))
-			if err != nil {
-				next.Store(int64(len(list))) // the others stop after their episodes
-				return fmt.Errorf("seed %d: %w", first+int(i), err)
-			}
-			list[i] = e
-			lock.Lock()
-			fmt.Fprintf(errs, "%d of %d: seed %d: %.3f after %d steps\n", done.Add(1), len(list), first+int(i), e.score, len(e.targets))
-			lock.Unlock()
-		}
-		return nil
-	}
-	var wait sync.WaitGroup
-	for i := range min(players, len(list)) {
-		wait.Go(func() { problems[i] = work() })
-	}
-	wait.Wait()
-	for _, err := range problems {
-		if err != nil {
-			return nil, err // the others' are the same, or come later
-		}
-	}
-	return list, nil
 }
 
 // play plays an episode until the score is 1, the player ends it or its time is over.

@@ -141,7 +141,7 @@ func TestScoresAPolicyAndDrawsIt(t *testing.T) {
 	require.NoError(t, run(t.Context(), args, &out, &errs))
 	require.NoError(t, run(t.Context(), args, &again, io.Discard))
 	assert.Equal(t, out.String(), again.String(), "the same command has the same scores")
-	assert.Contains(t, errs.String(), "7 of 7")
+	assert.Contains(t, errs.String(), "seed 100011: ")
 	var got map[string]any
 	require.NoError(t, json.Unmarshal(out.Bytes(), &got))
 	assert.Len(t, got, 3)
@@ -162,7 +162,7 @@ func TestScoresAPolicyAndDrawsIt(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []int{300, 10}, []int{len(g.Image), g.Delay[0]})
 	at := draw(100005).agent().times(size / 512.0)
-	assert.Equal(t, uint8(agentColor), g.Image[0].ColorIndexAt(int(at.x), int(at.y)), "the agent")
+	assert.Equal(t, uint8(blue), g.Image[0].ColorIndexAt(int(at.x), int(at.y)), "the agent")
 	f, err = os.Open(picture)
 	require.NoError(t, err)
 	defer f.Close()
@@ -218,10 +218,10 @@ func TestWrongInput(t *testing.T) {
 		"or score POLICY":                 {"score"},
 		"--seeds A-B":                     {"simulate", bad},
 		"start [2 5] and actions [3 1 2]": {"simulate", bad, "-o", "x"},
-		"no such file":                    {"simulate", "absent.npz", "-o", "x"},
+		"stat absent.npz":                 {"simulate", "absent.npz", "-o", "x"},
 		`got "9-3"`:                       {"score", "hold", "--seeds", "9-3"},
 		`got "-1"`:                        {"score", "hold", "--seeds", "-1"},
-		"no config.json":                  {"score", "absent", "--backend", "cpu"},
+		"no such file or":                 {"score", "absent", "--backend", "cpu"},
 		"tpu":                             {"score", fast, "--backend", "tpu"},
 		"a policy for 20 Hz":              {"score", fast, "--backend", "cpu"},
 		"-execute: got 0":                 {"score", fast, "--backend", "cpu", "--execute", "0"},

@@ -11,41 +11,35 @@ type motion struct {
 // at returns the velocity of the point r from the centre of mass.
 func (m *motion) at(r vec) vec { return m.v.add(r.left().times(m.spin)) }
 
-// body is a rigid body. A body with massInv 0 is moved by its own motion alone.
+// The moment of inertia of the block, whose mass is 1, and its centre of mass from its origin.
+const inertia = 3000
+
+var center = vec{0, 45}
+
+// body is the agent, the block or the ground. Its centre of mass is in px. bias pushes the block out of what it overlaps, in the
+// next step only.
 type body struct {
-	p                   vec // the centre of mass, in px
-	angle               float64
-	rotation            vec // the direction of angle
-	motion              motion
-	bias                motion // pushes overlapping bodies apart, in the next step only
-	massInv, inertiaInv float64
-	center              vec // the centre of mass, from the body's origin
+	center, rotation vec // rotation is the direction of angle
+	angle            float64
+	motion, bias     motion
 }
 
-// place sets the pose of a body by its origin.
+// place sets the pose of the block by its origin.
 func (b *body) place(origin vec, angle float64) {
 	b.angle, b.rotation = angle, direction(angle)
-	b.p = b.center.turn(b.rotation).add(origin)
+	b.center = center.turn(b.rotation).add(origin)
 }
 
-func (b *body) origin() vec { return b.p.sub(b.center.turn(b.rotation)) }
-
-// push changes m, one of the body's motions, by an impulse j at the point r from the centre of mass.
-func (b *body) push(m *motion, j, r vec) {
-	m.v, m.spin = m.v.add(j.times(b.massInv)), m.spin+float64(b.inertiaInv*r.cross(j))
-}
-
-// give returns how much an impulse of 1 along n at the point r changes the velocity there.
-func (b *body) give(r, n vec) float64 {
-	c := r.cross(n)
-	return b.massInv + float64(float64(b.inertiaInv*c)*c)
+// push changes a motion of the block by an impulse at the point r from the centre of mass.
+func (m *motion) push(impulse, r vec) {
+	m.v, m.spin = m.v.add(impulse), m.spin+float64(1.0/inertia*r.cross(impulse))
 }
 
 // shape is a convex polygon with a rounded border: a circle has one corner, a wall two. Side i ends at corner i.
 type shape struct {
 	body             *body
 	radius           float64
-	local            []vec // the corners, counterclockwise, from the body's origin
+	local            []vec // the corners, counterclockwise, from the body's centre
 	corners, normals []vec // in px; the normals point outside
 	box, room        box
 	fitted           int // the step that set room
@@ -60,9 +54,8 @@ func newShape(b *body, radius float64, local ...vec) *shape {
 
 // update moves the corners to the body's pose.
 func (s *shape) update() {
-	from := s.body.origin()
 	for i, v := range s.local {
-		p := v.turn(s.body.rotation).add(from)
+		p := v.turn(s.body.rotation).add(s.body.center)
 		b := box{p.x - s.radius, p.y - s.radius, p.x + s.radius, p.y + s.radius}
 		if i > 0 {
 			b = b.merge(s.box)
@@ -99,16 +92,22 @@ func (s *shape) facing(n vec) int {
 	return next
 }
 
-// contact is a point at which two bodies touch, from their centres of mass.
+// contact is a point at which the block touches the agent or a wall.
 type contact struct {
-	id                  int // of the corners that touch; the impulse is kept while they do
-	r1, r2              vec
-	impulse, biasChange float64
-	mass, bias          float64
+	id            int     // of the corners that touch; the impulse is kept while they do
+	r             vec     // from the block's centre of mass
+	gap           float64 // below 0 if the shapes overlap
+	impulse, bias float64
 }
 
-// collide returns the normal from a to b, and the contacts in px. a has at most two corners.
+// collide returns the normal from a, the agent or a wall, to b, a box of the block, and their contacts.
 func collide(a, b *shape) (n vec, list []contact) {
+	add := func(id int, pa, pb vec) {
+		if gap := pb.sub(pa).dot(n) - a.radius; gap <= 0 {
+			list = append(list, contact{id: id, r: pb.sub(b.body.center), gap: gap})
+		}
+	}
+
 	d := math.Inf(-1) // the distance, below 0 if the shapes overlap
 	var to vec        // the point of b
 	// try takes the direction m if the way along it, from a0 or a1 to b0 or b1, separates the shapes and is the shortest, or
@@ -137,25 +136,21 @@ func collide(a, b *shape) (n vec, list []contact) {
 		}
 	}
 	switch {
-	case d > a.radius+b.radius:
+	case d > a.radius:
 		return n, nil
 	case len(a.corners) == 1:
-		return n, []contact{{r1: a.corners[0].add(n.times(a.radius)), r2: to.sub(n.times(b.radius))}}
+		add(0, a.corners[0], to)
+		return n, list
 	}
 	i, j := a.facing(n), b.facing(n.times(-1))
 	// across returns the point of a side that is opposite to p.
-	across := func(s *shape, side int, p, border vec) vec {
-		u, v := s.side(side)
+	across := func(u, v, p vec) vec {
 		from := u.cross(n)
-		return border.add(u.lerp(v, max(0, min(1, float64((p.cross(n)-from)*(1/(v.cross(n)-from)))))))
+		return u.lerp(v, max(0, min(1, float64((p.cross(n)-from)*(1/(v.cross(n)-from))))))
 	}
-	for _, e := range [2][2]int{{a.before(i), j}, {i, b.before(j)}} {
-		c := contact{id: e[0]*len(b.corners) + e[1]}
-		c.r1 = across(a, i, b.corners[e[1]], n.times(a.radius))
-		c.r2 = across(b, j, a.corners[e[0]], n.times(-b.radius))
-		if c.r2.sub(c.r1).dot(n) <= 0 {
-			list = append(list, c)
-		}
-	}
+	a0, a1 := a.side(i)
+	b0, b1 := b.side(j)
+	add(2*j+i, across(a0, a1, b1), across(b0, b1, a0))
+	add(2*b.before(j)+1-i, across(a0, a1, b0), across(b0, b1, a1))
 	return n, list
 }

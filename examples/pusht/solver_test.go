@@ -101,7 +101,7 @@ func TestReplaysTheDemonstrations(t *testing.T) {
 			target := vec{d.actions[2*i], d.actions[2*i+1]}
 			open.step(target)
 			s := row(i)
-			single.agent.p = s.agent()
+			single.agent.center = s.agent()
 			single.block.place(s.block(), s[4])
 			single.step(target)
 			if i > 2 {

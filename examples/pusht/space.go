@@ -10,7 +10,7 @@ const (
 )
 
 // space steps a scene through time as Chipmunk 7.0.3 does: without friction, restitution and gravity, and with damping 0, so a body
-// rests unless it is pushed.
+// rests unless it is pushed. The agent and the walls have no mass: nothing moves them.
 type space struct {
 	agent, block  *body
 	shapes, walls []*shape
@@ -22,7 +22,7 @@ type space struct {
 
 // touching is two shapes that touch, or that did so in one of the last steps.
 type touching struct {
-	a, b     *body
+	v        vec // of the first
 	n        vec
 	contacts []contact
 	step     int
@@ -31,43 +31,38 @@ type touching struct {
 
 // touch adds the contacts of two shapes, with the impulses of the step before.
 func (s *space) touch(a, b *shape) {
-	if len(a.corners) > len(b.corners) {
+	if len(a.local) > len(b.local) {
 		a, b = b, a
 	}
-	if !a.box.meets(b.box) || a.body.massInv == b.body.massInv {
+	if a.body == s.block || b.body != s.block || !a.box.meets(b.box) {
 		return
 	}
 	n, contacts := collide(a, b)
 	if len(contacts) == 0 {
 		return
 	}
-	t := s.known[[2]*shape{a, b}]
-	if t == nil || s.step-t.step > 3 {
-		t = &touching{a: a.body, b: b.body}
-		s.known[[2]*shape{a, b}] = t
+	old := s.known[[2]*shape{a, b}]
+	if old == nil || s.step-old.step > 3 {
+		old = &touching{}
 	}
 	for i := range contacts {
-		c := &contacts[i]
-		c.r1, c.r2 = c.r1.sub(t.a.p), c.r2.sub(t.b.p)
-		for _, old := range t.contacts {
-			if old.id == c.id {
-				c.impulse = old.impulse
+		for _, c := range old.contacts {
+			if c.id == contacts[i].id {
+				contacts[i].impulse = c.impulse
 			}
 		}
-		c.mass = 1 / (t.a.give(c.r1, n) + t.b.give(c.r2, n))
-		gap := c.r2.sub(c.r1).add(t.b.p.sub(t.a.p)).dot(n)
-		c.bias = -correction * min(0, gap+slop) / stepTime
 	}
-	t.fresh, t.step, t.n, t.contacts = len(t.contacts) == 0 || s.step-t.step > 1, s.step, n, contacts
+	t := &touching{a.body.motion.v, n, contacts, s.step, len(old.contacts) == 0 || s.step-old.step > 1}
+	s.known[[2]*shape{a, b}] = t
 	s.active = append(s.active, t)
 }
 
 // advance steps the scene by stepTime.
 func (s *space) advance() {
 	for _, b := range [2]*body{s.agent, s.block} {
-		v, spin := b.motion.v.add(b.bias.v), b.motion.spin+b.bias.spin
-		b.p, b.angle, b.bias = b.p.add(v.times(stepTime)), b.angle+float64(spin*stepTime), motion{}
-		b.rotation = direction(b.angle)
+		b.center = b.center.add(b.motion.v.add(b.bias.v).times(stepTime))
+		b.angle += float64((b.motion.spin + b.bias.spin) * stepTime)
+		b.rotation, b.bias = direction(b.angle), motion{}
 	}
 	for _, t := range s.shapes {
 		t.update()
@@ -82,38 +77,30 @@ func (s *space) advance() {
 	s.step++
 	s.block.motion = motion{}
 	for _, t := range s.active {
-		for i := range t.contacts {
+		for _, c := range t.contacts {
 			if !t.fresh {
-				t.push(&t.contacts[i], t.contacts[i].impulse)
+				s.block.motion.push(t.n.times(c.impulse), c.r)
 			}
 		}
 	}
 	for range iterations {
 		for _, t := range s.active {
-			t.solve()
+			for i := range t.contacts {
+				s.block.solve(&t.contacts[i], t.n, t.v)
+			}
 		}
 	}
 }
 
-// solve changes the bodies' motions so that the contacts do not approach, and so that overlaps shrink.
-func (t *touching) solve() {
-	for i := range t.contacts {
-		c := &t.contacts[i]
-		gap := t.b.bias.at(c.r2).sub(t.a.bias.at(c.r1)).dot(t.n)
-		speed := t.b.motion.at(c.r2).sub(t.a.motion.at(c.r1)).dot(t.n)
-		old, oldChange := c.impulse, c.biasChange
-		c.biasChange = max(0, oldChange+float64((c.bias-gap)*c.mass))
-		c.impulse = max(0, old-float64(speed*c.mass))
-		j := t.n.times(c.biasChange - oldChange)
-		t.a.push(&t.a.bias, j.times(-1), c.r1)
-		t.b.push(&t.b.bias, j, c.r2)
-		t.push(c, c.impulse-old)
-	}
-}
-
-// push applies an impulse along the normal to both bodies.
-func (t *touching) push(c *contact, impulse float64) {
-	j := t.n.times(impulse)
-	t.a.push(&t.a.motion, j.times(-1), c.r1)
-	t.b.push(&t.b.motion, j, c.r2)
+// solve changes the motions of the block so that it does not approach what it touches, which has the velocity v, and so that an
+// overlap shrinks. n is the normal.
+func (b *body) solve(c *contact, n, v vec) {
+	turn := c.r.cross(n)
+	mass := 1 / (1 + float64(1.0/inertia*turn*turn))
+	apart := -correction * min(0, c.gap+slop) / stepTime
+	old, oldBias := c.impulse, c.bias
+	c.bias = max(0, oldBias+float64((apart-b.bias.at(c.r).dot(n))*mass))
+	c.impulse = max(0, old-float64(b.motion.at(c.r).sub(v).dot(n)*mass))
+	b.bias.push(n.times(c.bias-oldBias), c.r)
+	b.motion.push(n.times(c.impulse-old), c.r)
 }
