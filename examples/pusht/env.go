@@ -39,7 +39,7 @@ func newEnv(s state) *env {
 	}
 	e.shapes = append(e.shapes, disc)
 	for _, t := range []*shape{disc, e.shapes[0], e.shapes[1]} {
-		e.order.fit(t, 0)
+		e.fit(t)
 	}
 	e.agent.center = s.agent()
 	e.block.place(s.block(), s[4])

@@ -27,7 +27,7 @@ var errUsage = errors.New("want simulate IN.npz -o OUT.npz, or score POLICY --se
 
 // run runs a command. Results go to out, progress to errs.
 func run(ctx context.Context, args []string, out, errs io.Writer) error {
-	if len(args) == 0 {
+	if len(args) < 2 {
 		return errUsage
 	}
 	var flags flag.FlagSet
@@ -40,21 +40,14 @@ func run(ctx context.Context, args []string, out, errs io.Writer) error {
 	flags.BoolVar(&o.json, "json", false, "print JSON")
 	flags.StringVar(&o.gif, "gif", "", "the `file` for a film of the first episode")
 	flags.StringVar(&o.png, "png", "", "the `file` for a picture of the final poses")
-	command := args[0]
-	var in []string
-	for args = args[1:]; len(args) > 0; { // flags may come before and after the input
-		if err := flags.Parse(args); err != nil {
-			return err
-		}
-		if args = flags.Args(); len(args) > 0 {
-			in, args = append(in, args[0]), args[1:]
-		}
+	if err := flags.Parse(args[2:]); err != nil {
+		return err
 	}
 	switch {
-	case len(in) == 1 && command == "score":
-		return score(ctx, in[0], &o, out, errs)
-	case len(in) == 1 && command == "simulate" && o.out != "":
-		return simulate(in[0], o.out)
+	case args[0] == "score" && flags.NArg() == 0:
+		return score(ctx, args[1], &o, out, errs)
+	case args[0] == "simulate" && flags.NArg() == 0 && o.out != "":
+		return simulate(args[1], o.out)
 	}
 	return errUsage
 }

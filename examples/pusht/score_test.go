@@ -152,7 +152,7 @@ func TestScoresAPolicyAndDrawsIt(t *testing.T) {
 	assert.LessOrEqual(t, s.Interval[0], s.Mean)
 	assert.GreaterOrEqual(t, s.Interval[1], s.Mean)
 	var one bytes.Buffer
-	require.NoError(t, run(t.Context(), []string{"score", "--json", "--backend", "cpu:exact", "--seeds", "100007-100007", dir}, &one, io.Discard))
+	require.NoError(t, run(t.Context(), []string{"score", dir, "--json", "--backend", "cpu:exact", "--seeds", "100007-100007"}, &one, io.Discard))
 	assert.Contains(t, one.String(), fmt.Sprintf(`{"scores":[%v]`, s.Scores[2]), "a score depends on its seed alone")
 
 	f, err := os.Open(film)

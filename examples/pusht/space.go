@@ -14,7 +14,9 @@ const (
 type space struct {
 	agent, block  *body
 	shapes, walls []*shape
-	order         order
+	leaves        []*shape    // the shapes in their order
+	last          bool        // whether the last two leaves have the same parent
+	pairs         [][2]*shape // leaves and walls whose boxes met, the latest first; the second finds the contacts
 	step          int
 	known         map[[2]*shape]*touching
 	active        []*touching
@@ -69,11 +71,11 @@ func (s *space) advance() {
 	}
 	for _, t := range s.shapes {
 		if s.step == 0 || t.room.merge(t.box) != t.room {
-			s.order.fit(t, s.step)
+			s.fit(t)
 		}
 	}
 	s.active = s.active[:0]
-	s.order.find(s.walls, s.step, s.touch)
+	s.find()
 	s.step++
 	s.block.motion = motion{}
 	for _, t := range s.active {
