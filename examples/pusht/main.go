@@ -14,6 +14,7 @@ import (
 
 	_ "github.com/robocache/robocache/dataset/zarr" // so that dataset.Open knows it
 	_ "github.com/robocache/robocache/ops/cuda"     // so that ops.Open("auto") finds a GPU
+	_ "github.com/robocache/robocache/ops/sim"
 )
 
 func main() {

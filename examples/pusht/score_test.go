@@ -18,6 +18,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/internal/test/gputest"
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/policy"
@@ -168,6 +169,23 @@ func TestScoresAPolicyAndDrawsIt(t *testing.T) {
 	defer f.Close()
 	_, err = png.Decode(f)
 	require.NoError(t, err)
+}
+
+// The backends without rounding of their own have the same actions, so the same episodes.
+func TestScoresAreTheSameOnEveryBackend(t *testing.T) {
+	dir := learn(t, policy.Options{})
+	for _, backend := range []string{"sim", "cuda"} {
+		t.Run(backend, func(t *testing.T) {
+			if backend == "cuda" {
+				gputest.Require(t)
+			}
+			var want, got bytes.Buffer
+			args := []string{"score", dir, "--seeds", "100001-100001", "--json", "--backend"}
+			require.NoError(t, run(t.Context(), append(args, "cpu:exact"), &want, io.Discard))
+			require.NoError(t, run(t.Context(), append(args, backend), &got, io.Discard))
+			assert.Equal(t, want.String(), got.String())
+		})
+	}
 }
 
 func TestHoldIsTheCoverageAtTheStart(t *testing.T) {
