@@ -6,10 +6,10 @@ import (
 	"image/gif"
 )
 
-// size is the width of a picture in pixels, for 512 px of the task.
+// size is a picture's width in pixels, for 512 px in the task.
 const size = 256
 
-// The colours of a picture: shades from white to black, and after them those that have names.
+// The colours: shades from white to black, and after them those that have names.
 const (
 	shades = 32
 	green  = shades - 1 + iota
@@ -34,7 +34,7 @@ func (s state) covers() func(p vec) bool {
 	}
 }
 
-// paint returns a picture of the agent, its target, and poses of the block. A pixel is the darker, the more poses cover it.
+// paint draws the agent, its target, and the block's poses. A pixel is the darker, the more poses cover it.
 func paint(agent, target vec, poses ...state) *image.Paletted {
 	picture := image.NewPaletted(image.Rect(0, 0, size, size), colors())
 	isGoal := goal.covers()
@@ -63,7 +63,7 @@ func paint(agent, target vec, poses ...state) *image.Paletted {
 	return picture
 }
 
-// animate returns a film of an episode at its speed.
+// animate returns an episode as a film at its speed.
 func animate(e episode) *gif.GIF {
 	g := &gif.GIF{}
 	for i, target := range e.targets {

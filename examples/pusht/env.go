@@ -2,7 +2,7 @@ package main
 
 import "math"
 
-// state is what a demonstration records in each control step: the agent's position, the block's origin, in px, and the block's angle
+// state is a row in a demonstration's stream state: the agent's position, the block's origin, in px, and the block's angle
 // in rad, which is not reduced.
 type state [5]float64
 
@@ -15,7 +15,7 @@ var boxes = [2][]vec{{{-60, 0}, {60, 0}, {60, 30}, {-60, 30}}, {{-15, 30}, {15, 
 // goal has the block's pose at the goal.
 var goal = state{0, 0, 256, 256, math.Pi / 4}
 
-// env is the task PushT: a disc of radius 15, the agent, moves to where it is sent, and pushes a T, the block, onto its goal. Walls
+// env is the task PushT: the agent, a disc with radius 15, moves to where it is sent, and pushes a T, the block, onto its goal. Walls
 // stop the block only.
 type env struct{ space }
 
@@ -47,7 +47,7 @@ func newEnv(s state) *env {
 	return e
 }
 
-// step sends the agent to a target for a tenth of a second.
+// step sends the agent to a target for 0.1 s.
 func (e *env) step(target vec) {
 	for range 10 {
 		v := e.agent.motion.v
@@ -62,7 +62,7 @@ func (e *env) state() state {
 	return state{e.agent.center.x, e.agent.center.y, o.x, o.y, e.block.angle}
 }
 
-// reward returns the share of the goal that the block covers, divided by 0.95, and at most 1.
+// reward returns the covered share, 0 to 1, in the goal's area, divided by 0.95, and at most 1.
 func (s state) reward() float64 {
 	covered, whole := 0.0, 0.0
 	for _, box := range boxes {
@@ -75,7 +75,7 @@ func (s state) reward() float64 {
 	return min(1, covered/whole/0.95)
 }
 
-// place returns points of the block, from its origin, in px.
+// place returns points in px. local has them from the block's origin.
 func (s state) place(local []vec) (list []vec) {
 	r := direction(s[4])
 	for _, v := range local {
@@ -84,7 +84,7 @@ func (s state) place(local []vec) (list []vec) {
 	return list
 }
 
-// clip returns the part of a convex polygon inside another. Both are counterclockwise.
+// clip returns the part in a convex polygon that another covers. Both are counterclockwise.
 func clip(from, to []vec) []vec {
 	for i, u := range to {
 		side := to[(i+1)%len(to)].sub(u)
@@ -111,13 +111,13 @@ func area(corners []vec) (a float64) {
 	return a / 2
 }
 
-// points are the keypoints of the demonstrations, from the block's origin.
+// points are the demonstrations' keypoints, from the block's origin.
 var points = [9]vec{
 	{9.269787, 90.040974}, {-60.983472, -1.186730}, {60.912755, -1.393363}, {-0.270504, 25.543625}, {-14.064927, 122.815854},
 	{39.002738, 32.857404}, {-39.966414, 32.729655}, {-16.824344, 62.863179}, {23.541461, -1.700288},
 }
 
-// keypoints returns the x and y of the nine keypoints.
+// keypoints returns x and y for each of the nine keypoints.
 func (s state) keypoints() (list []float64) {
 	for _, p := range s.place(points[:]) {
 		list = append(list, p.x, p.y)

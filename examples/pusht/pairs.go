@@ -18,17 +18,17 @@ func (a box) meets(b box) bool {
 	return a.left <= b.right && b.left <= a.right && a.bottom <= b.top && b.bottom <= a.top
 }
 
-// far returns how far the centres of two boxes are apart, twice.
+// far returns twice the distance between the centres, by |x| + |y|.
 func (a box) far(b box) float64 {
 	return math.Abs(a.left+a.right-b.left-b.right) + math.Abs(a.bottom+a.top-b.bottom-b.top)
 }
 
-// neighbours are for each leaf of a tree the other two, the closest first. Contacts are solved in the order in which they are found, and
-// ten iterations are too few for the order not to matter, so it is that of Chipmunk's tree of boxes. The three shapes that move are
+// neighbours are for each leaf in a tree the other two, the closest first. Contacts are solved in the order in which they are found, and
+// ten iterations are too few for the order not to matter, so the order comes from a tree like Chipmunk's. The three shapes that move are
 // its leaves; the last two, or else the first two, have the same parent.
 var neighbours = map[bool][3][2]int{false: {{1, 2}, {0, 2}, {0, 1}}, true: {{1, 2}, {2, 0}, {1, 0}}}
 
-// fit gives a shape a box with room to move for a tenth of a second, and a place next to the leaf whose box must grow least.
+// fit gives a shape a box with room to move for 0.1 s, and a place next to the leaf whose box must grow least.
 func (s *space) fit(m *shape) {
 	b := m.box
 	x, y, v := (b.right-b.left)*0.1, (b.top-b.bottom)*0.1, m.body.motion.v.times(0.1)

@@ -14,7 +14,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// rate is the number of control steps in a second, and steps is the most in an episode.
+// rate is in control steps a second. An episode has at most steps.
 const (
 	rate  = 10
 	steps = 300
@@ -24,7 +24,7 @@ const (
 type player interface {
 	// start begins an episode and returns its first state.
 	start(ctx context.Context, seed int) (state, error)
-	// next returns the target of a step that begins in a state. The error is io.EOF at the end of the episode.
+	// next returns the target for a step that begins in a state. The error is io.EOF if the episode ends.
 	next(ctx context.Context, step int, s state) (vec, error)
 	Close() error
 }
@@ -93,23 +93,23 @@ func (d *demonstrations) next(_ context.Context, step int, _ state) (vec, error)
 	return vec{d.targets[2*step], d.targets[2*step+1]}, nil
 }
 
-// learned runs a policy. It executes the first actions of each chunk.
+// learned runs a policy. It executes the first actions in each chunk.
 type learned struct {
 	device  *ops.Device
 	policy  *policy.Policy
 	streams []align.LiveStream
 	runner  *policy.Runner
 	execute int
-	actions []float64 // that are left of a chunk
-	last    []float64 // the action of the step before; nil if the policy needs none
+	actions []float64 // in a chunk that are not yet executed
+	last    []float64 // the action in the step before; nil if the policy needs none
 }
 
-// sample returns the streams of the task in a state. The names of the columns are those of the demonstrations in zarr.
+// sample returns a row for each stream in the demonstrations.
 func sample(s state, target []float64) map[string][]float64 {
 	return map[string][]float64{"state": s[:], "keypoint": s.keypoints(), "action": target}
 }
 
-// check finds the policy's streams among those of the task.
+// check finds the policy's streams in a recording with the demonstrations' columns.
 func (l *learned) check() (err error) {
 	if l.execute < 1 {
 		return fmt.Errorf("-execute: got %d, want 1 or more", l.execute)
@@ -148,7 +148,7 @@ func (l *learned) start(ctx context.Context, seed int) (s state, err error) {
 	return s, err
 }
 
-// at returns the time of a step in ns.
+// at returns a step's time in ns.
 func at(step int) int64 { return int64(step+1) * 1e9 / rate }
 
 func (l *learned) next(ctx context.Context, step int, s state) (target vec, err error) {

@@ -2,7 +2,7 @@ package main
 
 import "math"
 
-// random is numpy's RandomState(seed): a Mersenne twister of 19937 bits.
+// random is numpy's RandomState(seed): a Mersenne twister with 19937 bits.
 type random struct {
 	words [624]uint32
 	next  int
@@ -35,7 +35,7 @@ func (r *random) word() uint32 {
 	return y ^ y>>18
 }
 
-// between returns an integer from low to high-1, for fewer than 512 of them and more than 255.
+// between returns an integer from low to high-1, which are 257 to 511.
 func (r *random) between(low, high uint32) float64 {
 	for {
 		if v := r.word() & 511; v < high-low {
@@ -44,7 +44,7 @@ func (r *random) between(low, high uint32) float64 {
 	}
 }
 
-// normal returns the first number of a new RandomState's normal distribution, by the polar method.
+// normal returns a normally distributed number, the first from a RandomState, by the polar method.
 func (r *random) normal() float64 {
 	uniform := func() float64 {
 		a, b := r.word()>>5, r.word()>>6
@@ -58,7 +58,7 @@ func (r *random) normal() float64 {
 	}
 }
 
-// The parts of log(2). The product of the first with a small integer is exact.
+// The parts whose sum is log(2). log2High times a small integer is exact.
 const (
 	log2High = 0x1.62e42feep-1
 	log2Low  = 0x1.a39ef35793c76p-33
@@ -72,7 +72,7 @@ func logarithm(x float64) float64 {
 	}
 	s := (m - 1) / (m + 1)
 	sum := m + 1
-	// low is what rounding took from s: the remainder of the division, by a sum that was rounded too.
+	// low is the error in s: the division has a remainder, and the sum was rounded too.
 	low := (math.FMA(-s, sum, m-1) - float64(s*(m-(sum-1)))) / sum
 	ss, tail := float64(s*s), 0.0
 	for k := 33.0; k > 1; k -= 2 {
@@ -85,7 +85,7 @@ func logarithm(x float64) float64 {
 	return all + (2*s - (all - high) + float64(k*log2Low) + tail)
 }
 
-// initial returns the initial state of an episode: numpy's numbers for the seed, and the block turned around its centre of mass.
+// initial returns an episode's initial state: numpy's numbers for the seed, with the block turned around its centre.
 func initial(seed int) state {
 	s := draw(seed)
 	p := s.block().add(center).sub(center.turn(direction(s[4])))

@@ -12,7 +12,7 @@ import (
 	"slices"
 )
 
-// scores are the results of episodes: the highest reward of each, their mean, and its 95 % interval.
+// scores are each episode's highest reward, their mean, and its 95 % interval.
 type scores struct {
 	Scores   []float64  `json:"scores"`
 	Mean     float64    `json:"mean"`
@@ -104,7 +104,7 @@ func mean(list []float64) (m float64) {
 	return m / float64(len(list))
 }
 
-// bootstrap returns the 95 % interval of the mean by 1000 resamples, which are always the same.
+// bootstrap returns the mean's 95 % interval by 1000 resamples, which are always the same.
 func bootstrap(list []float64) [2]float64 {
 	r := rand.New(rand.NewPCG(0, 0))
 	means, again := make([]float64, 1000), make([]float64, len(list))

@@ -25,7 +25,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// made is a dataset of played episodes, as demonstrations have them.
+// made is a dataset with played episodes, as demonstrations have them.
 type made []episode
 
 func (m made) Name() string       { return "made" }
@@ -98,11 +98,11 @@ func learn(t *testing.T, o policy.Options) string {
 	return dir
 }
 
-// A policy that plays sees what it would see in a recording of the episode, so it chooses what it predicts of that.
+// A policy that plays gets the same inputs as from a recording, so it chooses the actions that Evaluate predicts.
 func TestAPolicySeesTheEpisodeThatItPlays(t *testing.T) {
 	for name, plan := range map[string]string{
 		"all":                 "",
-		"keypoints and agent": "version: 1\nrate: 10\nstreams: [{name: keypoint}, {name: where, from: state, columns: [\"0\", \"1\"]}, {name: action}]\n",
+		"keypoints and agent": "version: 1\nrate: 10\nstreams:\n  - name: keypoint\n  - {name: where, from: state, columns: [\"0\", \"1\"]}\n  - name: action\n",
 		"state":               "version: 1\nrate: 10\nstreams: [{name: state}, {name: action}]\n",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -171,7 +171,7 @@ func TestScoresAPolicyAndDrawsIt(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// The backends without rounding of their own have the same actions, so the same episodes.
+// The exact backends have the same actions, so the same episodes.
 func TestScoresAreTheSameOnEveryBackend(t *testing.T) {
 	dir := learn(t, policy.Options{})
 	for _, backend := range []string{"sim", "cuda"} {
@@ -197,7 +197,7 @@ func TestHoldIsTheCoverageAtTheStart(t *testing.T) {
 	assert.InDelta(t, initial(100003).reward(), e.score, 1e-9)
 }
 
-// The demonstrations end when the block covers 0.9 of its goal.
+// The demonstrations end when the block covers 90 % of its goal.
 func TestReplayedDemonstrationsReachTheGoal(t *testing.T) {
 	recorded(t)
 	var out bytes.Buffer

@@ -2,35 +2,34 @@ package main
 
 import "math"
 
-// motion is the velocity of a body's centre of mass in px/s, and the body's spin in rad/s.
+// motion is the velocity in px/s at a body's centre, and the body's spin in rad/s.
 type motion struct {
 	v    vec
 	spin float64
 }
 
-// at returns the velocity of the point r from the centre of mass.
+// at returns the velocity at r from the centre.
 func (m *motion) at(r vec) vec { return m.v.add(r.left().times(m.spin)) }
 
-// The moment of inertia of the block, whose mass is 1, and its centre of mass from its origin.
+// The block's moment of inertia, for mass 1, and its centre of mass from its origin.
 const inertia = 3000
 
 var center = vec{0, 45}
 
-// body is the agent, the block or the ground. Its centre of mass is in px. bias pushes the block out of what it overlaps, in the
-// next step only.
+// body is the agent, the block or the ground. bias moves the block out of an overlap, in the next step only.
 type body struct {
-	center, rotation vec // rotation is the direction of angle
+	center, rotation vec // in px; the direction of angle
 	angle            float64
 	motion, bias     motion
 }
 
-// place sets the pose of the block by its origin.
+// place sets the block's pose by its origin.
 func (b *body) place(origin vec, angle float64) {
 	b.angle, b.rotation = angle, direction(angle)
 	b.center = center.turn(b.rotation).add(origin)
 }
 
-// push changes a motion of the block by an impulse at the point r from the centre of mass.
+// push changes one of the block's motions by an impulse at r from the centre.
 func (m *motion) push(impulse, r vec) {
 	m.v, m.spin = m.v.add(impulse), m.spin+float64(1.0/inertia*r.cross(impulse))
 }
@@ -94,13 +93,13 @@ func (s *shape) facing(n vec) int {
 
 // contact is a point at which the block touches the agent or a wall.
 type contact struct {
-	id            int     // of the corners that touch; the impulse is kept while they do
-	r             vec     // from the block's centre of mass
+	id            int     // for the corners that touch; the impulse is kept while they do
+	r             vec     // from the block's centre
 	gap           float64 // below 0 if the shapes overlap
 	impulse, bias float64
 }
 
-// collide returns the normal from a, the agent or a wall, to b, a box of the block, and their contacts.
+// collide returns the normal from a, the agent or a wall, to b, a box in the block, and their contacts.
 func collide(a, b *shape) (n vec, list []contact) {
 	add := func(id int, pa, pb vec) {
 		if gap := pb.sub(pa).dot(n) - a.radius; gap <= 0 {
@@ -109,7 +108,7 @@ func collide(a, b *shape) (n vec, list []contact) {
 	}
 
 	d := math.Inf(-1) // the distance, below 0 if the shapes overlap
-	var to vec        // the point of b
+	var to vec        // the point on b
 	// try takes the direction m if the way along it, from a0 or a1 to b0 or b1, separates the shapes and is the shortest, or
 	// else if the overlap is the least.
 	try := func(m, a0, a1, b0, b1 vec) {
@@ -143,7 +142,7 @@ func collide(a, b *shape) (n vec, list []contact) {
 		return n, list
 	}
 	i, j := a.facing(n), b.facing(n.times(-1))
-	// across returns the point of a side that is opposite to p.
+	// across returns the point on a side that is opposite to p.
 	across := func(u, v, p vec) vec {
 		from := u.cross(n)
 		return u.lerp(v, max(0, min(1, float64((p.cross(n)-from)*(1/(v.cross(n)-from))))))

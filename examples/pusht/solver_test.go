@@ -15,7 +15,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// golden are arrays that scripts/gen_pusht_golden.py has of Chipmunk and numpy.
+// golden has arrays from Chipmunk and numpy, by scripts/gen_pusht_golden.py.
 const golden = "testdata/pushes.npz"
 
 func array(t *testing.T, path, name string) []float64 {
@@ -54,11 +54,11 @@ func TestInitialStatesAreNumpys(t *testing.T) {
 	want := array(t, golden, "drawn")
 	require.Len(t, want, 500*5)
 	for i := range 500 {
-		require.Equal(t, want[5*i:5*i+5], slices.Clone(func() []float64 { s := draw(100000 + i); return s[:] }()), i)
+		require.Equal(t, state(want[5*i:]), draw(100000+i), i)
 	}
 }
 
-// demonstration is an episode of diffusion_policy's recordings.
+// demonstration is an episode in diffusion_policy's recordings.
 type demonstration struct {
 	states, actions, keypoints []float64
 }
@@ -76,12 +76,13 @@ func recorded(t *testing.T) (list []demonstration) {
 	for i := range d.Len() {
 		e, err := d.Episode(t.Context(), i)
 		require.NoError(t, err)
-		list = append(list, demonstration{floats(t, e.Stream("state").Values), floats(t, e.Stream("action").Values), floats(t, e.Stream("keypoint").Values)})
+		values := func(stream string) []float64 { return floats(t, e.Stream(stream).Values) }
+		list = append(list, demonstration{values("state"), values("action"), values("keypoint")})
 	}
 	return list
 }
 
-// The bounds are px. The recordings are float32, whose last bit is worth 3e-5 px here.
+// The bounds are px. The last bit in the float32 recordings is worth 3e-5 px.
 func TestReplaysTheDemonstrations(t *testing.T) {
 	var last, points []float64
 	list := recorded(t)
@@ -122,7 +123,7 @@ func TestReplaysTheDemonstrations(t *testing.T) {
 	assert.Less(t, points[len(points)-1], 3.0)
 }
 
-// The area of the block over the goal is counted on a grid.
+// A grid counts the area where the block covers the goal.
 func TestRewardIsTheShareOfTheGoalThatIsCovered(t *testing.T) {
 	assert.Equal(t, 1.0, goal.reward())
 	assert.Zero(t, state{0, 0, 100, 400, 0}.reward())

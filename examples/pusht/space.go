@@ -1,7 +1,7 @@
 package main
 
-// The settings of a space: seconds in a step, iterations of the solver, the share of an overlap that a step corrects, and the overlap
-// in px that it leaves. Chipmunk computes the last two in single precision.
+// Settings: seconds in a step, the solver's iterations, the share that a step corrects in an overlap, and the overlap in px that it
+// leaves. Chipmunk computes the last two in single precision.
 const (
 	stepTime   = 0.01
 	iterations = 10
@@ -22,16 +22,16 @@ type space struct {
 	active        []*touching
 }
 
-// touching is two shapes that touch, or that did so in one of the last steps.
+// touching is two shapes that touch, or that did so a few steps ago.
 type touching struct {
-	v        vec // of the first
+	v        vec // the first shape's velocity
 	n        vec
 	contacts []contact
 	step     int
 	fresh    bool // they did not touch in the step before
 }
 
-// touch adds the contacts of two shapes, with the impulses of the step before.
+// touch adds the contacts of two shapes, with the impulses from the step before.
 func (s *space) touch(a, b *shape) {
 	if len(a.local) > len(b.local) {
 		a, b = b, a
@@ -94,8 +94,8 @@ func (s *space) advance() {
 	}
 }
 
-// solve changes the motions of the block so that it does not approach what it touches, which has the velocity v, and so that an
-// overlap shrinks. n is the normal.
+// solve changes the block's motions so that it does not approach the other shape, and so that an overlap shrinks. v is the other
+// shape's velocity, n the normal.
 func (b *body) solve(c *contact, n, v vec) {
 	turn := c.r.cross(n)
 	mass := 1 / (1 + float64(1.0/inertia*turn*turn))

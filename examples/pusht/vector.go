@@ -20,19 +20,25 @@ func (a vec) turn(r vec) vec {
 	return vec{float64(a.x*r.x) - float64(a.y*r.y), float64(a.x*r.y) + float64(a.y*r.x)}
 }
 
-// The parts of pi/2, whose products with small integers are exact, and the coefficients of the series of sine and cosine on
-// [-pi/4, pi/4], highest power first.
+// The parts whose sum is pi/2. halfPiHigh times a small integer is exact.
 const (
 	halfPiHigh = 0x1.921fb54400000p+0
 	halfPiLow  = 0x1.0b4611a626331p-34
 )
 
+// The coefficients in the series for sine and cosine on [-pi/4, pi/4], the highest power first.
 var (
-	sines   = [6]float64{1.58962301576546568060e-10, -2.50507477628578072866e-8, 2.75573136213857245213e-6, -1.98412698295895385996e-4, 8.33333333332211858878e-3, -1.66666666666666307295e-1}
-	cosines = [6]float64{-1.13585365213876817300e-11, 2.08757008419747316778e-9, -2.75573141792967388112e-7, 2.48015872888517045348e-5, -1.38888888888730564116e-3, 4.16666666666665929218e-2}
+	sines = [6]float64{
+		1.58962301576546568060e-10, -2.50507477628578072866e-8, 2.75573136213857245213e-6,
+		-1.98412698295895385996e-4, 8.33333333332211858878e-3, -1.66666666666666307295e-1,
+	}
+	cosines = [6]float64{
+		-1.13585365213876817300e-11, 2.08757008419747316778e-9, -2.75573141792967388112e-7,
+		2.48015872888517045348e-5, -1.38888888888730564116e-3, 4.16666666666665929218e-2,
+	}
 )
 
-// direction returns the cosine and the sine of an angle in rad, with the same bits on every machine, which math.Sincos does not promise.
+// direction returns cosine and sine for an angle in rad, with the same bits on every machine, which math.Sincos does not promise.
 func direction(angle float64) vec {
 	quarter := math.Round(angle / (math.Pi / 2))
 	z := angle - float64(quarter*halfPiHigh) - float64(quarter*halfPiLow)
