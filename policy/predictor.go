@@ -76,12 +76,12 @@ func (p *Policy) NewPredictor(ctx context.Context) (_ *Predictor, err error) {
 // needs the action before the anchor, or a *PredictionError or *StreamError if the prediction is not finite.
 func (r *Predictor) Predict(ctx context.Context, streams map[string]*tensor.Tensor) ([]float64, error) {
 	list := r.policy.config.streamList()
+	var names []string
+	for _, s := range list {
+		names = append(names, s.Name)
+	}
 	for _, name := range slices.Sorted(maps.Keys(streams)) {
-		if !slices.ContainsFunc(list, func(s Stream) bool { return s.Name == name }) {
-			var names []string
-			for _, s := range list {
-				names = append(names, s.Name)
-			}
+		if !slices.Contains(names, name) {
 			return nil, &StreamError{name, "a stream of this name", "one of " + text.Closest(name, names)}
 		}
 	}

@@ -30,7 +30,7 @@ func Decode(data []byte) (any, error) {
 	d := decoder{data: data}
 	v, err := d.value(0)
 	if err == nil && d.at < len(data) {
-		err = d.refuse(d.at, fmt.Sprintf("%d bytes after the value", len(data)-d.at), "the end")
+		err = &Error{d.at, fmt.Sprintf("%d bytes after the value", len(data)-d.at), "the end"}
 	}
 	if err != nil {
 		return nil, err
@@ -44,12 +44,10 @@ type decoder struct {
 	values int
 }
 
-func (d *decoder) refuse(at int, got, want string) error { return &Error{at, got, want} }
-
 // take returns the next n bytes.
 func (d *decoder) take(n uint64) ([]byte, error) {
 	if left := len(d.data) - d.at; n > uint64(left) {
-		return nil, d.refuse(d.at, fmt.Sprintf("%d bytes", left), fmt.Sprint(n))
+		return nil, &Error{d.at, fmt.Sprintf("%d bytes", left), fmt.Sprint(n)}
 	}
 	b := d.data[d.at : d.at+int(n)]
 	d.at += int(n)
@@ -78,7 +76,7 @@ const (
 func (d *decoder) value(depth int) (any, error) {
 	start := d.at
 	if d.values++; d.values > MaxValues {
-		return nil, d.refuse(start, fmt.Sprintf("more than %d values", MaxValues), "fewer")
+		return nil, &Error{start, fmt.Sprintf("more than %d values", MaxValues), "fewer"}
 	}
 	head, err := d.take(1)
 	if err != nil {
@@ -125,7 +123,7 @@ func (d *decoder) value(depth int) (any, error) {
 	case c >= negative:
 		return int64(int8(c)), nil
 	}
-	return nil, d.refuse(start, fmt.Sprintf("type %#x", head[0]), "nil, a boolean, a number, text, binary, an array or a map")
+	return nil, &Error{start, fmt.Sprintf("type %#x", head[0]), "nil, a boolean, a number, text, binary, an array or a map"}
 }
 
 // sized reads a length, which has size bytes, and then a value with that length.
@@ -146,7 +144,7 @@ func (d *decoder) text(n uint64, _ int) (any, error) {
 		return nil, err
 	}
 	if !utf8.Valid(b) {
-		return nil, d.refuse(start, "text that is not UTF-8", "UTF-8")
+		return nil, &Error{start, "text that is not UTF-8", "UTF-8"}
 	}
 	return string(b), nil
 }
@@ -155,11 +153,11 @@ func (d *decoder) text(n uint64, _ int) (any, error) {
 func (d *decoder) room(n, size uint64, depth int) error {
 	switch left := len(d.data) - d.at; {
 	case depth >= MaxDepth:
-		return d.refuse(d.at, fmt.Sprintf("more than %d nested levels", MaxDepth), "fewer")
+		return &Error{d.at, fmt.Sprintf("more than %d nested levels", MaxDepth), "fewer"}
 	case n > uint64(left)/size:
-		return d.refuse(d.at, fmt.Sprintf("%d bytes", left), fmt.Sprintf("%d elements, each %d bytes or more", n, size))
+		return &Error{d.at, fmt.Sprintf("%d bytes", left), fmt.Sprintf("%d elements, each %d bytes or more", n, size)}
 	case n > uint64(MaxValues-d.values):
-		return d.refuse(d.at, fmt.Sprintf("more than %d values", MaxValues), "fewer")
+		return &Error{d.at, fmt.Sprintf("more than %d values", MaxValues), "fewer"}
 	}
 	return nil
 }
@@ -196,10 +194,10 @@ func (d *decoder) mapOf(n uint64, depth int) (any, error) {
 		case []byte:
 			key = string(k)
 		default:
-			return nil, d.refuse(start, fmt.Sprintf("a %T key", k), "text or binary")
+			return nil, &Error{start, fmt.Sprintf("a %T key", k), "text or binary"}
 		}
 		if _, twice := m[key]; twice {
-			return nil, d.refuse(start, fmt.Sprintf("the key %.100q again", key), "each key once")
+			return nil, &Error{start, fmt.Sprintf("the key %.100q again", key), "each key once"}
 		}
 		if m[key], err = d.value(depth + 1); err != nil {
 			return nil, err

@@ -20,11 +20,7 @@ type openedPolicy struct {
 
 // Close releases the policy. A second Close does nothing.
 func (p *openedPolicy) Close() error {
-	var err error
-	if p.predictor != nil {
-		err = p.predictor.Close()
-	}
-	return errors.Join(err, p.policy.Close())
+	return errors.Join(p.predictor.Close(), p.policy.Close())
 }
 
 // policyError is an error about a policy, or about streams that it is given.
@@ -58,9 +54,9 @@ func openPolicy(ctx context.Context, c *Conn, _ *Request, q policyRequest) (*Rep
 	if err != nil {
 		return nil, &policyError{q.Path, err}
 	}
-	p := &openedPolicy{path: q.Path, policy: loaded}
-	if p.predictor, err = loaded.NewPredictor(ctx); err != nil {
-		return nil, &policyError{q.Path, errors.Join(err, p.Close())}
+	predictor, err := loaded.NewPredictor(ctx)
+	if err != nil {
+		return nil, &policyError{q.Path, errors.Join(err, loaded.Close())}
 	}
 	if c.policies == nil {
 		c.policies = map[int]*openedPolicy{}
@@ -72,7 +68,7 @@ func openPolicy(ctx context.Context, c *Conn, _ *Request, q policyRequest) (*Rep
 		})
 	}
 	c.recordings.last++
-	c.policies[c.recordings.last] = p
+	c.policies[c.recordings.last] = &openedPolicy{q.Path, loaded, predictor}
 	o := loaded.Config()
 	return &Reply{Value: map[string]any{"handle": c.recordings.last, "hz": o.Hz, "history": o.Recipe.History, "chunk": o.Recipe.Chunk, "states": o.States, "action": o.Action}}, nil
 }
@@ -112,10 +108,6 @@ func act(ctx context.Context, c *Conn, r *Request, q actRequest) (*Reply, error)
 		return nil, &policyError{p.path, err}
 	}
 	columns := len(p.policy.Config().Targets)
-	t, err := tensor.Of(chunk, len(chunk)/columns, columns)
-	if err != nil {
-		return nil, err
-	}
 	var a arrays
-	return a.reply("actions", map[string]any{"actions": a.add(t)})
+	return a.reply("actions", map[string]any{"actions": a.add(tensor.Must(tensor.Of(chunk, len(chunk)/columns, columns)))})
 }
