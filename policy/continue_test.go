@@ -144,7 +144,7 @@ func TestTrainingBeginsFromACheckpoint(t *testing.T) {
 	assert.True(t, again.Done())
 
 	var option *policy.OptionError
-	for arg, o := range map[string]policy.Options{"Size": {Size: "seed"}, "Plan": {Plan: plan}, "Hz": {Hz: 3}, "Action": {Action: "a"}, "State": {States: []string{"a"}},
+	for arg, o := range map[string]policy.Options{"Size": {Size: "seed"}, "Plan": {Plan: plan}, "Hz": {Hz: 3}, "Action": {Action: "a"}, "States": {States: []string{"a"}},
 		"Unordered": {Unordered: "drop"}, "Floor": {Floor: 1}} {
 		o.From = dir
 		_, err := policy.NewTrainer(t.Context(), all(t, "cpu"), store, o)
