@@ -32,10 +32,12 @@ func (w *trainer) steps(ctx context.Context, tr *policy.Trainer) error {
 			break
 		}
 		if next.Save {
+			at := time.Now()
 			if err := w.save(ctx, tr); err != nil {
 				return err
 			}
 			saved, w.better = time.Now(), false
+			begin = begin.Add(time.Since(at)) // which is no time for steps
 		}
 		tenth := ((tr.Steps()*10/total+1)*total + 9) / 10 // the last step of the current tenth
 		at := time.Now()
@@ -57,7 +59,7 @@ func (w *trainer) steps(ctx context.Context, tr *policy.Trainer) error {
 			if err := w.evaluate(ctx, tr); err != nil {
 				return err
 			}
-			begin = begin.Add(time.Since(at)) // which is no time for steps
+			begin = begin.Add(time.Since(at))
 			w.better = tr.Best() == o.Steps
 		}
 		if err := w.events.record(tr, losses, o.Speed); err != nil {
