@@ -41,7 +41,7 @@ func TestTheAverageFollowsItsDecay(t *testing.T) {
 	assert.Equal(t, float32(1e-4), rows[len(rows)-1])
 }
 
-// A step of two equal batches is the step of one of them, bit for bit. Each step of three is near it, because their sum is rounded.
+// Two equal batches in a step give the same bits as one batch. Three give nearly the same, because their sum is rounded.
 func TestAStepIsTheMeanOfItsBatches(t *testing.T) {
 	c := encoder(TransformerEncoderLayer{Heads: 1, FFN: 40})
 	c.Layers = slices.Insert(c.Layers, 2, Layer(Embedding{Name: "task", Count: 3}))
@@ -67,7 +67,7 @@ func TestAStepIsTheMeanOfItsBatches(t *testing.T) {
 	}
 }
 
-// Each batch of a step has its own dropout, and Before makes it.
+// Each batch in a step has its own dropout, and Before makes it.
 func TestEachBatchOfAStepIsMade(t *testing.T) {
 	made := 0
 	opts := StepOptions{Train: &Training{Schedule: Schedule{Rate: 1e-3}, Batches: 3}, Ring: 2, Before: func(*ops.Queue) error { made++; return nil }}

@@ -252,7 +252,7 @@ func (c *compiler) weights() {
 	}
 }
 
-// accumulate plans the sums of the batches' gradients, one after each batch. Two tensors have the sum so far in turn. The last plan
+// accumulate plans the sums over the batches' gradients, one after each batch. Two tensors have the sum so far in turn. The last plan
 // writes the mean.
 func (c *compiler) accumulate() {
 	n := c.batches()

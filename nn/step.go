@@ -221,11 +221,11 @@ func (s *Step) Forgive(ctx context.Context) error {
 	return upload(ctx, s.model.device, s.state, state)
 }
 
-// Average copies the moving averages of the parameters, or the parameters themselves without Training.EMA, to another model of the same
+// Average copies the parameters' moving averages, or the parameters themselves without Training.EMA, to another model with the same
 // network. The caller must have synchronised the step's queue.
 func (s *Step) Average(ctx context.Context, to *Model) error {
 	if s.opts.Train == nil || to == nil || to.size != s.model.size {
-		return &Error{Op: "Average", Arg: "to", Kind: ops.ErrOption, Got: "another network, or a step that does not train", Want: "the network of a step that trains"}
+		return &Error{Op: "Average", Arg: "to", Kind: ops.ErrOption, Got: "another network, or a step that does not train", Want: "the same network, and a step that trains"}
 	}
 	from := s.model.params
 	if s.opts.Train.EMA > 0 {
