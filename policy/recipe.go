@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -35,12 +36,17 @@ type Recipe struct {
 	PreNorm bool    `json:"pre_norm"`
 	Dropout float64 `json:"dropout"`
 
-	Batch int `json:"batch"` // the number of windows in a step, on each device
+	Batch int `json:"batch"` // the number of windows in a batch, on each device
 	Steps int `json:"steps"`
 	// Rate is the highest learning rate. The rate rises linearly over WarmUp steps, then falls by half a cosine to 0 at Steps.
 	Rate        float64 `json:"lr"`
 	WarmUp      int     `json:"warm_up"`
 	WeightDecay float64 `json:"weight_decay"`
+	// Accumulate is the number of batches in a step; 0 is 1. See nn.Training.Batches.
+	Accumulate int `json:"accumulate,omitempty"`
+	// EMA is the power in the decay of the weights' moving average, which the policy then has as its weights; 0 is no average. See
+	// nn.Training.EMA.
+	EMA float64 `json:"ema,omitempty"`
 }
 
 // recipes are the sizes. "small" is for recordings of minutes and was chosen on the G1's: see docs/train.md. "seed" has the shape that
@@ -74,6 +80,12 @@ func (r *Recipe) check() error {
 	if !(r.Rate > 0 && r.Rate <= 1) {
 		return refuse("Rate", fmt.Sprint(r.Rate), "above 0, at most 1")
 	}
+	if r.Accumulate < 0 || r.Accumulate > 256 {
+		return refuse("Accumulate", strconv.Itoa(r.Accumulate), "0 to 256")
+	}
+	if !(r.EMA >= 0 && r.EMA <= 1) {
+		return refuse("EMA", fmt.Sprint(r.EMA), "0 to 1")
+	}
 	return nil
 }
 
@@ -93,7 +105,8 @@ func (r *Recipe) layers(actions int) []nn.Layer {
 
 // training returns the settings for a training step.
 func (r *Recipe) training(seed uint64) *nn.Training {
-	return &nn.Training{Schedule: nn.Schedule{Rate: r.Rate, WarmUp: r.WarmUp, Decay: nn.Cosine, Steps: r.Steps}, WeightDecay: r.WeightDecay, Seed: seed}
+	return &nn.Training{Schedule: nn.Schedule{Rate: r.Rate, WarmUp: r.WarmUp, Decay: nn.Cosine, Steps: r.Steps}, WeightDecay: r.WeightDecay, Seed: seed,
+		EMA: r.EMA, Batches: r.Accumulate}
 }
 
 // weights returns the number of weights in matrices and in the table of positions. It is a float64, because a recipe from a file may
@@ -113,6 +126,15 @@ func (r *Recipe) products(inputs, actions int) (tokens, out float64) {
 	return tokens, out
 }
 
+// Windows returns the number of windows in a step on each device.
+func (r *Recipe) Windows() int { return r.Batch * max(r.Accumulate, 1) }
+
+// override sets the settings that the options give.
+func (r *Recipe) override(o *Options) {
+	r.Steps, r.Batch, r.Rate = cmp.Or(o.Steps, r.Steps), cmp.Or(o.Batch, r.Batch), cmp.Or(o.Rate, r.Rate)
+	r.Accumulate, r.EMA = cmp.Or(o.Accumulate, r.Accumulate), cmp.Or(o.EMA, r.EMA)
+}
+
 // FLOP returns the number of floating-point operations in a step on each device. Each weight costs six for each token that it
 // multiplies: a product and a sum, in the forward pass once and in the backward pass twice.
 func (r *Recipe) FLOP(inputs, actions int) float64 {
@@ -120,7 +142,7 @@ func (r *Recipe) FLOP(inputs, actions int) float64 {
 	if r.PerToken {
 		out *= float64(r.History)
 	}
-	return 6 * float64(r.Batch) * (tokens*float64(r.History) + out)
+	return 6 * float64(r.Windows()) * (tokens*float64(r.History) + out)
 }
 
 // Horizons returns the ticks at which the skill is reported: a third, two thirds and all of the chunk. Example: 10, 20 and 30.

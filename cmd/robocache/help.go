@@ -34,11 +34,11 @@ var topics = []struct {
 	{"Findings", []string{"for", "fail-on", "max-step"}},
 	{"LeRobot", []string{"robot", "cameras", "codec", "extra", "modality", "keep-invalid"}},
 	{"Order", []string{"batch", "seed", "epochs", "steps", "shuffle", "last", "mix-shards", "shard-windows", "epoch-windows", "episode-weights", "drop-first", "drop-last", "streaming", "batches state", "signal-code"}},
-	{"Training", []string{"policy", "size", "lr", "floor", "resume", "train batch", "train steps", "train seed"}},
+	{"Training", []string{"policy", "size", "lr", "floor", "train from", "resume", "train batch", "train steps", "accumulate", "ema", "train seed"}},
 	{"Measurement", []string{"only", "launch", "limit", "time", "samples", "rotate", "bench batch", "tune batch", "sweep", "bench seed", "worst", "runs", "first", "explain",
 		"live", "policy hz"}},
 	{"Output", []string{"output", "out", "to", "task", "plot", "html", "columns", "encoding", "dtype", "format", "tar-bytes", "tar-samples", "list", "digest", "replace",
-		"no-quantiles", "benchstat", "markdown"}},
+		"no-quantiles", "benchstat", "markdown", "log-dir"}},
 	{"Machine", []string{"backend", "shard", "shards", "rank", "world", "workers", "nccl", "frame-level", "frame-memory", "metrics", "port", "listen", "no-open", "token", "tls-cert", "tls-key", "max-message", "max-connections", "timeout", "fd"}},
 	{"General", []string{"help", "json", "max-memory", "version", "wide"}},
 }

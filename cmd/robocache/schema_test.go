@@ -78,6 +78,8 @@ var objects = map[schema.Name]any{
 		Step  int     `json:"step"`
 		Loss  float64 `json:"loss"`
 		Speed float64 `json:"steps_per_second"`
+		// HeldOut is there with --hold-out.
+		HeldOut float64 `json:"held_out_loss,omitempty"`
 	}{},
 	schema.View: struct {
 		URL      string `json:"url"`
