@@ -50,7 +50,7 @@ func (s *Step) compile(ctx context.Context) error {
 		c.rooms[v] = &room{}
 	}
 	if s.opts.Train != nil {
-		if err := s.model.moments(ctx); err != nil {
+		if err := s.model.moments(ctx, s.opts.Train); err != nil {
 			return err
 		}
 		s.state = s.model.state
@@ -58,7 +58,9 @@ func (s *Step) compile(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.first = words[backend.StateStep]
+		if s.first, err = s.steps("NewStep", words); err != nil {
+			return err
+		}
 	} else {
 		s.state = c.zeros(tensor.I64, backend.StateWords)
 	}
@@ -402,7 +404,7 @@ func (c *compiler) loss() {
 	if c.opts.Predict {
 		return
 	}
-	c.ring = c.zeros(tensor.F32, c.opts.Ring)
+	c.ring = c.zeros(tensor.F32, c.opts.Ring*c.batches())
 	job := backend.LossJob{
 		Kind: c.opts.Loss, M: m, N: end.width, Prediction: r.sum, Target: c.Targets, Class: c.Classes, RowsPerItem: c.opts.Chunk, Weights: c.Weights,
 		Partials: c.alloc(tensor.F32, (m+backend.LossRows-1)/backend.LossRows), Losses: c.ring, State: c.state,

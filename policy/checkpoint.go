@@ -23,6 +23,9 @@ const (
 	trainingFile = "training.safetensors"
 )
 
+// BestFolder is the folder inside a checkpoint with the weights at the step with the lowest held-out loss. It is a checkpoint too.
+const BestFolder = "best"
+
 // IsFile reports whether name is a file name in a checkpoint: config.json, model.safetensors or training.safetensors.
 func IsFile(name string) bool { return name == configFile || name == modelFile || name == trainingFile }
 
@@ -43,7 +46,7 @@ func Exists(dir string) (bool, error) {
 	}
 	names := []string{}
 	for _, f := range list {
-		if _, left := atomicfile.Left(f.Name()); !left {
+		if _, left := atomicfile.Left(f.Name()); !left && f.Name() != BestFolder {
 			names = append(names, f.Name())
 		}
 	}
@@ -64,6 +67,9 @@ func (c *Config) write(dir string) error {
 	}
 	return atomicfile.WriteBytes(in(dir, configFile), text)
 }
+
+// ReadConfig reads config.json in a checkpoint's folder. A folder without a valid one is a *CheckpointError.
+func ReadConfig(dir string) (*Config, error) { return readConfig(dir) }
 
 // readConfig reads config.json.
 func readConfig(dir string) (*Config, error) {

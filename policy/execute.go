@@ -29,7 +29,7 @@ type recentChunk struct {
 // Anchors usually are consecutive ticks of the policy's clock. After an anchor before the latest one, or without a chunk that
 // reaches it, Action starts again. The next Action reuses the returned memory.
 func (r *Runner) Action(ctx context.Context, anchor int64, e Execution) ([]float64, error) {
-	c := r.policy.config
+	c := r.predictor.policy.config
 	a := len(c.Targets)
 	steps := min(cmp.Or(e.Steps, c.Recipe.Execute, c.Recipe.Chunk), c.Recipe.Chunk)
 	if e.Ensemble {

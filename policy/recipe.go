@@ -61,12 +61,17 @@ type Recipe struct {
 	PreNorm bool    `json:"pre_norm"`
 	Dropout float64 `json:"dropout"`
 
-	Batch int `json:"batch"` // the number of windows in a step, on each device
+	Batch int `json:"batch"` // the number of windows in a batch, on each device
 	Steps int `json:"steps"`
 	// Rate is the highest learning rate. The rate rises linearly over WarmUp steps, then falls by half a cosine to 0 at Steps.
 	Rate        float64 `json:"lr"`
 	WarmUp      int     `json:"warm_up"`
 	WeightDecay float64 `json:"weight_decay"`
+	// Accumulate is the number of batches in a step; 0 is 1. See nn.Training.Batches.
+	Accumulate int `json:"accumulate,omitempty"`
+	// EMA is the power in the decay of the weights' moving average, which the policy then has as its weights; 0 is no average. See
+	// nn.Training.EMA.
+	EMA float64 `json:"ema,omitempty"`
 
 	// Sampler makes a chunk from noise: Euler, DDIM or DDPM. The network then reads History tokens with states and Chunk tokens with
 	// noisy actions, and each token reads only earlier tokens. If Sampler is empty, the network predicts the chunk itself.
@@ -85,9 +90,9 @@ var recipes = map[string]Recipe{
 	"seed": {Size: "seed", History: 250, Chunk: 1, PerToken: true, Width: 256, Layers: 4, Heads: 8, FFN: 1024,
 		Batch: 32, Steps: 2000, Rate: 1e-4, WarmUp: 100, WeightDecay: 1e-2},
 	"base": {Size: "base", History: 2, Chunk: 16, Execute: 8, Width: 256, Layers: 8, Heads: 4, FFN: 1024, GELU: true, PreNorm: true,
-		Batch: 256, Steps: 10000, Rate: 1e-4, WarmUp: 1000, WeightDecay: 1e-3},
+		Batch: 256, Steps: 10000, Rate: 1e-4, WarmUp: 1000, WeightDecay: 1e-3, EMA: 0.75},
 	"tiny": {Size: "tiny", History: 2, Chunk: 16, Execute: 8, Width: 128, Layers: 3, Heads: 2, FFN: 512, PreNorm: true,
-		Batch: 64, Steps: 10000, Rate: 5e-4, WarmUp: 200, WeightDecay: 1e-3},
+		Batch: 64, Steps: 10000, Rate: 5e-4, WarmUp: 200, WeightDecay: 1e-3, EMA: 0.75},
 }
 
 // sampleSteps has each sampler's default for SampleSteps.
@@ -186,6 +191,12 @@ func (r *Recipe) check() error {
 	if !(r.Rate > 0 && r.Rate <= 1) {
 		return refuse("Rate", fmt.Sprint(r.Rate), "above 0, at most 1")
 	}
+	if r.Accumulate < 0 || r.Accumulate > 256 {
+		return refuse("Accumulate", strconv.Itoa(r.Accumulate), "0 to 256")
+	}
+	if !(r.EMA >= 0 && r.EMA <= 1) {
+		return refuse("EMA", fmt.Sprint(r.EMA), "0 to 1")
+	}
 	return nil
 }
 
@@ -213,7 +224,8 @@ func (r *Recipe) layers(actions int) []nn.Layer {
 
 // training returns the settings for a training step.
 func (r *Recipe) training(seed uint64) *nn.Training {
-	t := &nn.Training{Schedule: nn.Schedule{Rate: r.Rate, WarmUp: r.WarmUp, Decay: nn.Cosine, Steps: r.Steps}, WeightDecay: r.WeightDecay, Seed: seed}
+	t := &nn.Training{Schedule: nn.Schedule{Rate: r.Rate, WarmUp: r.WarmUp, Decay: nn.Cosine, Steps: r.Steps}, WeightDecay: r.WeightDecay, Seed: seed,
+		EMA: r.EMA, Batches: r.Accumulate}
 	if r.Sampler != "" {
 		t.Beta2 = 0.95
 	}
@@ -237,6 +249,15 @@ func (r *Recipe) products(inputs, actions int) (tokens, out float64) {
 	return tokens, out
 }
 
+// Windows returns the number of windows in a step on each device.
+func (r *Recipe) Windows() int { return r.Batch * max(r.Accumulate, 1) }
+
+// override sets the settings that the options give.
+func (r *Recipe) override(o *Options) {
+	r.Steps, r.Batch, r.Rate = cmp.Or(o.Steps, r.Steps), cmp.Or(o.Batch, r.Batch), cmp.Or(o.Rate, r.Rate)
+	r.Accumulate, r.EMA = cmp.Or(o.Accumulate, r.Accumulate), cmp.Or(o.EMA, r.EMA)
+}
+
 // FLOP returns the number of floating-point operations in a step on each device. Each weight costs six for each token that it
 // multiplies: a product and a sum, in the forward pass once and in the backward pass twice.
 func (r *Recipe) FLOP(inputs, actions int) float64 {
@@ -244,7 +265,7 @@ func (r *Recipe) FLOP(inputs, actions int) float64 {
 	if r.PerToken || r.Sampler != "" {
 		out *= float64(r.tokens())
 	}
-	return 6 * float64(r.Batch) * (tokens*float64(r.tokens()) + out)
+	return 6 * float64(r.Windows()) * (tokens*float64(r.tokens()) + out)
 }
 
 // Horizons returns the ticks at which the skill is reported: a third, two thirds and all of the chunk. Example: 10, 20 and 30.

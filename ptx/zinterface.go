@@ -56,40 +56,42 @@ func (p *GradientNormParams) append(b []byte) []byte {
 	return b
 }
 
-// AdamwParams is adamw_params in adamw.cu: 144 bytes.
+// AdamwParams is adamw_params in adamw.cu: 152 bytes.
 type AdamwParams struct {
 	Gradients    RankGradients // offset 0
 	Params       uint64        // offset 16
 	M            uint64        // offset 24
 	V            uint64        // offset 32
-	Working      uint64        // offset 40: addresses, one copy per rank
-	Copies       uint64        // offset 48: addresses, one copy per rank
-	Schedule     uint64        // offset 56: one row per step: step size, root of v's correction, decay, 0
-	State        uint64        // offset 64
-	Squares      uint64        // offset 72: or null
-	Norm         uint64        // offset 80
-	From         uint64        // offset 88
-	To           uint64        // offset 96
-	Steps        uint32        // offset 104: rows in the schedule
-	SquareCount  uint32        // offset 108: the number of chunks
-	WorkingCount uint32        // offset 112
-	CopyCount    uint32        // offset 116
-	Take1        float32       // offset 120: 1 - beta, rounded to float32
-	Take2        float32       // offset 124: 1 - beta, rounded to float32
-	Beta2        float32       // offset 128
-	Eps          float32       // offset 132
-	MaxNorm      float32       // offset 136: or 0
-	Spare        uint32        // offset 140
+	Average      uint64        // offset 40: or null
+	Working      uint64        // offset 48: addresses, one copy per rank
+	Copies       uint64        // offset 56: addresses, one copy per rank
+	Schedule     uint64        // offset 64: one row per step: step size, root of v's correction, decay, share of the parameter in its average
+	State        uint64        // offset 72
+	Squares      uint64        // offset 80: or null
+	Norm         uint64        // offset 88
+	From         uint64        // offset 96
+	To           uint64        // offset 104
+	Steps        uint32        // offset 112: rows in the schedule
+	SquareCount  uint32        // offset 116: the number of chunks
+	WorkingCount uint32        // offset 120
+	CopyCount    uint32        // offset 124
+	Take1        float32       // offset 128: 1 - beta, rounded to float32
+	Take2        float32       // offset 132: 1 - beta, rounded to float32
+	Beta2        float32       // offset 136
+	Eps          float32       // offset 140
+	MaxNorm      float32       // offset 144: or 0
+	Batches      uint32        // offset 148: batches in a step
 }
 
 // Bytes returns p in the layout that the kernel expects.
-func (p *AdamwParams) Bytes() []byte { return p.append(make([]byte, 0, 144)) }
+func (p *AdamwParams) Bytes() []byte { return p.append(make([]byte, 0, 152)) }
 
 func (p *AdamwParams) append(b []byte) []byte {
 	b = p.Gradients.append(b)
 	b = binary.LittleEndian.AppendUint64(b, p.Params)
 	b = binary.LittleEndian.AppendUint64(b, p.M)
 	b = binary.LittleEndian.AppendUint64(b, p.V)
+	b = binary.LittleEndian.AppendUint64(b, p.Average)
 	b = binary.LittleEndian.AppendUint64(b, p.Working)
 	b = binary.LittleEndian.AppendUint64(b, p.Copies)
 	b = binary.LittleEndian.AppendUint64(b, p.Schedule)
@@ -107,7 +109,7 @@ func (p *AdamwParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Beta2))
 	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Eps))
 	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.MaxNorm))
-	b = binary.LittleEndian.AppendUint32(b, p.Spare)
+	b = binary.LittleEndian.AppendUint32(b, p.Batches)
 	return b
 }
 

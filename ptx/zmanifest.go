@@ -132,7 +132,7 @@ var manifest = []family{
 	{
 		name: "adamw",
 		sources: []source{
-			{"adamw.cu", "b35f7c38849b2a40bda521449b06fc1689727cb478dc316d3eca8c0c0931487a"},
+			{"adamw.cu", "999d980a8172ec40880095888e750fb1c090dd325f756d4c45e3771bb314504f"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
@@ -141,7 +141,7 @@ var manifest = []family{
 				{"b8", 56, 8},
 			}},
 			{Name: "adamw", MaxThreads: 256, Params: []Param{
-				{"b8", 144, 8},
+				{"b8", 152, 8},
 			}},
 		},
 		images: []Image{
@@ -153,15 +153,15 @@ var manifest = []family{
 			},
 			{
 				File: "adamw.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "21bc4abb4654eac54e2a73c781485a00bb265e9485b358ac566c004d465688e5",
-				PTXHash: "21bc4abb4654eac54e2a73c781485a00bb265e9485b358ac566c004d465688e5",
-				stored:  source{"adamw.sm_90.ptx.gz", "5675ca967ad762f61299f1424dd09a9381122b5aed41e77e2523f2d31c62ec56"},
+				Hash:    "58faa096c30e4b58c739e95cd7654a1c1a7e71d4669dca6d03f5741b370f339c",
+				PTXHash: "58faa096c30e4b58c739e95cd7654a1c1a7e71d4669dca6d03f5741b370f339c",
+				stored:  source{"adamw.sm_90.ptx.gz", "37a113781d82e7be55aec79b790117c98f75e09c489274fec8cc4c63b818f24b"},
 			},
 			{
 				File: "adamw.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "3186d732c52ccf2db1547501c88b58ed3f85b8980439e1e96f8f1b1196b5b49d",
-				PTXHash: "3186d732c52ccf2db1547501c88b58ed3f85b8980439e1e96f8f1b1196b5b49d",
-				stored:  source{"adamw.sm_80.ptx.gz", "12b9f88aa8f61f87ed654203152e00f3d43594ab61284e49a52700eaed1993b8"},
+				Hash:    "8725eeb7c5ddb1e4dc52464f0d3c166778a428f4916f65b537e12dd83d550049",
+				PTXHash: "8725eeb7c5ddb1e4dc52464f0d3c166778a428f4916f65b537e12dd83d550049",
+				stored:  source{"adamw.sm_80.ptx.gz", "63dad8ac93aa25e83534ffafe8d9e9f587d0be0b2e145d280f9e6a4578593397"},
 			},
 		},
 	},

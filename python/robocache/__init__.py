@@ -1,6 +1,7 @@
 """RoboCache: robot recordings on one clock, for training.
 
-`Recording` opens a recording in any supported format as arrays. `Loader` draws training batches from recordings. `resample`
+`Recording` opens a recording in any supported format as arrays. `Loader` draws training batches from recordings. `Policy` runs a
+policy that ``robocache train`` has written. `resample`
 samples one stream at a clock's times, `fuse` several streams side by side, and `voxelize` sorts point clouds into cells.
 These take NumPy, torch, JAX or CuPy arrays on the CPU or a GPU, with equal bits on both.
 
@@ -24,6 +25,7 @@ from ._errors import (
     LoaderError,
     OutOfMemoryError,
     PlanError,
+    PolicyError,
     RecordingError,
     ServerError,
     UnsupportedError,
@@ -38,6 +40,7 @@ from ._voxelize import Box, VoxelCounts, Voxels, voxelize
 if _typing.TYPE_CHECKING:
     from ._camera import Camera
     from ._loader import Loader
+    from ._policy import Policy
     from ._recording import Episode, Recording
     from ._clouds import Cloud, Clouds
     from ._streams import Aligned, AlignedStream, Fused, Media, RecordedStream, Report
@@ -63,6 +66,8 @@ __all__ = [
     "Media",
     "OutOfMemoryError",
     "PlanError",
+    "Policy",
+    "PolicyError",
     "RecordedStream",
     "Recording",
     "RecordingError",
@@ -96,6 +101,7 @@ _LATER = {
     "Cloud": "_clouds",
     "Clouds": "_clouds",
     "Media": "_streams",
+    "Policy": "_policy",
     "RecordedStream": "_streams",
     "Recording": "_recording",
     "Report": "_streams",
