@@ -173,7 +173,7 @@ func aboutPolicy(c *policy.Config) map[string]any {
 		states = append(states, stream(s))
 	}
 	return map[string]any{"robocache": versionOf().Version, "policy": c.Policy, "hz": c.Hz, "history": c.Recipe.History, "chunk": c.Recipe.Chunk,
-		"states": states, "action": stream(c.Action)}
+		"execute": cmp.Or(c.Recipe.Execute, c.Recipe.Chunk), "states": states, "action": stream(c.Action)}
 }
 
 // servingMetrics returns the text of /metrics.

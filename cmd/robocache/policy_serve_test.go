@@ -27,10 +27,10 @@ import (
 )
 
 // aPolicy trains a policy for two steps, and returns its folder.
-func aPolicy(t *testing.T) string {
+func aPolicy(t *testing.T, args ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "trained")
-	good(t, "train", g1, shortPlan(t), "--hold-out=2", "--steps=2", "--lr=0.01", "--backend=cpu", "--out", dir)
+	good(t, append([]string{"train", g1, shortPlan(t), "--hold-out=2", "--steps=2", "--lr=0.01", "--backend=cpu", "--out", dir}, args...)...)
 	return dir
 }
 
@@ -48,7 +48,13 @@ func packed32(t *testing.T, s *dataset.Stream, lo, hi int) msgpack.Binary {
 // The server's actions for a recording's windows are equal to the chunks in the file from policy -o.
 func TestPolicyServeGivesTheActionsOfPolicy(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
-	dir := aPolicy(t)
+	t.Run("bc-transformer", func(t *testing.T) { servedActions(t, aPolicy(t), "bc-transformer", 3) })
+	t.Run("flow", func(t *testing.T) {
+		servedActions(t, aPolicy(t, "--policy=flow", "--size=tiny", "--sample-steps=2", "--execute=2"), "flow", 2)
+	})
+}
+
+func servedActions(t *testing.T, dir, kind string, execute int64) {
 	npz := filepath.Join(t.TempDir(), "made.npz")
 	good(t, "policy", dir, g1, "--episode=2", "--backend=cpu", "-o", npz)
 	f := open(t, npz)
@@ -93,7 +99,7 @@ func TestPolicyServeGivesTheActionsOfPolicy(t *testing.T) {
 		return v.(map[string]any)
 	}
 	about := read()
-	assert.Equal(t, []any{"bc-transformer", int64(2), int64(3), 30.0}, []any{about["policy"], about["history"], about["chunk"], about["hz"]})
+	assert.Equal(t, []any{kind, int64(2), int64(3), execute, 30.0}, []any{about["policy"], about["history"], about["chunk"], about["execute"], about["hz"]})
 	size := len(chunks) / len(ticks)
 	for i, tick := range ticks {
 		if i%10 != 0 {

@@ -46,8 +46,8 @@ given. With --hold-out, the folder DIR/best is a checkpoint with the weights of 
 held-out episodes, which is measured after each tenth of the steps.
 
 --from DIR begins with the weights of another checkpoint, for more steps or on other recordings. Its
-network, plan, streams and normalisation stay, and so do --steps, --batch, --lr, --accumulate, --ema
-and --seed, unless they are given. --ema 0.75 averages the weights over the steps, as diffusion
+network, plan, streams and normalisation stay, and so do --steps, --batch, --lr, --accumulate, --ema,
+--seed, --sampler, --sample-steps and --execute, unless they are given. --ema 0.75 averages the weights over the steps, as diffusion
 policies do; the average is then the policy. --accumulate 4 makes a step of four batches, in the memory
 of one.
 
@@ -113,7 +113,7 @@ func (a *app) trainCommand() *cobra.Command {
 	f.Var(rangesFlag{&t.holdOut}, "hold-out", "the episodes that are not trained on, but compared with, such as 3,7 or 0-9,12")
 	completeEpisodes(cmd, "hold-out")
 	f.IntVar(&t.Accumulate, "accumulate", 0, "batches per step, whose gradients are averaged; 0 for the size's default, 1")
-	f.Float64Var(&t.EMA, "ema", 0, "average the weights with the decay 1-step^-`POWER`, such as 0.75; 0 for the size's default, none")
+	f.Float64Var(&t.EMA, "ema", 0, "average the weights with the decay 1-step^-`POWER`, such as 0.75; 0 for the size's default: none for small and seed, 0.75 for base and tiny")
 	f.StringVar(&t.From, "from", "", "begin with the weights of the checkpoint in this `DIR`")
 	f.Uint64Var(&t.Seed, "seed", 0, "seed for the first weights, the window order, and dropout")
 	f.StringVarP(&t.out, "out", "o", "", "write the checkpoint into this `DIR`")

@@ -72,15 +72,15 @@ func TestTrainFromACheckpoint(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	dir := t.TempDir()
 	first, second, whole := filepath.Join(dir, "first"), filepath.Join(dir, "second"), filepath.Join(dir, "whole")
-	good(t, "train", g1, "--state=observation.state", "--hold-out=0", "--steps=10", "--batch=4", "--backend=cpu", "--out", first)
-	args := []string{"train", g1, "--from", first, "--steps=1000", "--hold-out=1", "--backend=cpu", "--out"}
+	good(t, "train", g1, "--policy=flow", "--size=tiny", "--sample-steps=2", "--state=observation.state", "--hold-out=0", "--steps=2", "--batch=4", "--backend=cpu", "--out", first)
+	args := []string{"train", g1, "--from", first, "--steps=100", "--hold-out=1", "--backend=cpu", "--out"}
 	good(t, append(args, whole)...)
 	interrupted(t, append(args, second)...)
 	require.NoError(t, os.RemoveAll(first))
 	stdout, _ := good(t, "train", g1, "--resume", "--json", "--out", second)
 	list := lines(t, stdout)
 	recipe := list[len(list)-1]["recipe"].(map[string]any)
-	assert.Equal(t, []any{1000.0, 4.0, 100.0}, []any{recipe["steps"], recipe["batch"], recipe["warm_up"]})
+	assert.Equal(t, []any{100.0, 4.0, 100.0, "euler", 2.0}, []any{recipe["steps"], recipe["batch"], recipe["warm_up"], recipe["sampler"], recipe["sample_steps"]})
 	for _, name := range []string{"model.safetensors", "training.safetensors"} {
 		a, err := os.ReadFile(filepath.Join(whole, name))
 		require.NoError(t, err)
@@ -88,7 +88,7 @@ func TestTrainFromACheckpoint(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, a, b, name)
 	}
-	for _, c := range [][]string{{"--size=small", "--size: got a value, and From"}, {"--hz=30", "--hz: got a value, and From"}, {shortPlan(t), "--plan: got it with --from"}} {
+	for _, c := range [][]string{{"--size=tiny", "--size: got a value, and From"}, {"--policy=flow", "--policy: got a value, and From"}, {"--hz=30", "--hz: got a value, and From"}, {shortPlan(t), "--plan: got it with --from"}} {
 		code, _, stderr := execute("train", g1, "--from", second, "--backend=cpu", c[0])
 		assert.Equal(t, exitUsage, code)
 		assert.Contains(t, stderr, c[1])

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
@@ -100,7 +99,6 @@ type learned struct {
 	streams []align.LiveStream
 	runner  *policy.Runner
 	execute int
-	actions []float64 // in a chunk that are not yet executed
 	last    []float64 // the action in the step before; nil if the policy needs none
 }
 
@@ -135,7 +133,7 @@ func (l *learned) check() (err error) {
 }
 
 func (l *learned) start(ctx context.Context, seed int) (s state, err error) {
-	s, l.actions, l.last = initial(seed), nil, nil
+	s, l.last = initial(seed), nil
 	if l.policy.Config().Recipe.Differences { // then there must be an action before the first state
 		l.last = s[:2]
 	}
@@ -162,14 +160,12 @@ func (l *learned) next(ctx context.Context, step int, s state) (target vec, err 
 			err = errors.Join(err, l.runner.Push(stream.Name, time, values))
 		}
 	}
-	if err == nil && len(l.actions) == 0 {
-		l.actions, err = l.runner.Act(ctx, at(step))
-		l.actions = slices.Clone(l.actions[:min(len(l.actions), 2*l.execute)])
-	}
 	if err != nil {
 		return target, err
 	}
-	l.last, l.actions = l.actions[:2], l.actions[2:]
+	if l.last, err = l.runner.Action(ctx, at(step), policy.Execution{Steps: l.execute}); err != nil {
+		return target, err
+	}
 	return vec{l.last[0], l.last[1]}, nil
 }
 

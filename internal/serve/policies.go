@@ -70,7 +70,8 @@ func openPolicy(ctx context.Context, c *Conn, _ *Request, q policyRequest) (*Rep
 	c.recordings.last++
 	c.policies[c.recordings.last] = &openedPolicy{q.Path, loaded, predictor}
 	o := loaded.Config()
-	return &Reply{Value: map[string]any{"handle": c.recordings.last, "hz": o.Hz, "history": o.Recipe.History, "chunk": o.Recipe.Chunk, "states": o.States, "action": o.Action}}, nil
+	return &Reply{Value: map[string]any{"handle": c.recordings.last, "hz": o.Hz, "history": o.Recipe.History, "chunk": o.Recipe.Chunk,
+		"execute": cmp.Or(o.Recipe.Execute, o.Recipe.Chunk), "states": o.States, "action": o.Action}}, nil
 }
 
 type actRequest struct {

@@ -58,7 +58,7 @@ func TestAPolicyActs(t *testing.T) {
 	require.NoError(t, err)
 	c := connect(t)
 	opened := c.good("policy", object{"path": dir}).object
-	require.Equal(t, json.Number("5"), opened["history"])
+	require.Equal(t, []any{json.Number("5"), json.Number("30"), json.Number("30")}, []any{opened["history"], opened["chunk"], opened["execute"]})
 	require.Equal(t, "observation.state", opened["states"].([]any)[0].(object)["name"])
 	assert.Len(t, opened["action"].(object)["columns"], e.Stream("action").Values.Dim(1))
 	var last []float64

@@ -19,6 +19,7 @@ class Policy:
     Attributes:
         states: the columns of each state by its stream. action: the action's stream. columns: the action's columns.
         history: the number of ticks that the policy reads. chunk: the number of actions that it predicts. hz: ticks per second.
+        execute: the number of these actions to execute before the next prediction.
 
     Raises:
         PolicyError: the folder has no policy.
@@ -41,6 +42,7 @@ class Policy:
         self.columns: List[str] = about["action"]["columns"]
         self.history = int(about["history"])
         self.chunk = int(about["chunk"])
+        self.execute = int(about["execute"])
         self.hz = float(about["hz"])
 
     def act(self, streams: Mapping[str, Any]) -> Any:

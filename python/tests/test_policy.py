@@ -23,8 +23,11 @@ EPISODE = 2
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    out = tmp_path_factory.mktemp("policy")
-    train = [binary(), "train", str(G1), "--hold-out", str(EPISODE), "--steps", "20", "--backend", "cpu", "--out", str(out / "trained")]
+    return _train(tmp_path_factory.mktemp("policy"), "--steps", "20")
+
+
+def _train(out: pathlib.Path, *options: str) -> pathlib.Path:
+    train = [binary(), "train", str(G1), "--hold-out", str(EPISODE), *options, "--backend", "cpu", "--out", str(out / "trained")]
     subprocess.run(train, check=True, capture_output=True)
     run = [binary(), "policy", str(out / "trained"), str(G1), "--episode", str(EPISODE), "--backend", "cpu", "-o", str(out / "made.npz")]
     subprocess.run(run, check=True, capture_output=True)
@@ -46,7 +49,7 @@ def windows(trained: pathlib.Path, history: int, every: int = 7) -> Iterator[Win
 
 def test_act_gives_what_the_program_writes(trained: pathlib.Path) -> None:
     with Policy(trained / "trained") as policy:
-        assert (policy.history, policy.chunk, policy.hz, policy.action) == (5, 30, 30.0, "action")
+        assert (policy.history, policy.chunk, policy.execute, policy.hz, policy.action) == (5, 30, 30, 30.0, "action")
         assert len(policy.states["observation.state"]) == 26 and len(policy.columns) == 26
         count = 0
         for streams, chunk in windows(trained, policy.history):
@@ -70,6 +73,15 @@ def test_act_gives_what_the_program_writes(trained: pathlib.Path) -> None:
     policy.close()
     with pytest.raises(PolicyError, match="was closed"):
         policy.act(more)
+
+
+def test_a_sampled_policy_acts(tmp_path: pathlib.Path) -> None:
+    _train(tmp_path, "--policy", "flow", "--size", "tiny", "--sample-steps", "2", "--steps", "2", "--batch", "4", "--state", "observation.state")
+    with Policy(tmp_path / "trained") as policy:
+        assert (policy.history, policy.chunk, policy.execute) == (2, 16, 8)
+        for streams, chunk in windows(tmp_path, policy.history):
+            assert same(policy.act(streams), chunk)
+            assert same(policy.act({"observation.state": streams["observation.state"]}), chunk), "it does not read actions"
 
 
 def test_act_takes_and_gives_torch(trained: pathlib.Path) -> None:
