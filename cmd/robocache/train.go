@@ -98,7 +98,7 @@ func (a *app) trainCommand() *cobra.Command {
 	nameFlag(cmd, &t.Policy, "policy", policy.Kind, "the policy `KIND`: bc-transformer, flow or diffusion", policy.Kinds...)
 	nameFlag(cmd, &t.Size, "size", "", "the `SIZE` of the network: small (default) or seed, the shape that training is timed at; base (default) or tiny for flow and diffusion",
 		append(policy.Sizes(policy.Kind), policy.Sizes(policy.Flow)...)...)
-	nameFlag(cmd, &t.Sampler, "sampler", "", "the `NAME` of what draws actions: euler for flow; ddim (default) or ddpm for diffusion", policy.Euler, policy.DDIM, policy.DDPM)
+	nameFlag(cmd, &t.Sampler, "sampler", "", "the `NAME` of the sampler: euler for flow; ddim (default) or ddpm for diffusion", policy.Euler, policy.DDIM, policy.DDPM)
 	f.IntVar(&t.SampleSteps, "sample-steps", 0, "evaluations of the network for a chunk of actions (default 10 for euler, 16 for ddim)")
 	f.IntVar(&t.Execute, "execute", 0, "`N` actions of a chunk that are executed before the next prediction (default 8 for flow and diffusion)")
 	f.StringVar(&t.planFile, "plan", "", "the plan `FILE`: streams, rate and windows; instead of --hz, --action and --state")
