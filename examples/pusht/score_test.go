@@ -130,6 +130,7 @@ func TestAPolicySeesTheEpisodeThatItPlays(t *testing.T) {
 			require.NoError(t, err)
 			assert.Greater(t, chunks, 30)
 			assert.NotEqual(t, e.targets[0], e.targets[100])
+			assert.Less(t, e.targets[0].sub(e.states[0].agent()).length(), 100.0, "it starts from where the agent is")
 		})
 	}
 }
