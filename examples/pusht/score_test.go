@@ -102,7 +102,7 @@ func learn(t *testing.T, o policy.Options) string {
 func TestAPolicySeesTheEpisodeThatItPlays(t *testing.T) {
 	for name, plan := range map[string]string{
 		"all":                 "",
-		"keypoints and agent": "version: 1\nrate: 10\nstreams:\n  - name: keypoint\n  - {name: where, from: state, columns: [\"0\", \"1\"]}\n  - name: action\n",
+		"keypoints and agent": "version: 1\nrate: 10\nstreams: [{name: keypoint}, {name: at, from: state, columns: [\"0\", \"1\"]}, {name: action}]\n",
 		"state":               "version: 1\nrate: 10\nstreams: [{name: state}, {name: action}]\n",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -130,6 +130,7 @@ func TestAPolicySeesTheEpisodeThatItPlays(t *testing.T) {
 			require.NoError(t, err)
 			assert.Greater(t, chunks, 30)
 			assert.NotEqual(t, e.targets[0], e.targets[100])
+			assert.Less(t, e.targets[0].sub(e.states[0].agent()).length(), 100.0, "it starts from where the agent is")
 		})
 	}
 }
@@ -153,7 +154,8 @@ func TestScoresAPolicyAndDrawsIt(t *testing.T) {
 	assert.LessOrEqual(t, s.Interval[0], s.Mean)
 	assert.GreaterOrEqual(t, s.Interval[1], s.Mean)
 	var one bytes.Buffer
-	require.NoError(t, run(t.Context(), []string{"score", dir, "--json", "--backend", "cpu:exact", "--seeds", "100007-100007"}, &one, io.Discard))
+	args = []string{"score", dir, "--json", "--backend", "cpu:exact", "--seeds", "100007-100007"}
+	require.NoError(t, run(t.Context(), args, &one, io.Discard))
 	assert.Contains(t, one.String(), fmt.Sprintf(`{"scores":[%v]`, s.Scores[2]), "a score depends on its seed alone")
 
 	f, err := os.Open(film)
