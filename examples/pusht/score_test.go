@@ -38,9 +38,8 @@ func (m made) Episode(_ context.Context, i int) (*dataset.Episode, error) {
 	rows := map[string][]float32{}
 	var times []int64
 	for k, target := range m[i].targets {
-		s := m[i].states[k]
 		times = append(times, at(k))
-		for name, values := range map[string][]float64{"state": s[:], "keypoint": s.keypoints(), "action": {target.x, target.y}} {
+		for name, values := range sample(m[i].states[k], []float64{target.x, target.y}) {
 			rows[name] = append(rows[name], tensor.Cast[float32](values)...)
 		}
 	}
@@ -96,6 +95,13 @@ func learn(t *testing.T, o policy.Options) string {
 	dir := t.TempDir()
 	require.NoError(t, trainer.Save(t.Context(), dir))
 	return dir
+}
+
+// The demonstrations' angles are at least 0 and less than 2 pi.
+func TestAPolicyReadsAnglesAsTheyWereRecorded(t *testing.T) {
+	for angle, want := range map[float64]float64{-0.5: 2*math.Pi - 0.5, 0: 0, 1: 1, 7: 7 - 2*math.Pi, -7: 4*math.Pi - 7} {
+		assert.InDelta(t, want, sample(state{4: angle}, nil)["state"][4], 1e-15, angle)
+	}
 }
 
 // A policy that plays gets the same inputs as from a recording, so it chooses the actions that Evaluate predicts.
