@@ -141,7 +141,8 @@ func (s *Step) LoadState(ctx context.Context, path string) (map[string]string, e
 func (s *Step) steps(op string, state []int64) (int64, error) {
 	n, batches := state[backend.StateStep], int64(s.opts.Train.batches())
 	if n < 0 || n > mostSteps || n%batches != 0 {
-		return 0, &Error{Op: op, Layer: ofState, Kind: ops.ErrOption, Got: fmt.Sprintf("%d batches", n), Want: fmt.Sprintf("a multiple of %d, at most %d", batches, mostSteps)}
+		want := fmt.Sprintf("a multiple of %d, at most %d", batches, mostSteps)
+		return 0, &Error{Op: op, Layer: ofState, Kind: ops.ErrOption, Got: fmt.Sprintf("%d batches", n), Want: want}
 	}
 	return n / batches, nil
 }

@@ -232,7 +232,8 @@ func (s *Step) Forgive(ctx context.Context) error {
 // network. The caller must have synchronised the step's queue.
 func (s *Step) Average(ctx context.Context, to *Model) error {
 	if s.opts.Train == nil || to == nil || to.size != s.model.size {
-		return &Error{Op: "Average", Arg: "to", Kind: ops.ErrOption, Got: "another network, or a step that does not train", Want: "the same network, and a step that trains"}
+		return &Error{Op: "Average", Arg: "to", Kind: ops.ErrOption, Got: "another network, or a step that does not train",
+			Want: "the same network, and a step that trains"}
 	}
 	from := s.model.params
 	if s.opts.Train.EMA > 0 {

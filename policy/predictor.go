@@ -168,7 +168,7 @@ func (r *Predictor) predict(ctx context.Context, windows []align.LivePart, ancho
 	predicted, err := r.net.predict(ctx)
 	var bad *nn.NotFiniteError
 	if errors.As(err, &bad) {
-		err = &StreamError{c.Action.Name, fmt.Sprintf("a prediction that is not finite, for the anchor %d ns", anchor), "states near the training states"}
+		err = &StreamError{c.Action.Name, "a prediction that is not finite", "states near the training states"}
 		return nil, errors.Join(err, r.net.step.Forgive(ctx))
 	}
 	if err != nil {

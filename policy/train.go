@@ -279,8 +279,8 @@ func (t *Trainer) Run(ctx context.Context, steps int) ([]float32, error) {
 	return losses, nil
 }
 
-// Evaluate returns the skill on the held-out episodes with the weights that Save would write, on the first device, and keeps the loss for HeldOut.
-// See [Policy.Evaluate] for visit.
+// Evaluate returns the skill on the held-out episodes with the weights that Save would write, on the first device, and keeps the
+// loss for HeldOut. See [Policy.Evaluate] for visit.
 func (t *Trainer) Evaluate(ctx context.Context, visit func(w *Window, chunk []float64) error) (Evaluation, error) {
 	if t.group == nil {
 		return Evaluation{}, t.usable("Evaluate")

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/policy"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -14,24 +15,16 @@ var runFlags = []string{"out", "resume", "log-dir", "backend", "rank", "world"}
 
 // restore sets the flags that are not given to those of the checkpoint, if training resumes from one, and records all for the next one.
 func (t *training) restore(cmd *cobra.Command) error {
-	f := cmd.Flags()
 	t.Settings = map[string][]string{}
-	if c, err := policy.ReadConfig(t.out); err == nil && t.resume && c.Settings != nil { // check reports an error
-		t.Settings = c.Settings
-		for name, values := range c.Settings {
-			flag := f.Lookup(name)
-			switch {
-			case flag == nil || flag.Changed:
-			case name == "plan": // the file may be another one now
-				t.Plan, t.PlanName = c.Plan, values[0]
-			case name == "from": // this checkpoint has the same network and statistics
-				t.From = t.out
-			default:
-				for _, v := range values {
-					if err := f.Set(name, v); err != nil {
-						return usagef("--%s: got %q from %s, want %v", name, v, t.out, err)
-					}
-				}
+	f := cmd.Flags()
+	if t.resume {
+		c, err := policy.ReadConfig(t.out)
+		if dataset.IsSystem(err) {
+			return unwritten(err)
+		}
+		if err == nil { // check reports an error
+			if err := t.apply(f, c); err != nil {
+				return err
 			}
 		}
 	}
@@ -46,6 +39,28 @@ func (t *training) restore(cmd *cobra.Command) error {
 	})
 	if t.From != "" && !f.Changed("policy") {
 		t.Policy = ""
+	}
+	return nil
+}
+
+// apply sets the flags that are not given to a checkpoint's settings.
+func (t *training) apply(f *pflag.FlagSet, c *policy.Config) error {
+	for name, values := range c.Settings {
+		t.Settings[name] = values
+		flag := f.Lookup(name)
+		switch {
+		case flag == nil || flag.Changed:
+		case name == "plan": // the file may be another one now
+			t.Plan, t.PlanName = c.Plan, values[0]
+		case name == "from": // this checkpoint has the same network and statistics
+			t.From = t.out
+		default:
+			for _, v := range values {
+				if err := f.Set(name, v); err != nil {
+					return usagef("--%s: got %q from %s, want %v", name, v, t.out, err)
+				}
+			}
+		}
 	}
 	return nil
 }

@@ -132,7 +132,8 @@ func (w *trainer) write() error {
 	if o.Output != "" {
 		fmt.Fprintf(&b, "wrote %s, the losses in %s\n", o.Output, filepath.Join(o.Output, lossPicture))
 		if o.Best != nil {
-			fmt.Fprintf(&b, "the lowest loss on the episodes held out is %.4f after step %d, with the weights in %s\n", o.Best.Loss, o.Best.Step, filepath.Join(o.Output, policy.BestFolder))
+			fmt.Fprintf(&b, "the lowest loss on the episodes held out is %.4f after step %d, with the weights in %s\n",
+				o.Best.Loss, o.Best.Step, filepath.Join(o.Output, policy.BestFolder))
 		}
 	}
 	_, err := w.app.Out.Write(b.Bytes())

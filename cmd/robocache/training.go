@@ -69,7 +69,8 @@ func (t *training) check() error {
 		t.Plan, t.PlanName = string(text), t.planFile
 	}
 	inputs := append(t.request.Definitions, t.path, t.planFile)
-	if err := writable(inputs, output{flag: "--out", path: t.out, folder: true}, output{flag: "--log-dir", path: t.logDir, folder: true}); err != nil {
+	err := writable(inputs, output{flag: "--out", path: t.out, folder: true}, output{flag: "--log-dir", path: t.logDir, folder: true})
+	if err != nil {
 		return err
 	}
 	if t.out == "" {

@@ -24,8 +24,9 @@ func newEnv(s state) *env {
 	e := &env{space{agent: &body{center: vec{256, 400}, rotation: vec{1, 0}}, block: &body{}, known: map[[2]*shape]*touching{}}}
 	e.block.place(vec{256, 300}, 0)
 	ground := &body{rotation: vec{1, 0}}
-	for _, w := range [4][2]vec{{{5, 506}, {506, 506}}, {{506, 5}, {506, 506}}, {{5, 5}, {506, 5}}, {{5, 506}, {5, 5}}} {
-		wall := newShape(ground, 2, w[:]...)
+	corners := []vec{{5, 506}, {506, 506}, {506, 5}, {5, 5}}
+	for i, v := range corners {
+		wall := newShape(ground, 2, v, corners[(i+1)%4])
 		wall.room, wall.fitted = wall.box, -1
 		e.walls = append(e.walls, wall)
 	}

@@ -67,33 +67,33 @@ func simulate(in, out string) (err error) {
 		return err
 	}
 	defer f.Close()
-	var lists [2][]float64
-	var shapes [2][]int
-	for i, name := range []string{"start", "actions"} {
-		t, err := f.Tensor(name)
-		if err != nil {
-			return err
+	read := func(name string) (list []float64, shape []int) {
+		t, no := f.Tensor(name)
+		if no == nil {
+			shape = t.Shape()
+			list, no = tensor.Floats(t)
 		}
-		shapes[i] = t.Shape()
-		if lists[i], err = tensor.Floats(t); err != nil {
-			return err
-		}
+		err = errors.Join(err, no)
+		return list, shape
 	}
-	start, actions := shapes[0], shapes[1]
-	if len(start) != 2 || len(actions) != 3 || start[0] != actions[0] || start[1] != 5 || actions[2] != 2 {
-		return fmt.Errorf("%s: got start %v and actions %v, want [N 5] and [N K 2]", in, start, actions)
+	start, n := read("start")
+	actions, k := read("actions")
+	switch {
+	case err != nil:
+		return err
+	case len(n) != 2 || len(k) != 3 || n[0] != k[0] || n[1] != 5 || k[2] != 2:
+		return fmt.Errorf("%s: got start %v and actions %v, want [N 5] and [N K 2]", in, n, k)
 	}
-	k := actions[1]
 	var states []float64
-	for i := range start[0] {
-		e := newEnv(state(lists[0][5*i:]))
-		for j := i * k; j < (i+1)*k; j++ {
-			e.step(vec{lists[1][2*j], lists[1][2*j+1]})
+	for i := range n[0] {
+		e := newEnv(state(start[5*i:]))
+		for j := i * k[1]; j < (i+1)*k[1]; j++ {
+			e.step(vec{actions[2*j], actions[2*j+1]})
 			s := e.state()
 			states = append(states, s[:]...)
 		}
 	}
-	t, err := tensor.Of(states, start[0], k, 5)
+	t, err := tensor.Of(states, n[0], k[1], 5)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
@@ -102,9 +103,13 @@ type learned struct {
 	last    []float64 // the action in the step before; nil if the policy needs none
 }
 
-// sample returns a row for each stream in the demonstrations.
+// sample returns a row for each stream in the demonstrations. Their angle is at least 0 and less than 2 pi.
 func sample(s state, target []float64) map[string][]float64 {
-	return map[string][]float64{"state": s[:], "keypoint": s.keypoints(), "action": target}
+	keypoint := s.keypoints()
+	if s[4] = math.Mod(s[4], 2*math.Pi); s[4] < 0 {
+		s[4] += 2 * math.Pi
+	}
+	return map[string][]float64{"state": s[:], "keypoint": keypoint, "action": target}
 }
 
 // check finds the policy's streams in a recording with the demonstrations' columns.

@@ -38,9 +38,8 @@ func (m made) Episode(_ context.Context, i int) (*dataset.Episode, error) {
 	rows := map[string][]float32{}
 	var times []int64
 	for k, target := range m[i].targets {
-		s := m[i].states[k]
 		times = append(times, at(k))
-		for name, values := range map[string][]float64{"state": s[:], "keypoint": s.keypoints(), "action": {target.x, target.y}} {
+		for name, values := range sample(m[i].states[k], []float64{target.x, target.y}) {
 			rows[name] = append(rows[name], tensor.Cast[float32](values)...)
 		}
 	}
@@ -98,11 +97,18 @@ func learn(t *testing.T, o policy.Options) string {
 	return dir
 }
 
+// The demonstrations' angles are at least 0 and less than 2 pi.
+func TestAPolicyReadsAnglesAsTheyWereRecorded(t *testing.T) {
+	for angle, want := range map[float64]float64{-0.5: 2*math.Pi - 0.5, 0: 0, 1: 1, 7: 7 - 2*math.Pi, -7: 4*math.Pi - 7} {
+		assert.InDelta(t, want, sample(state{4: angle}, nil)["state"][4], 1e-15, angle)
+	}
+}
+
 // A policy that plays gets the same inputs as from a recording, so it chooses the actions that Evaluate predicts.
 func TestAPolicySeesTheEpisodeThatItPlays(t *testing.T) {
 	for name, plan := range map[string]string{
 		"all":                 "",
-		"keypoints and agent": "version: 1\nrate: 10\nstreams:\n  - name: keypoint\n  - {name: where, from: state, columns: [\"0\", \"1\"]}\n  - name: action\n",
+		"keypoints and agent": "version: 1\nrate: 10\nstreams: [{name: keypoint}, {name: at, from: state, columns: [\"0\", \"1\"]}, {name: action}]\n",
 		"state":               "version: 1\nrate: 10\nstreams: [{name: state}, {name: action}]\n",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -130,6 +136,7 @@ func TestAPolicySeesTheEpisodeThatItPlays(t *testing.T) {
 			require.NoError(t, err)
 			assert.Greater(t, chunks, 30)
 			assert.NotEqual(t, e.targets[0], e.targets[100])
+			assert.Less(t, e.targets[0].sub(e.states[0].agent()).length(), 100.0, "it starts from where the agent is")
 		})
 	}
 }
@@ -153,7 +160,8 @@ func TestScoresAPolicyAndDrawsIt(t *testing.T) {
 	assert.LessOrEqual(t, s.Interval[0], s.Mean)
 	assert.GreaterOrEqual(t, s.Interval[1], s.Mean)
 	var one bytes.Buffer
-	require.NoError(t, run(t.Context(), []string{"score", dir, "--json", "--backend", "cpu:exact", "--seeds", "100007-100007"}, &one, io.Discard))
+	args = []string{"score", dir, "--json", "--backend", "cpu:exact", "--seeds", "100007-100007"}
+	require.NoError(t, run(t.Context(), args, &one, io.Discard))
 	assert.Contains(t, one.String(), fmt.Sprintf(`{"scores":[%v]`, s.Scores[2]), "a score depends on its seed alone")
 
 	f, err := os.Open(film)
