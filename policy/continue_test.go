@@ -100,8 +100,8 @@ func TestTheBestCheckpointIsKept(t *testing.T) {
 	assert.Less(t, tr.Best(), 12, "a rate this high makes some step worse")
 }
 
-// Training of a sampled policy that resumes has the files of training that was not interrupted. It averages the weights by default, and
-// its noise differs in the batches of a step.
+// A sampled policy that resumes training has the same files as one that was not interrupted. By default it averages its weights. Training
+// from its checkpoint begins with them.
 func TestSampledTrainingResumes(t *testing.T) {
 	ctx := t.Context()
 	store := build(t, robots(t, 60, 60, 60))
