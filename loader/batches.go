@@ -7,6 +7,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
 )
 
 // StreamingError means that an operation needs a loader that works on the device alone, but this loader works on the host before
@@ -172,4 +173,34 @@ func (l *Loader) launch(graph int) error {
 		return err
 	}
 	return l.queue.Synchronize(context.Background())
+}
+
+// FrameStore returns a camera's tensors on the device, which Fill fills. frames is u8 [N,h,w,3], or [N,h*3/2,w] for yuv420. places is f64
+// [S,1] with i64 bits: each sample's place in frames. They are nil if the level is not FramesOnDevice.
+func (l *Loader) FrameStore(camera int) (frames, places *tensor.Tensor) {
+	if m := l.films[camera]; m.level == FramesOnDevice {
+		return m.kept, m.places.values
+	}
+	return nil, nil
+}
+
+// FillNext passes the next batch's frames to Options.Keeper, each frame once, and moves to the batch after it. It makes no batch. left is
+// how many frames the Keeper does not have yet, for all batches together.
+func (l *Loader) FillNext(ctx context.Context) (left int, err error) {
+	if err := l.usable(); err != nil || l.reel == nil {
+		return 0, err
+	}
+	if _, err = l.reel.next(ctx, l.feed); err != nil {
+		return 0, err
+	}
+	at, err := l.feed.cursor(ctx)
+	if err != nil {
+		return 0, err
+	}
+	_, after := l.order.Next(at)
+	if err := l.feed.seek(ctx, after); err != nil {
+		return 0, err
+	}
+	l.reel.advance()
+	return int(l.reel.left.Load()), nil
 }

@@ -41,6 +41,9 @@ func (s *Step) check() error {
 	case net.ids == 0 && o.IDs != nil:
 		return fail("IDs", ops.ErrOption, o.IDs, "nil, as there is no Embedding")
 	}
+	if err := s.denoises(); err != nil {
+		return err
+	}
 	for _, v := range net.values {
 		if v.flat > 0 && v.flat != s.t {
 			return fail("batch", ops.ErrShape, fmt.Sprintf("%d tokens", s.t), fmt.Sprintf("%d, as Flatten has", v.flat))
@@ -140,7 +143,11 @@ func (s *Step) tokens(j *backend.TokensJob) error {
 	if err := s.affine("", j.Scale, j.Shift, j.Relative, in); err != nil {
 		return err
 	}
-	switch _, ticks, d := s.targets(); {
+	_, ticks, d := s.targets()
+	if s.opts.Denoise != nil {
+		ticks = s.opts.Denoise.Chunk
+	}
+	switch {
 	case s.opts.Predict || s.opts.Loss == CrossEntropy:
 		if j.Target != nil {
 			return fail("Target", ops.ErrOption, "a target", "nil, as the step's loss does not use one")

@@ -23,6 +23,9 @@ type compiler struct {
 	err   error // the first error
 	bytes int64 // allocated so far
 	room  int64 // bytes available if the tensors are in host memory, because the system grants more than it has
+
+	chunk   backend.Chunks // of a step that samples, with samples [B*C,A] F32
+	samples *tensor.Tensor
 }
 
 // room has the tensors that one value of the network needs in a step.
@@ -47,7 +50,7 @@ func (s *Step) compile(ctx context.Context) error {
 		c.rooms[v] = &room{}
 	}
 	if s.opts.Train != nil {
-		if err := s.model.moments(ctx); err != nil {
+		if err := s.model.moments(ctx, s.opts.Train); err != nil {
 			return err
 		}
 		s.state = s.model.state
@@ -55,13 +58,19 @@ func (s *Step) compile(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.first = words[backend.StateStep]
+		if s.first, err = s.steps("NewStep", words); err != nil {
+			return err
+		}
 	} else {
 		s.state = c.zeros(tensor.I64, backend.StateWords)
 	}
 	c.begin()
+	begun := len(c.plans)
 	for _, v := range s.model.net.values[1:] {
 		c.forward(v)
+	}
+	if s.opts.Denoise != nil && s.opts.Predict {
+		c.sample(begun)
 	}
 	c.loss()
 	if s.opts.Train != nil {
@@ -176,6 +185,10 @@ func (c *compiler) dropout(rate float32, site uint32) backend.Dropout {
 func (c *compiler) begin() {
 	in := c.model.net.values[0]
 	rows, ticks, d := c.targets()
+	clean := ticks
+	if c.opts.Denoise != nil {
+		clean = c.opts.Denoise.Chunk
+	}
 	job := backend.TokensJob{}
 	compared := !c.opts.Predict && c.opts.Loss != CrossEntropy
 	if c.opts.Tokens != nil {
@@ -188,8 +201,8 @@ func (c *compiler) begin() {
 		job.Width = in.width
 		job.Scale, job.Shift = c.identity(in.width)
 		if compared {
-			c.TargetValues = c.zeros(tensor.F32, c.b, ticks, d)
-			job.Target = &backend.TokenSource{Values: c.TargetValues, Ticks: ticks, D: d}
+			c.TargetValues = c.zeros(tensor.F32, c.b, clean, d)
+			job.Target = &backend.TokenSource{Values: c.TargetValues, Ticks: clean, D: d}
 			job.TargetScale, job.TargetShift = c.identity(d)
 		}
 	}
@@ -200,12 +213,18 @@ func (c *compiler) begin() {
 		c.Targets = c.zeros(tensor.F32, c.b*ticks, d)
 		c.Weights = c.zeros(tensor.F32, c.b*ticks)
 		job.Targets, job.Weights = c.Targets, c.Weights
+		if c.opts.Denoise != nil {
+			job.Targets, job.Weights = c.alloc(tensor.F32, c.b*clean, d), c.alloc(tensor.F32, c.b*clean)
+		}
 	}
 	if c.opts.Loss == CrossEntropy && !c.opts.Predict {
 		c.Classes = c.zeros(tensor.I32, rows)
 	}
 	if c.err == nil {
 		c.plan(c.nn.Tokens(&job))
+	}
+	if c.opts.Denoise != nil {
+		c.noise(&job)
 	}
 }
 
@@ -379,11 +398,13 @@ func (c *compiler) loss() {
 	end := c.model.net.values[len(c.model.net.values)-1]
 	r := c.rooms[end]
 	m, _, _ := c.targets()
-	c.Prediction = c.view(r.sum, []int{m, end.width}, []int{pad(end.width), 1}, 0)
+	if c.Prediction == nil { // otherwise it is a sample
+		c.Prediction = c.view(r.sum, []int{m, end.width}, []int{pad(end.width), 1}, 0)
+	}
 	if c.opts.Predict {
 		return
 	}
-	c.ring = c.zeros(tensor.F32, c.opts.Ring)
+	c.ring = c.zeros(tensor.F32, c.opts.Ring*c.batches())
 	job := backend.LossJob{
 		Kind: c.opts.Loss, M: m, N: end.width, Prediction: r.sum, Target: c.Targets, Class: c.Classes, RowsPerItem: c.opts.Chunk, Weights: c.Weights,
 		Partials: c.alloc(tensor.F32, (m+backend.LossRows-1)/backend.LossRows), Losses: c.ring, State: c.state,

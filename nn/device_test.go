@@ -20,7 +20,7 @@ import (
 // sameBits wants the same parameters, moments and losses after steps of training on a device as in the CPU's exact way.
 func sameBits(t *testing.T, device *ops.Device, c Config, b, tokens, steps int, opts StepOptions, pad bool) {
 	t.Helper()
-	var want [4][]float32
+	var want [5][]float32
 	for _, d := range []*ops.Device{open(t, "cpu:exact"), device} {
 		r := newRig(t, d, c, b, tokens, opts, pad)
 		r.runs(steps)
@@ -29,7 +29,7 @@ func sameBits(t *testing.T, device *ops.Device, c Config, b, tokens, steps int, 
 			want = got
 			continue
 		}
-		for i, part := range []string{"parameters", "m", "v", "losses"} {
+		for i, part := range []string{"parameters", "m", "v", "average", "losses"} {
 			wrong := 0
 			for k, w := range want[i] {
 				if math.Float32bits(w) == math.Float32bits(got[i][k]) {

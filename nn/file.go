@@ -44,11 +44,12 @@ func (m *Model) LoadFile(ctx context.Context, path string) (map[string]string, e
 
 // The contents of a checkpoint: prefixes of parameter names, the tensor with the state, and a text.
 const (
-	ofParams = "parameters."
-	ofM      = "adamw.m."
-	ofV      = "adamw.v."
-	ofState  = "state"
-	ofText   = "robocache.training" // the settings, as JSON
+	ofParams  = "parameters."
+	ofM       = "adamw.m."
+	ofV       = "adamw.v."
+	ofAverage = "ema."
+	ofState   = "state"
+	ofText    = "robocache.training" // the settings, as JSON
 )
 
 // SaveState writes one file with everything that training needs to continue: parameters, moments, the number of steps, and the
@@ -67,10 +68,7 @@ func (s *Step) SaveState(ctx context.Context, path string, texts map[string]stri
 		if err := w.AddText(ofText, settings); err != nil {
 			return err
 		}
-		for _, part := range []struct {
-			prefix string
-			t      *tensor.Tensor
-		}{{ofParams, m.params}, {ofM, m.m}, {ofV, m.v}} {
+		for _, part := range m.arenas() {
 			if err := m.add(ctx, w, part.prefix, part.t); err != nil {
 				return err
 			}
@@ -106,14 +104,16 @@ func (s *Step) LoadState(ctx context.Context, path string) (map[string]string, e
 	}
 	delete(texts, ofText)
 	m, names := s.model, []string{ofState}
-	for _, prefix := range []string{ofParams, ofM, ofV} {
-		names = append(names, m.names(prefix)...)
+	for _, part := range m.arenas() {
+		names = append(names, m.names(part.prefix)...)
 	}
-	var parts [3]*tensor.Tensor
-	for i, prefix := range []string{ofParams, ofM, ofV} {
-		if parts[i], err = m.read(f, "LoadState", prefix, names); err != nil {
+	var parts []*tensor.Tensor
+	for _, part := range m.arenas() {
+		host, err := m.read(f, "LoadState", part.prefix, names)
+		if err != nil {
 			return nil, err
 		}
+		parts = append(parts, host)
 	}
 	state, err := f.Tensor(ofState)
 	if err != nil {
@@ -127,14 +127,27 @@ func (s *Step) LoadState(ctx context.Context, path string) (map[string]string, e
 		return nil, err
 	}
 	words[backend.StateTicket] = 0
-	if step := words[backend.StateStep]; step < 0 || step > mostSteps {
-		return nil, &Error{Op: "LoadState", Layer: ofState, Kind: ops.ErrOption, Got: fmt.Sprintf("step %d", step), Want: fmt.Sprintf("0 to %d", mostSteps)}
+	if s.first, err = s.steps("LoadState", words); err != nil {
+		return nil, err
 	}
-	s.first = words[backend.StateStep]
-	return texts, errors.Join(m.write(ctx, parts[0]), m.device.Copy(ctx, m.m, parts[1]), m.device.Copy(ctx, m.v, parts[2]), m.device.Copy(ctx, m.state, state))
+	errs := []error{m.write(ctx, parts[0]), m.device.Copy(ctx, m.state, state)}
+	for i, part := range m.arenas()[1:] {
+		errs = append(errs, m.device.Copy(ctx, part.t, parts[i+1]))
+	}
+	return texts, errors.Join(errs...)
 }
 
-// mostSteps limits the number of steps in a checkpoint: more are impossible in practice, and positions in the ring stay
+// steps returns the number of steps in a state. It is an error if the last one is not whole, because steps have other Batches.
+func (s *Step) steps(op string, state []int64) (int64, error) {
+	n, batches := state[backend.StateStep], int64(s.opts.Train.batches())
+	if n < 0 || n > mostSteps || n%batches != 0 {
+		want := fmt.Sprintf("a multiple of %d, at most %d", batches, mostSteps)
+		return 0, &Error{Op: op, Layer: ofState, Kind: ops.ErrOption, Got: fmt.Sprintf("%d batches", n), Want: want}
+	}
+	return n / batches, nil
+}
+
+// mostSteps limits the number of batches in a checkpoint: more are impossible in practice, and positions in the ring stay
 // countable.
 const mostSteps = 1 << 53
 

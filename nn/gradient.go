@@ -203,7 +203,7 @@ func (c *compiler) tables(p *product) {
 	if p.embedding != nil {
 		c.sums()
 		job := backend.EmbedJob{M: c.rows(p.out), N: n, V: p.embedding.rows, T: t, ID: c.opts.IDs, Backward: true, G: g}
-		job.DTable = c.view(c.sum, []int{p.embedding.rows, n}, []int{n, 1}, p.embedding.offset)
+		job.DTable = c.view(c.jobs.Gradient, []int{p.embedding.rows, n}, []int{n, 1}, p.embedding.offset)
 		if c.err == nil {
 			c.plan(c.nn.Embed(&job))
 		}
@@ -218,6 +218,9 @@ func (c *compiler) sums() {
 	}
 	if c.jobs.Gradient == nil {
 		c.jobs.Splits, c.jobs.Gradient = splits(c.b*c.t), c.sum
+		if c.batches() > 1 {
+			c.jobs.Gradient = c.zeros(tensor.F32, c.model.size)
+		}
 	}
 }
 
@@ -243,5 +246,34 @@ func (c *compiler) weights() {
 	}
 	if c.err == nil {
 		c.plan(c.nn.WeightGradient(&c.jobs))
+	}
+	if c.batches() > 1 {
+		c.accumulate()
+	}
+}
+
+// accumulate plans the sums over the batches' gradients, one after each batch. Two tensors have the sum so far in turn. The last plan
+// writes the mean.
+func (c *compiler) accumulate() {
+	n := c.batches()
+	var totals [2]*tensor.Tensor
+	for i := range min(n-1, 2) {
+		totals[i] = c.alloc(tensor.F32, c.model.size)
+	}
+	for i := range n {
+		job := backend.GradientNormJob{Gradients: []*tensor.Tensor{c.jobs.Gradient}, To: c.model.size, Scale: 1, Sum: totals[i%2]}
+		if i > 0 {
+			job.Gradients = []*tensor.Tensor{totals[(i+1)%2], c.jobs.Gradient}
+		}
+		if i == n-1 {
+			job.Sum, job.Scale = c.sum, 1/float32(n)
+		}
+		if c.err != nil {
+			return
+		}
+		var p backend.Plan
+		if p, c.err = c.nn.GradientNorm(&job); c.err == nil {
+			c.adds = append(c.adds, p)
+		}
 	}
 }

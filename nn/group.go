@@ -110,17 +110,7 @@ func NewGroup(ctx context.Context, models []*Model, b, t int, opts []StepOptions
 // phases are the parts of a rank's step: its own work; its part of the gradients' norm; and its part of the optimiser. Before the
 // second and the third phase, all ranks have finished the one before.
 var phases = []func(s *Step, q *ops.Queue) error{
-	func(s *Step, q *ops.Queue) error {
-		if err := s.begins(q); err != nil {
-			return err
-		}
-		for _, p := range s.plans {
-			if err := p.Run(q.Backend()); err != nil {
-				return err
-			}
-		}
-		return nil
-	},
+	func(s *Step, q *ops.Queue) error { return s.work(q, s.opts.Before) },
 	func(s *Step, q *ops.Queue) error { return run(s.measure, q) },
 	func(s *Step, q *ops.Queue) error { return run(s.apply, q) },
 }
@@ -175,7 +165,11 @@ func (g *Group) spread(ctx context.Context) error {
 
 // become copies another model's parameters, moments and state.
 func (m *Model) become(ctx context.Context, first *Model) error {
-	for _, pair := range [][2]*tensor.Tensor{{m.params, first.params}, {m.working, first.working}, {m.m, first.m}, {m.v, first.v}, {m.state, first.state}} {
+	pairs := [][2]*tensor.Tensor{{m.working, first.working}, {m.state, first.state}}
+	for i, a := range m.arenas() {
+		pairs = append(pairs, [2]*tensor.Tensor{a.t, first.arenas()[i].t})
+	}
+	for _, pair := range pairs {
 		if err := across(ctx, m.device, pair[0], first.device, pair[1]); err != nil {
 			return err
 		}
@@ -256,31 +250,53 @@ func (g *Group) Forgive(ctx context.Context) error {
 // SaveState writes a file as Step.SaveState does. A Group with the same number of devices continues from it with the same bits.
 // With several processes, the first one writes the file.
 func (g *Group) SaveState(ctx context.Context, path string, texts map[string]string) error {
-	views := g.steps
 	if g.joined != nil {
 		if _, err := g.joined.Exchange(ctx, "what to save", nil); err != nil { // all have finished their steps
 			return err
 		}
-		views = g.joined.views
 	}
 	_, err := g.First(ctx, "what was saved", func() ([]byte, error) {
-		first := views[0].model
-		for i, s := range views[1:] { // each rank has the moments for its part, or for all
-			from, to := s.part(len(views), i+1)
-			for _, pair := range [][2]*tensor.Tensor{{first.m, s.model.m}, {first.v, s.model.v}} {
-				dst, err1 := pair[0].Slice(0, from, to)
-				src, err2 := pair[1].Slice(0, from, to)
-				if err := errors.Join(err1, err2); err != nil {
-					return nil, err
-				}
-				if err := across(ctx, first.device, dst, s.model.device, src); err != nil {
-					return nil, err
-				}
-			}
+		if err := g.gather(ctx); err != nil {
+			return nil, err
 		}
 		return nil, g.steps[0].SaveState(ctx, path, texts)
 	})
 	return err
+}
+
+// gather copies the ranks' moments and averages to the first rank's model, because each rank has them for its part, or for all.
+func (g *Group) gather(ctx context.Context) error {
+	views := g.steps
+	if g.joined != nil {
+		views = g.joined.views
+	}
+	first := views[0].model
+	for i, s := range views[1:] {
+		from, to := s.part(len(views), i+1)
+		for k, a := range s.model.arenas()[1:] {
+			dst, err1 := first.arenas()[k+1].t.Slice(0, from, to)
+			src, err2 := a.t.Slice(0, from, to)
+			if err := errors.Join(err1, err2); err != nil {
+				return err
+			}
+			if err := across(ctx, first.device, dst, s.model.device, src); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Average does the same as Step.Average, on the first device. With several processes only the first one calls it, after Progress, and
+// the others must not run steps meanwhile.
+func (g *Group) Average(ctx context.Context, to *Model) error {
+	if g.queues == nil {
+		return &Error{Op: "Average", Arg: "group", Kind: ops.ErrClosed, Got: "a group after Close"}
+	}
+	if err := g.gather(ctx); err != nil {
+		return err
+	}
+	return g.steps[0].Average(ctx, to)
 }
 
 // LoadState continues from a file by SaveState. With several processes, the first one reads it and sends it to the others.

@@ -96,12 +96,16 @@ type shared struct {
 // share moves the ranks' common tensors into shared memory, opens the others', and copies the first rank's parameters.
 func (j *joined) share(ctx context.Context, s *Step, same []byte) error {
 	m := s.model
-	if err := m.moments(ctx); err != nil {
+	if err := m.moments(ctx, s.opts.Train); err != nil {
 		return err
 	}
 	alone := m.working == m.params
 	mine := shared{Same: same}
-	for _, p := range []**tensor.Tensor{&m.params, &m.working, &m.m, &m.v, &m.state} {
+	moved := []**tensor.Tensor{&m.params, &m.working, &m.m, &m.v, &m.state}
+	if m.average != nil {
+		moved = append(moved, &m.average)
+	}
+	for _, p := range moved {
 		if alone && p == &m.working {
 			m.working = m.params
 			continue
@@ -195,6 +199,9 @@ func (j *joined) view(s *Step, handles [][]byte) (view *Step, flags *tensor.Tens
 		v.working = open(m.working.DType(), m.size)
 	}
 	v.m, v.v, v.state = open(tensor.F32, m.size), open(tensor.F32, m.size), open(tensor.I64, backend.StateWords)
+	if m.average != nil {
+		v.average = open(tensor.F32, m.size)
+	}
 	view.sum, view.squares, flags = open(tensor.F32, m.size), open(tensor.F32, m.chunks()), open(tensor.I32, j.Count())
 	return view, flags, err
 }

@@ -26,6 +26,7 @@ type Model struct {
 	params  *tensor.Tensor // [P] F32
 	working *tensor.Tensor // [P]: equal to params if the device computes in F32
 	m, v    *tensor.Tensor // [P] F32, allocated for the first step that trains
+	average *tensor.Tensor // [P] F32, the moving averages of the parameters, allocated for the first step with Training.EMA
 	state   *tensor.Tensor // [StateWords], shared by the steps that train
 }
 
@@ -147,15 +148,36 @@ func (m *Model) write(ctx context.Context, host *tensor.Tensor) error {
 	return m.device.Copy(ctx, m.working, copied)
 }
 
-// moments allocates the optimiser's tensors with zeros, if it has not done so before.
-func (m *Model) moments(ctx context.Context) (err error) {
-	if m.v != nil {
-		return nil
+// moments allocates the optimiser's tensors, if it has not done so before: the moments with zeros, and the average, if t has one, with
+// the parameters.
+func (m *Model) moments(ctx context.Context, t *Training) (err error) {
+	for _, z := range []**tensor.Tensor{&m.m, &m.v} {
+		if *z == nil && err == nil {
+			*z, err = m.held.zeros(ctx, m.device, tensor.F32, m.size)
+		}
 	}
-	if m.m, err = m.held.zeros(ctx, m.device, tensor.F32, m.size); err == nil {
-		m.v, err = m.held.zeros(ctx, m.device, tensor.F32, m.size)
+	if t.EMA == 0 || m.average != nil || err != nil {
+		return err
 	}
-	return err
+	if m.average, err = m.held.alloc(m.device, tensor.F32, m.size); err != nil {
+		return err
+	}
+	return across(ctx, m.device, m.average, m.device, m.params)
+}
+
+// arena is a tensor with the model's parameters, or with numbers for each of them. The prefix is for its names in a checkpoint.
+type arena struct {
+	prefix string
+	t      *tensor.Tensor
+}
+
+// arenas returns the model's arenas in a checkpoint: the parameters, the moments, and the average if there is one.
+func (m *Model) arenas() []arena {
+	list := []arena{{ofParams, m.params}, {ofM, m.m}, {ofV, m.v}}
+	if m.average != nil {
+		list = append(list, arena{ofAverage, m.average})
+	}
+	return list
 }
 
 // Device returns the device with the parameters.

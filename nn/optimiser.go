@@ -20,6 +20,12 @@ type Training struct {
 	// torch.nn.utils.clip_grad_norm_. 0 is no limit.
 	MaxNorm float64
 	Seed    uint64 // the seed for dropout
+	// EMA is the power p of the decay 1-s^-p, at most 0.9999, of the parameters' moving average in step s, counted from 1. Example:
+	// 0.75. 0 is no average. See [Group.Average].
+	EMA float64 `json:",omitempty"`
+	// Batches is the number of batches in a step; 0 is 1. The gradient is the mean of the batches' gradients, which are computed one
+	// after another, so a step needs the memory of one batch. The loss of a step is the mean too.
+	Batches int `json:",omitempty"`
 	// NCCL lets NVIDIA's library NCCL add up the gradients in a Group. It is for GPUs that cannot access each other's memory. The
 	// order of its sums is its own. Without it the devices add up the gradients themselves, in a fixed order.
 	NCCL bool
@@ -61,8 +67,22 @@ func (s Schedule) At(step int) float64 {
 	return s.Rate + (s.Least-s.Rate)*part
 }
 
-// maxSteps limits the length of a schedule.
-const maxSteps = 1 << 24
+// maxSteps limits the length of a schedule, and maxBatches the batches in a step, because all are in one graph.
+const maxSteps, maxBatches = 1 << 24, 256
+
+// leastShare is the smallest share of a parameter in its moving average.
+const leastShare = 1e-4
+
+// share returns the parameter's share in its moving average at a step, or 0 without an average.
+func (t *Training) share(step int) float64 {
+	if t.EMA == 0 {
+		return 0
+	}
+	return max(math.Pow(float64(step), -t.EMA), leastShare)
+}
+
+// batches returns the number of batches in a step.
+func (t *Training) batches() int { return max(t.Batches, 1) }
 
 // check fills in the defaults and returns an *Error for an invalid setting.
 func (t *Training) check() error {
@@ -100,6 +120,10 @@ func (t *Training) check() error {
 		return fail("WeightDecay", t.WeightDecay, "0 or more")
 	case !(t.MaxNorm >= 0 && finite(float32(t.MaxNorm))):
 		return fail("MaxNorm", t.MaxNorm, "0 or more")
+	case !(t.EMA >= 0 && t.EMA <= 1):
+		return fail("EMA", t.EMA, "0 to 1")
+	case t.Batches < 0 || t.Batches > maxBatches:
+		return fail("Batches", t.Batches, fmt.Sprintf("0 to %d", maxBatches))
 	}
 	return nil
 }
@@ -120,8 +144,9 @@ func (t *Training) table() (*tensor.Tensor, error) {
 		if two < 1 {
 			two = 1 - math.Pow(t.Beta2, float64(step))
 		}
-		rows = append(rows, float32(rate/one), float32(math.Sqrt(two)), float32(1-rate*t.WeightDecay), 0)
-		if step >= last && float32(one) == 1 && float32(two) == 1 {
+		share := t.share(step)
+		rows = append(rows, float32(rate/one), float32(math.Sqrt(two)), float32(1-rate*t.WeightDecay), float32(share))
+		if step >= last && float32(one) == 1 && float32(two) == 1 && (t.EMA == 0 || share == leastShare) {
 			return tensor.Of(rows, step, 4)
 		}
 	}

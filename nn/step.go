@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 
 	"github.com/robocache/robocache/ops"
@@ -31,8 +32,8 @@ type StepOptions struct {
 	Chunk int
 	// Train has the settings for training. If it is nil, the step does not change parameters and has no dropout.
 	Train *Training
-	// Before enqueues the work that makes the batch, for example a loader's Run. It is called once, when the step is captured. It
-	// may be nil.
+	// Before enqueues the work that makes the batch, for example a loader's Run. It is called when the step is captured, once for each
+	// batch in a step. It may be nil.
 	Before func(q *ops.Queue) error
 	// Tokens makes the batch from tensors elsewhere on the device, for example a loader's. The caller sets all fields except B,
 	// T, Input, Targets, Weights and State, which NewStep sets. If it is nil, the batch is in the step's Values and TargetValues.
@@ -40,6 +41,8 @@ type StepOptions struct {
 	IDs    *tensor.Tensor // [B] i32, the rows that the network's Embedding adds
 	Pad    *tensor.Tensor // [B,T] u8, 1 for a token that other tokens must ignore; nil if there are none
 	Ring   int            // the number of losses to keep; 0 is 1024
+	// Denoise makes the network remove noise from chunks. If it is nil, the network predicts the targets themselves.
+	Denoise *Denoise
 }
 
 // Step is a network that is compiled for one batch shape. Its methods must not be called concurrently.
@@ -48,7 +51,9 @@ type Step struct {
 	opts  StepOptions
 	b, t  int
 	held  held
-	plans []backend.Plan // all except the optimiser's, which are measure and apply: see update
+	plans []backend.Plan // those of a batch
+	order []backend.Plan // the plans of a step that samples, in the order of their runs; else nil
+	adds  []backend.Plan // with Training.Batches, the plan that follows each batch; the optimiser's are measure and apply: see update
 
 	measure, apply backend.Plan
 	graph          *ops.Graph
@@ -62,16 +67,17 @@ type Step struct {
 	sum *tensor.Tensor // [P] F32, the gradients; nil if the step does not train
 
 	// Values [B,T,In] F32 is the batch, and TargetValues [B,C,D] F32 its targets, if StepOptions.Tokens is nil. C is Chunk times
-	// T, or Chunk after LastToken or Flatten. D is the prediction's width divided by Chunk.
+	// T, or Chunk after LastToken or Flatten, or Denoise.Chunk. D is the prediction's width divided by Chunk.
 	Values, TargetValues *tensor.Tensor
 	// Input [B*T, In] is the batch as the network reads it, in the device's working dtype; its columns are padded to a multiple
-	// of 16. Targets [B*C,D] F32 are compared with the prediction. Weights [B*C] are 1, or 0 for a target that does not count.
+	// of 16. Targets [B*C,D] F32 are compared with the prediction. Weights [B*C] are 1, or 0 for a target that does not count. With
+	// StepOptions.Denoise, C is T here, and tokens before the chunk have weight 0.
 	Input, Targets, Weights *tensor.Tensor
 	// Classes [B*T], or [B] after LastToken or Flatten, i32, are the targets for CrossEntropy. The caller writes them. -1 does
 	// not count.
 	Classes *tensor.Tensor
 	// Prediction [B*T, width], or [B, width] after LastToken or Flatten, F32, is the result of the last layer. Rows are strided,
-	// because they are padded.
+	// because they are padded. With StepOptions.Denoise and Predict it is the sample, [B, C*D].
 	Prediction *tensor.Tensor
 }
 
@@ -112,16 +118,39 @@ func (s *Step) Give(q *ops.Queue) error {
 	if s.graph == nil {
 		return &Error{Op: "Give", Arg: "step", Kind: ops.ErrClosed, Got: "a step after Close"}
 	}
-	return s.give(q)
+	return errors.Join(s.work(q, nil), run(s.measure, q), run(s.apply, q))
 }
 
-func (s *Step) give(q *ops.Queue) error {
-	for _, p := range s.plans {
-		if err := p.Run(q.Backend()); err != nil {
-			return err
+// work enqueues the batches of a step, without the optimiser. before, if not nil, makes each batch.
+func (s *Step) work(q *ops.Queue, before func(q *ops.Queue) error) error {
+	for i := range s.batches() {
+		if before != nil {
+			if err := before(q); err != nil {
+				return err
+			}
+		}
+		list := s.plans
+		if s.order != nil {
+			list = s.order
+		}
+		if len(s.adds) > 0 {
+			list = append(slices.Clip(list), s.adds[i])
+		}
+		for _, p := range list {
+			if err := p.Run(q.Backend()); err != nil {
+				return err
+			}
 		}
 	}
-	return errors.Join(run(s.measure, q), run(s.apply, q))
+	return nil
+}
+
+// batches returns the number of batches in a step.
+func (s *Step) batches() int {
+	if s.opts.Train == nil {
+		return 1
+	}
+	return s.opts.Train.batches()
 }
 
 // run enqueues a plan, if it is not nil.
@@ -159,15 +188,20 @@ func (s *Step) Progress(ctx context.Context, q *ops.Queue) (Progress, error) {
 	if errState != nil {
 		return Progress{}, errors.Join(err, errState)
 	}
-	p := Progress{Step: state[backend.StateStep]}
+	batches := int64(s.batches())
+	p := Progress{Step: state[backend.StateStep] / batches}
 	if s.ring != nil {
 		ring, errRing := download[float32](ctx, s.model.device, s.ring)
 		if errRing != nil {
 			return Progress{}, errors.Join(err, errRing)
 		}
-		n := int64(len(ring))
+		n := int64(len(ring)) / batches
 		for step := max(p.Step-n, s.first); step < p.Step; step++ {
-			p.Losses = append(p.Losses, ring[step%n])
+			sum := float32(0)
+			for _, loss := range ring[step%n*batches:][:batches] {
+				sum += loss
+			}
+			p.Losses = append(p.Losses, sum/float32(batches))
 		}
 	}
 	if s.norm != nil {
@@ -178,7 +212,7 @@ func (s *Step) Progress(ctx context.Context, q *ops.Queue) (Progress, error) {
 		p.Norm = norm[0]
 	}
 	if bad := state[backend.StateBad]; bad != 0 {
-		err = errors.Join(err, &NotFiniteError{Step: bad})
+		err = errors.Join(err, &NotFiniteError{Step: (bad + batches - 1) / batches})
 	}
 	return p, err
 }
@@ -194,6 +228,27 @@ func (s *Step) Forgive(ctx context.Context) error {
 	return upload(ctx, s.model.device, s.state, state)
 }
 
+// Average copies the parameters' moving averages, or the parameters themselves without Training.EMA, to another model with the same
+// network. The caller must have synchronised the step's queue.
+func (s *Step) Average(ctx context.Context, to *Model) error {
+	if s.opts.Train == nil || to == nil || to.size != s.model.size {
+		return &Error{Op: "Average", Arg: "to", Kind: ops.ErrOption, Got: "another network, or a step that does not train",
+			Want: "the same network, and a step that trains"}
+	}
+	from := s.model.params
+	if s.opts.Train.EMA > 0 {
+		from = s.model.average
+	}
+	host, err := tensor.New(tensor.F32, s.model.size)
+	if err != nil {
+		return err
+	}
+	if err := s.model.device.Copy(ctx, host, from); err != nil {
+		return err
+	}
+	return to.write(ctx, host)
+}
+
 // Close releases the step. The caller must have synchronised the queues that it ran on. A second Close does nothing.
 func (s *Step) Close() error {
 	var errs []error
@@ -201,12 +256,12 @@ func (s *Step) Close() error {
 		errs = append(errs, s.graph.Close())
 		s.graph = nil
 	}
-	for _, p := range append(s.plans, s.measure, s.apply) {
+	for _, p := range append(slices.Concat(s.plans, s.adds), s.measure, s.apply) {
 		if p != nil {
 			errs = append(errs, p.Close())
 		}
 	}
-	s.plans, s.measure, s.apply, s.sum = nil, nil, nil, nil
+	s.plans, s.order, s.adds, s.measure, s.apply, s.sum = nil, nil, nil, nil, nil, nil
 	return errors.Join(append(errs, s.held.close())...)
 }
 
@@ -217,20 +272,9 @@ func (s *Step) capture() error {
 		return err
 	}
 	s.graph, err = q.Capture(func() error {
-		if err := s.begins(q); err != nil {
-			return err
-		}
-		return s.give(q)
+		return errors.Join(s.work(q, s.opts.Before), run(s.measure, q), run(s.apply, q))
 	})
 	return errors.Join(err, q.Close())
-}
-
-// begins enqueues the work by Before.
-func (s *Step) begins(q *ops.Queue) error {
-	if s.opts.Before == nil {
-		return nil
-	}
-	return s.opts.Before(q)
 }
 
 // download reads a contiguous tensor from the device.

@@ -64,6 +64,8 @@ func TestStepsThatCannotBe(t *testing.T) {
 		{"Train.Eps", 2, 9, train(func(t *Training) { t.Eps = -1 })},
 		{"Train.WeightDecay", 2, 9, train(func(t *Training) { t.WeightDecay = -1 })},
 		{"Train.MaxNorm", 2, 9, train(func(t *Training) { t.MaxNorm = math.Inf(1) })},
+		{"Train.EMA", 2, 9, train(func(t *Training) { t.EMA = math.NaN() })},
+		{"Train.Batches", 2, 9, train(func(t *Training) { t.Batches = maxBatches + 1 })},
 		{"Tokens.Width", 2, 9, tokens(func(j *backend.TokensJob) { j.Width = 6 })},
 		{"Tokens.Sources[0].Values", 2, 9, tokens(func(j *backend.TokensJob) { j.Sources[0].Values = nil })},
 		{"Tokens.Sources[0].Values", 2, 9, tokens(func(j *backend.TokensJob) { j.Sources[0].Ticks = 10 })},

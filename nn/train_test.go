@@ -23,14 +23,17 @@ func small() Config {
 
 func everything() StepOptions {
 	return StepOptions{Train: &Training{
-		Schedule: Schedule{Rate: 2e-3, WarmUp: 5, Decay: Cosine, Steps: 80, Least: 1e-4}, WeightDecay: 0.01, MaxNorm: 0.5, Seed: 5,
+		Schedule: Schedule{Rate: 2e-3, WarmUp: 5, Decay: Cosine, Steps: 80, Least: 1e-4}, WeightDecay: 0.01, MaxNorm: 0.5, Seed: 5, EMA: 0.75, Batches: 2,
 	}}
 }
 
 // bits reads all that training has.
-func (r *rig) bits() [4][]float32 {
-	var all [4][]float32
-	for i, t := range []*tensor.Tensor{r.model.params, r.model.m, r.model.v, r.step.ring} {
+func (r *rig) bits() [5][]float32 {
+	var all [5][]float32
+	for i, t := range []*tensor.Tensor{r.model.params, r.model.m, r.model.v, r.model.average, r.step.ring} {
+		if t == nil {
+			continue
+		}
 		var err error
 		all[i], err = download[float32](r.Context(), r.device, t)
 		require.NoError(r, err)
@@ -130,7 +133,7 @@ func TestATrainingGoesOnToTheBit(t *testing.T) {
 		assert.Equal(t, int64(100), got.Step)
 		assert.Equal(t, want.Losses[50:], got.Losses, name)
 		a, b := whole.bits(), other.bits()
-		for i := range 3 {
+		for i := range 4 {
 			assert.Equal(t, a[i], b[i], name)
 		}
 		assert.NotEqual(t, want.Losses[0], want.Losses[99])

@@ -16,8 +16,11 @@ func (s *Step) update(ctx context.Context, ranks []*Step, rank, group int) (err 
 	t, m := s.opts.Train, s.model
 	from, to := s.part(len(ranks), rank)
 	job := backend.AdamWJob{
-		Params: m.params, M: m.m, V: m.v, Scale: 1 / float32(group), From: from, To: to,
+		Params: m.params, M: m.m, V: m.v, Batches: t.batches(), Scale: 1 / float32(group), From: from, To: to,
 		Schedule: c.upload(t.table()), State: s.state, Beta1: t.Beta1, Beta2: t.Beta2, Eps: float32(t.Eps), MaxNorm: float32(t.MaxNorm),
+	}
+	if t.EMA > 0 {
+		job.Average = m.average
 	}
 	for i := range ranks {
 		job.Gradients = append(job.Gradients, ranks[i].sum)

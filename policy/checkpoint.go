@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,6 +23,9 @@ const (
 	trainingFile = "training.safetensors"
 )
 
+// BestFolder is the folder inside a checkpoint with the weights at the step with the lowest held-out loss. It is a checkpoint too.
+const BestFolder = "best"
+
 // IsFile reports whether name is a file name in a checkpoint: config.json, model.safetensors or training.safetensors.
 func IsFile(name string) bool { return name == configFile || name == modelFile || name == trainingFile }
 
@@ -42,7 +46,7 @@ func Exists(dir string) (bool, error) {
 	}
 	names := []string{}
 	for _, f := range list {
-		if _, left := atomicfile.Left(f.Name()); !left {
+		if _, left := atomicfile.Left(f.Name()); !left && f.Name() != BestFolder {
 			names = append(names, f.Name())
 		}
 	}
@@ -64,6 +68,9 @@ func (c *Config) write(dir string) error {
 	return atomicfile.WriteBytes(in(dir, configFile), text)
 }
 
+// ReadConfig reads config.json in a checkpoint's folder. A folder without a valid one is a *CheckpointError.
+func ReadConfig(dir string) (*Config, error) { return readConfig(dir) }
+
 // readConfig reads config.json.
 func readConfig(dir string) (*Config, error) {
 	text, err := fault.ReadFile(in(dir, configFile))
@@ -83,8 +90,9 @@ func readConfig(dir string) (*Config, error) {
 	if c.LeftOut == nil {
 		c.LeftOut = c.Old
 	}
-	if c.Version != 1 || c.Policy != Kind {
-		return nil, &CheckpointError{dir, configFile, fmt.Sprintf("policy %q, version %d", c.Policy, c.Version), Kind + ", version 1"}
+	if c.Version != 1 || !slices.Contains(Kinds, c.Policy) {
+		got, want := fmt.Sprintf("policy %q, version %d", c.Policy, c.Version), fmt.Sprintf("one of %q, version 1", Kinds)
+		return nil, &CheckpointError{dir, configFile, got, want}
 	}
 	return &c.Config, c.sound(dir)
 }
@@ -92,7 +100,7 @@ func readConfig(dir string) (*Config, error) {
 // sound checks that a config is consistent, because config.json may come from anywhere.
 func (c *Config) sound(dir string) error {
 	bad := func(what, got, want string) error { return &CheckpointError{dir, configFile + ": " + what, got, want} }
-	if err := c.Recipe.check(); err != nil {
+	if err := cmp.Or(c.Recipe.check(), c.Recipe.fits(c.Policy)); err != nil {
 		return bad("recipe", err.Error(), "a recipe")
 	}
 	r, n, a := &c.Recipe, 0, len(c.Action.Columns)
@@ -103,6 +111,8 @@ func (c *Config) sound(dir string) error {
 		n += 2 * a
 	}
 	switch {
+	case r.Sampler != "" && (r.PerToken || r.Differences):
+		return bad("recipe", "per_token or differences with a sampler", "neither")
 	case r.PerToken && (r.Chunk != 1 || r.Differences):
 		return bad("recipe", "per_token with differences, or a chunk above 1", "one of them")
 	case r.Width < 1 || r.Layers < 0 || r.Layers > 1000 || r.Width > 1<<15 || r.FFN < 1 || r.FFN > 1<<15 || r.Heads < 1:

@@ -26,7 +26,7 @@ import (
 // Config is config.json in a checkpoint: everything in a policy except its weights. Its JSON names are a contract.
 type Config struct {
 	Version int    `json:"version"` // always 1
-	Policy  string `json:"policy"`  // always [Kind]
+	Policy  string `json:"policy"`  // one of [Kinds]
 	Says    string `json:"says"`
 	Recipe  Recipe `json:"recipe"`
 	Seed    uint64 `json:"seed"`
@@ -46,6 +46,8 @@ type Config struct {
 	// the token's tick follow. After them come the columns of the last action, unchanged; only the last token has them.
 	Inputs []Column `json:"inputs"`
 	// Targets are the action's columns. The network predicts (action - last action)/std with Recipe.Differences, else (action - mean)/std.
+	// With Recipe.Sampler, inputs and targets in the training episodes become -1 to 1: mean is the range's middle, and std half its
+	// length.
 	Targets []Column `json:"targets"`
 	Dataset string   `json:"dataset"` // the dataset's name
 	Trained []int    `json:"trained"` // the numbers of the training episodes
@@ -63,8 +65,12 @@ type Config struct {
 	// Choices has notes about settings that the episodes decided. Example: a shorter Chunk for short episodes.
 	Choices dataset.Notes `json:"choices,omitempty"`
 
-	planName string
-	chunked  bool // the plan sets Chunk
+	// Settings are the settings of the program that trained, by name, which it can read to continue. Package policy does not use them.
+	Settings map[string][]string `json:"settings,omitempty"`
+
+	continued bool // Options.From is set
+	planName  string
+	chunked   bool // the plan sets Chunk
 }
 
 // Says is a sentence about the limits of a policy, for printed reports.
@@ -98,16 +104,17 @@ func (o *Options) isAction(stream string) bool {
 
 // newConfig returns the config for a store and options, without the columns and their statistics.
 func newConfig(store *store.Store, o *Options) (*Config, error) {
-	recipe, err := RecipeOf(cmp.Or(o.Size, Sizes[0]))
+	if o.From != "" {
+		return continueConfig(store, o)
+	}
+	kind := cmp.Or(o.Policy, Kind)
+	recipe, err := RecipeOf(kind, o.Size)
 	if err != nil {
 		return nil, err
 	}
-	recipe.Steps, recipe.Batch, recipe.Rate = cmp.Or(o.Steps, recipe.Steps), cmp.Or(o.Batch, recipe.Batch), cmp.Or(o.Rate, recipe.Rate)
-	c := &Config{Version: 1, Policy: Kind, Says: Says, Recipe: recipe, Seed: o.Seed, Plan: o.Plan, planName: o.PlanName, Floor: o.Floor, Dataset: store.Name(), Clock: store.Clock(),
-		NotStates: []NotState{}, Trained: []int{}, HoldOut: []int{}, LeftOut: dataset.Notes{}}
-	if info := store.Info(); info.RateFrom == "caller" {
-		c.Rate = info.Rate
-	}
+	recipe.override(o)
+	c := &Config{Version: 1, Policy: kind, Says: Says, Recipe: recipe, Seed: o.Seed, Plan: o.Plan, planName: o.PlanName, Floor: o.Floor, NotStates: []NotState{}}
+	c.record(store, o)
 	switch {
 	case o.Hz != 0 && !dataset.IsRate(o.Hz):
 		return nil, refuse("Hz", fmt.Sprint(o.Hz), "1e-6 to 1e9, or 0")
@@ -148,13 +155,52 @@ func newConfig(store *store.Store, o *Options) (*Config, error) {
 	if err := c.windows(&p); err != nil {
 		return nil, err
 	}
-	if err := c.Recipe.check(); err != nil {
+	if err := errors.Join(c.Recipe.check(), c.Recipe.sampled(kind, o)); err != nil {
 		return nil, err
 	}
 	if !(c.Floor >= 0) || math.IsInf(c.Floor, 0) {
 		return nil, refuse("Floor", fmt.Sprint(c.Floor), "a number above 0")
 	}
 	c.Recipe.WarmUp = min(c.Recipe.WarmUp, c.Recipe.Steps)
+	return c, c.episodes(store, o, p.Filter)
+}
+
+// record sets the fields that describe the store, and those that the episodes decide to nothing.
+func (c *Config) record(store *store.Store, o *Options) {
+	c.Dataset, c.Clock, c.Rate, c.Settings = store.Name(), store.Clock(), 0, o.Settings
+	if info := store.Info(); info.RateFrom == "caller" {
+		c.Rate = info.Rate
+	}
+	c.Trained, c.HoldOut, c.LeaveOut, c.LeftOut, c.Contents = []int{}, []int{}, nil, dataset.Notes{}, nil
+}
+
+// continueConfig returns the config for training that continues from a checkpoint.
+func continueConfig(store *store.Store, o *Options) (*Config, error) {
+	for _, f := range []struct {
+		arg   string
+		given bool
+	}{{"Policy", o.Policy != ""}, {"Size", o.Size != ""}, {"Plan", o.Plan != ""}, {"Hz", o.Hz != 0}, {"Action", o.Action != ""}, {"States", len(o.States) > 0},
+		{"Unordered", o.Unordered != ""}, {"Floor", o.Floor != 0}} {
+		if f.given {
+			return nil, refuse(f.arg, "a value, and From", "one of the two: a checkpoint has its own")
+		}
+	}
+	c, err := readConfig(o.From)
+	if err != nil {
+		return nil, err
+	}
+	c.Recipe.WarmUp = max(c.Recipe.WarmUp, recipes[c.Recipe.Size].WarmUp) // a shorter training had a shorter one
+	c.Recipe.override(o)
+	c.Recipe.WarmUp = min(c.Recipe.WarmUp, c.Recipe.Steps)
+	c.Seed, c.continued, c.chunked = cmp.Or(o.Seed, c.Seed), true, true
+	c.record(store, o)
+	p, err := c.parse()
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(c.Recipe.check(), c.Recipe.sampled(c.Policy, o)); err != nil {
+		return nil, err
+	}
 	return c, c.episodes(store, o, p.Filter)
 }
 

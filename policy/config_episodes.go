@@ -132,7 +132,7 @@ func (c *Config) shorten(lengths []int) bool {
 	for _, n := range []int{lengths[len(lengths)/10], lengths[len(lengths)-1]} {
 		if chunk := n - r.History; !c.chunked && chunk > 0 && chunk < r.Chunk {
 			c.Choices = dataset.Notes{{Code: dataset.CodeChunkShort, Subject: c.Action.Name, Count: chunk, Detail: dataset.Detail{Of: recipes[r.Size].Chunk, Got: strconv.Itoa(n)}}}
-			r.Chunk = chunk
+			r.Chunk, r.Execute = chunk, min(r.Execute, chunk)
 			return true
 		}
 	}

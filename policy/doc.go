@@ -9,6 +9,9 @@
 // has. [NewTrainer] trains on the devices that hold the windows of a store's episodes. [Policy.Evaluate] compares predicted
 // actions with recorded actions.
 //
+// If Options.Policy is Flow or Diffusion, the network removes noise, and a chunk is drawn from noise: see [nn.Denoise]. Equal inputs
+// give equal chunks, because the noise depends on the seed and the inputs. [Runner.Action] returns one action for each tick.
+//
 // # The metric
 //
 // A policy's [Skill] at k ticks is 1 - MSE(k)/MSE_hold(k). 0 is no better than holding the last action, and 1 is perfect. The

@@ -51,6 +51,7 @@ func TestAKilledSaveLeavesAFolderThatTrainingBeginsIn(t *testing.T) {
 		"all but the end": {"training.safetensors", "model.safetensors", ".config.json.0123456789abcdef.tmp"},
 	} {
 		again := t.TempDir()
+		require.NoError(t, os.Mkdir(filepath.Join(again, policy.BestFolder), 0o700)) // written first
 		for _, file := range kept {
 			filetest.Write(t, filepath.Join(again, file), all[file])
 		}

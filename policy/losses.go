@@ -20,6 +20,17 @@ const keptText = "robocache.held-out"
 // those in the checkpoint. The caller must not modify the map.
 func (t *Trainer) HeldOut() map[int]float64 { return t.kept }
 
+// Best returns the step with the lowest loss on the held-out episodes, the first one if several have it, or -1 if there is none.
+func (t *Trainer) Best() int {
+	best := -1
+	for step, loss := range t.kept {
+		if low := t.kept[best]; best < 0 || loss < low || loss == low && step < best {
+			best = step
+		}
+	}
+	return best
+}
+
 func lossesTo(list []float32) string {
 	raw, _ := binary.Append(nil, binary.LittleEndian, list) // numbers never fail
 	return base64.StdEncoding.EncodeToString(raw)

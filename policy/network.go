@@ -3,6 +3,7 @@ package policy
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/nn"
@@ -56,7 +57,8 @@ func (h *constants) close() error {
 
 // newModel allocates a network's parameters.
 func newModel(ctx context.Context, device *ops.Device, c *Config) (*nn.Model, error) {
-	return nn.NewModel(ctx, device, nn.Config{In: len(c.Inputs), Layers: c.Recipe.layers(len(c.Targets))}, c.Seed)
+	r, actions := &c.Recipe, len(c.Targets)
+	return nn.NewModel(ctx, device, nn.Config{In: r.columns(len(c.Inputs), actions), Layers: r.layers(actions)}, c.Seed)
 }
 
 // newNetwork compiles a step that predicts from a batch with the given number of rows. before, if not nil, makes the batch.
@@ -75,7 +77,7 @@ func newNetwork(ctx context.Context, c *Config, m *nn.Model, rows int, from sour
 	if n.queue, err = m.Device().NewQueue(); err != nil {
 		return nil, err
 	}
-	if n.step, err = nn.NewStep(ctx, m, rows, c.Recipe.History, o); err != nil {
+	if n.step, err = nn.NewStep(ctx, m, rows, c.Recipe.tokens(), o); err != nil {
 		return nil, err
 	}
 	p := n.step.Prediction
@@ -85,8 +87,8 @@ func newNetwork(ctx context.Context, c *Config, m *nn.Model, rows int, from sour
 
 // options returns the options of a step that describe its input.
 func (h *constants) options(ctx context.Context, c *Config, device *ops.Device, from sources, predict bool) (nn.StepOptions, error) {
-	o := nn.StepOptions{Predict: predict}
-	if !c.Recipe.PerToken {
+	o := nn.StepOptions{Predict: predict, Denoise: c.Recipe.denoise(c.Seed)}
+	if !c.Recipe.PerToken && o.Denoise == nil {
 		o.Chunk = c.Recipe.Chunk
 	}
 	var err error
@@ -106,7 +108,7 @@ func (h *constants) tokens(ctx context.Context, c *Config, device *ops.Device, f
 		errs = append(errs, err)
 		return backend.TokenSource{Values: values, Valid: valid, Ticks: hi - lo, D: s.values.Dim(2)}
 	}
-	job := &backend.TokensJob{Width: len(c.Inputs)}
+	job := &backend.TokensJob{Width: r.columns(len(c.Inputs), a)}
 	column := 0
 	for _, s := range from.states {
 		token := ticks(s, 0, t)
@@ -131,7 +133,11 @@ func (h *constants) tokens(ctx context.Context, c *Config, device *ops.Device, f
 		return nil, err
 	}
 	var err error
-	if job.Scale, job.Shift, job.Relative, err = h.affine(ctx, device, c.Inputs); err == nil && !predict {
+	inputs := slices.Clone(c.Inputs)
+	for len(inputs) < job.Width {
+		inputs = append(inputs, Column{Relative: -1, Std: 1}) // of the noisy actions, which are normalised before
+	}
+	if job.Scale, job.Shift, job.Relative, err = h.affine(ctx, device, inputs); err == nil && !predict {
 		job.TargetScale, job.TargetShift, job.TargetRelative, err = h.affine(ctx, device, c.Targets)
 	}
 	return job, err

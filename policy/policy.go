@@ -13,7 +13,6 @@ import (
 	"github.com/robocache/robocache/loader/store"
 	"github.com/robocache/robocache/nn"
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/tensor"
 )
 
 // Policy is a checkpoint on a device. Its methods must not be called concurrently.
@@ -68,39 +67,20 @@ func (p *Policy) Close() error { return p.model.Close() }
 
 // Runner runs a policy on samples as they arrive. Its methods must not be called concurrently.
 type Runner struct {
-	policy *Policy
-	live   *align.Live
-	net    *network
-	parts  []part // the network's batch of one, in the order of live.Parts
-	last   []float64
-	chunk  []float64
-
-	missing []string
-}
-
-// part is a stream on the device: values [1,T,D] and valid [1,T].
-type part struct {
-	name          string
-	values, valid *tensor.Tensor
-}
-
-// NoActionError means that no action has arrived for the tick before an anchor. A policy with Recipe.Differences needs it,
-// because its inputs are relative to it. Anchor is in ns on the common clock.
-type NoActionError struct{ Anchor int64 }
-
-func (e *NoActionError) Error() string {
-	return "policy: no action has arrived for the tick before the anchor"
+	predictor *Predictor
+	live      *align.Live
+	recent    []recentChunk // of Action, the oldest first
+	action    []float64     // of Action
 }
 
 // NewRunner prepares a policy for streams that will arrive. streams lists the streams in the policy's plan, with the columns that
 // the recordings have. A stream that is missing or has another number of columns is a *StreamError. The caller closes the Runner.
 func (p *Policy) NewRunner(ctx context.Context, streams []align.LiveStream) (_ *Runner, err error) {
-	c := p.config
-	plan, err := c.plan(false)
+	plan, err := p.config.plan(false)
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{policy: p, last: make([]float64, len(c.Targets)), chunk: make([]float64, c.Recipe.Chunk*len(c.Targets))}
+	r := &Runner{}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, r.Close())
@@ -109,48 +89,16 @@ func (p *Policy) NewRunner(ctx context.Context, streams []align.LiveStream) (_ *
 	if r.live, err = align.NewLive(plan, streams, 0); err != nil {
 		return nil, err
 	}
-	from := sources{}
-	for _, l := range r.live.Parts() {
-		t, d := l.Values.Dim(0), l.Values.Dim(1)
-		want := len(c.Action.Columns)
-		for _, s := range c.States {
-			if s.Name == l.Name {
-				want = len(s.Columns)
-			}
+	for _, s := range p.config.streamList() {
+		i := slices.IndexFunc(r.live.Parts(), func(l align.LivePart) bool { return l.Name == s.Name })
+		if i < 0 {
+			return nil, &StreamError{s.Name, "none", "a stream that will arrive"}
 		}
-		if d != want {
-			return nil, &StreamError{l.Name, fmt.Sprintf("%d columns", d), fmt.Sprintf("%d, as the policy was trained with", want)}
-		}
-		q := part{name: l.Name}
-		device := p.model.Device()
-		if q.values, err = device.Alloc(tensor.F32, 1, t, d); err != nil {
-			return nil, err
-		}
-		r.parts = append(r.parts, q)
-		at := &r.parts[len(r.parts)-1]
-		if at.valid, err = device.Alloc(tensor.U8, 1, t); err != nil {
-			return nil, err
+		if d := r.live.Parts()[i].Values.Dim(1); d != len(s.Columns) {
+			return nil, &StreamError{s.Name, fmt.Sprintf("%d columns", d), fmt.Sprintf("%d, as the policy was trained with", len(s.Columns))}
 		}
 	}
-	of := func(name string) (source, error) {
-		for _, q := range r.parts {
-			if q.name == name {
-				return source{q.values, q.valid}, nil
-			}
-		}
-		return source{}, &StreamError{name, "none", "a stream that will arrive"}
-	}
-	if from.action, err = of(c.Action.Name); err != nil {
-		return nil, err
-	}
-	for _, s := range c.States {
-		state, err := of(s.Name)
-		if err != nil {
-			return nil, err
-		}
-		from.states = append(from.states, state)
-	}
-	r.net, err = newNetwork(ctx, c, p.model, 1, from, nil)
+	r.predictor, err = p.NewPredictor(ctx)
 	return r, err
 }
 
@@ -169,80 +117,16 @@ func (r *Runner) Push(stream string, at int64, values []float64) error {
 // The error is a *NoActionError if the policy needs the action before the anchor and has none. It is a *StreamError or a
 // *PredictionError if the prediction is not finite. Act may be called for later anchors after these errors.
 func (r *Runner) Act(ctx context.Context, anchor int64) ([]float64, error) {
-	c := r.policy.config
 	parts, err := r.live.Window(ctx, anchor)
 	if err != nil {
 		return nil, err
 	}
-	r.missing = r.missing[:0]
-	for i, l := range parts {
-		q := &r.parts[i]
-		if l.Name == c.Action.Name {
-			err = r.take(l, anchor)
-		} else {
-			err = r.look(l)
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, copied := range [][2]*tensor.Tensor{{q.values, l.Values}, {q.valid, l.Valid}} {
-			host, err := copied[1].Reshape(copied[0].Shape()...)
-			if err == nil {
-				err = r.policy.model.Device().Copy(ctx, copied[0], host)
-			}
-			if err != nil {
-				return nil, err
-			}
-		}
-	}
-	predicted, err := r.net.predict(ctx)
-	var bad *nn.NotFiniteError
-	if errors.As(err, &bad) {
-		err = &StreamError{c.Action.Name, fmt.Sprintf("a prediction that is not finite, for the anchor %d ns", anchor), "states near the training states"}
-		return nil, errors.Join(err, r.net.step.Forgive(ctx))
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := c.actions(r.net.row(predicted, 0), r.last, r.chunk); err != nil {
-		return nil, err
-	}
-	return r.chunk, nil
-}
-
-// look adds a state to missing if it is not valid at the anchor.
-func (r *Runner) look(l align.LivePart) error {
-	valid, err := tensor.Data[uint8](l.Valid)
-	if err == nil && valid[len(valid)-1] == 0 {
-		r.missing = append(r.missing, l.Name)
-	}
-	return err
+	return r.predictor.predict(ctx, parts, anchor)
 }
 
 // Missing returns the states without a valid sample at the anchor of the last Act: none had arrived, or the newest was older than
 // the plan's tolerance. The next Act reuses the slice. A program that moves a robot should check it.
-func (r *Runner) Missing() []string { return r.missing }
-
-// take reads the last action.
-func (r *Runner) take(l align.LivePart, anchor int64) error {
-	c := r.policy.config
-	valid, err := tensor.Data[uint8](l.Valid)
-	if err != nil {
-		return err
-	}
-	values, err := tensor.Data[float32](l.Values)
-	if err != nil {
-		return err
-	}
-	t := c.Recipe.History - 1
-	if valid[t] == 0 && c.Recipe.Differences {
-		return &NoActionError{anchor}
-	}
-	for j := range r.last {
-		r.last[j] = float64(values[t*len(r.last)+j])
-	}
-	return nil
-}
+func (r *Runner) Missing() []string { return r.predictor.missing }
 
 // Parts returns the streams, with counts that show how their samples were used so far.
 func (r *Runner) Parts() []align.LivePart { return r.live.Parts() }
@@ -250,17 +134,9 @@ func (r *Runner) Parts() []align.LivePart { return r.live.Parts() }
 // Close releases the memory on the device. A second Close does nothing.
 func (r *Runner) Close() error {
 	var errs []error
-	if r.net != nil {
-		errs = append(errs, r.net.close())
-		r.net = nil
+	if r.predictor != nil {
+		errs = append(errs, r.predictor.Close())
 	}
-	for _, q := range r.parts {
-		errs = append(errs, q.values.Close())
-		if q.valid != nil {
-			errs = append(errs, q.valid.Close())
-		}
-	}
-	r.parts = nil
 	if r.live != nil {
 		errs = append(errs, r.live.Close())
 	}

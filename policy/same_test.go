@@ -10,7 +10,7 @@ import (
 // What differs from a checkpoint is said in a line: the first field, what it is here and what it is there.
 func TestTheFirstDifferenceFromACheckpointIsNamed(t *testing.T) {
 	base := func() *Config {
-		r, err := RecipeOf("small")
+		r, err := RecipeOf(Kind, "small")
 		require.NoError(t, err)
 		return &Config{Recipe: r, Seed: 1<<63 + 1, Plan: "version: 1\nrate: 30\n", Trained: []int{0, 1}, Inputs: []Column{{Name: "a", Std: 1}, {Name: "b", Std: 1}},
 			Contents: map[int]string{0: "aa", 1: "bb"}}

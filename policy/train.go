@@ -23,7 +23,8 @@ import (
 
 // Options are the settings for training. The zero value trains the default size on all episodes.
 type Options struct {
-	Size string // one of Sizes
+	Policy string // one of Kinds; empty is Kind
+	Size   string // one of Sizes for Policy
 	// Plan is the text of a plan: see [planfile.Parse]. If it is empty, Hz, Action, States and Unordered make one. The stream
 	// named action or actions is predicted, and the other streams in the plan are states. If the plan names no streams, all
 	// streams in the dataset except Config.NotStates are states. Windows in the plan set the number of ticks that are read and
@@ -42,10 +43,20 @@ type Options struct {
 	// Episodes are the episodes that are used. HoldOut are the numbers of those that are only compared with predictions.
 	Episodes dataset.Selection
 	HoldOut  []int
-	Seed     uint64
-	Steps    int     // 0 is the recipe's number, also for Batch and Rate
-	Batch    int     // the number of windows in a step, on each device
-	Rate     float64 // the highest learning rate
+	// From is the folder of a checkpoint. Training then begins with its weights, and with its network, plan, streams and statistics, so
+	// that Policy, Size, Plan, Hz, Action, States, Unordered and Floor must be empty. The store may have other recordings with the same columns.
+	From       string
+	Seed       uint64
+	Steps      int     // 0 is the number in the recipe, or in From. The same is true for the next four fields, and for Seed with From.
+	Batch      int     // the number of windows in a batch, on each device
+	Rate       float64 // the highest learning rate
+	Accumulate int     // see Recipe.Accumulate
+	EMA        float64 // see Recipe.EMA
+	// Settings is not used for training. Config.Settings keeps it for the caller.
+	Settings map[string][]string
+	// Sampler, SampleSteps and Execute replace those of the recipe, if they are not empty or 0.
+	Sampler              string
+	SampleSteps, Execute int
 	// Floor is the smallest standard deviation that scales an action column: see Config.Floor.
 	Floor float64
 	// NCCL lets the library NCCL add up the gradients. It is for several GPUs that cannot access each other's memory. See
@@ -63,6 +74,7 @@ type Trainer struct {
 	store  *store.Store
 	loader *loader.Group
 	models []*nn.Model // one for each device, with equal parameters
+	mean   *nn.Model   // for the moving averages of the parameters, on the first device; nil without Recipe.EMA
 	held   constants
 	group  *nn.Group
 	ranks  *ranks.Group
@@ -111,6 +123,11 @@ func NewTrainer(ctx context.Context, devices []*ops.Device, store *store.Store, 
 		return nil, err
 	}
 	r := &t.config.Recipe
+	if r.EMA > 0 && rank == 0 {
+		if t.mean, err = newModel(ctx, devices[0], t.config); err != nil {
+			return nil, err
+		}
+	}
 	var all []nn.StepOptions
 	for i, device := range devices {
 		m, err := newModel(ctx, device, t.config)
@@ -118,6 +135,11 @@ func NewTrainer(ctx context.Context, devices []*ops.Device, store *store.Store, 
 			return nil, err
 		}
 		t.models = append(t.models, m)
+		if o.From != "" {
+			if _, err := m.LoadFile(ctx, in(o.From, modelFile)); err != nil {
+				return nil, err
+			}
+		}
 		o, err := t.held.options(ctx, t.config, device, sourcesOf(t.config, t.loader.Batch()[i]), false)
 		if err != nil {
 			return nil, err
@@ -127,10 +149,10 @@ func NewTrainer(ctx context.Context, devices []*ops.Device, store *store.Store, 
 		all = append(all, o)
 	}
 	if t.ranks != nil {
-		t.group, err = nn.NewRank(ctx, t.ranks, t.models[0], r.Batch, r.History, all[0])
+		t.group, err = nn.NewRank(ctx, t.ranks, t.models[0], r.Batch, r.tokens(), all[0])
 		return t, err
 	}
-	t.group, err = nn.NewGroup(ctx, t.models, r.Batch, r.History, all)
+	t.group, err = nn.NewGroup(ctx, t.models, r.Batch, r.tokens(), all)
 	return t, err
 }
 
@@ -179,7 +201,14 @@ func (c *Config) learn(ctx context.Context, store *store.Store) (err error) {
 		return err
 	}
 	defer l.Close()
-	c.adopt(l)
+	if c.continued {
+		err = c.fits(l)
+	} else {
+		c.adopt(l)
+	}
+	if err != nil {
+		return err
+	}
 	drawn := numbersOf(l)
 	if len(c.HoldOut) > 0 {
 		held, err := c.enough(ctx, device, store, &c.HoldOut)
@@ -194,6 +223,11 @@ func (c *Config) learn(ctx context.Context, store *store.Store) (err error) {
 	}
 	if c.Contents, err = c.contents(ctx, store, drawn); err != nil {
 		return err
+	}
+	if c.continued { // with its statistics, so that the weights mean the same; but the values must be finite
+		other := *c
+		other.Inputs, other.Targets = slices.Clone(c.Inputs), slices.Clone(c.Targets)
+		return other.statistics(ctx, l)
 	}
 	return c.statistics(ctx, l)
 }
@@ -245,25 +279,38 @@ func (t *Trainer) Run(ctx context.Context, steps int) ([]float32, error) {
 	return losses, nil
 }
 
-// Evaluate returns the skill on the held-out episodes with the weights so far, on the first device, and keeps the loss for HeldOut.
-// See [Policy.Evaluate] for visit.
+// Evaluate returns the skill on the held-out episodes with the weights that Save would write, on the first device, and keeps the
+// loss for HeldOut. See [Policy.Evaluate] for visit.
 func (t *Trainer) Evaluate(ctx context.Context, visit func(w *Window, chunk []float64) error) (Evaluation, error) {
 	if t.group == nil {
 		return Evaluation{}, t.usable("Evaluate")
 	}
-	e, err := evaluate(ctx, t.config, t.models[0], t.store, t.config.HoldOut, visit)
+	m, err := t.weights(ctx)
+	if err != nil {
+		return Evaluation{}, err
+	}
+	e, err := evaluate(ctx, t.config, m, t.store, t.config.HoldOut, visit)
 	if err == nil && len(t.config.HoldOut) > 0 {
 		t.kept[t.Steps()] = e.Loss
 	}
 	return e, err
 }
 
+// weights returns the weights of the policy: the moving averages, or the parameters if there are none.
+func (t *Trainer) weights(ctx context.Context) (*nn.Model, error) {
+	if t.mean == nil {
+		return t.models[0], nil
+	}
+	return t.mean, t.group.Average(ctx, t.mean)
+}
+
 // placeText is the key for the loader's state in a checkpoint.
 const placeText = "robocache.loader"
 
 // Save writes a checkpoint into a folder and creates it if necessary. It writes training.safetensors first, which Resume reads.
-// Then it writes model.safetensors: the weights alone, with torch's names. config.json comes last and makes the folder a
-// checkpoint.
+// Then it writes model.safetensors: the weights alone, with torch's names. With Recipe.EMA they are the moving averages. config.json
+// comes last and makes the folder a checkpoint. If this step has the lowest held-out loss so far, Save first writes a checkpoint with
+// the same weights into the folder best inside dir, without training.safetensors.
 //
 // Each file is replaced as a whole. If the program is killed between files, a new folder is not yet a checkpoint, and an old one
 // may have the weights from an earlier step beside a newer training.safetensors, from which Resume still works. If Run has
@@ -288,16 +335,32 @@ func (t *Trainer) Save(ctx context.Context, dir string) error {
 		kept, _ := json.Marshal(t.kept) // cannot fail, because a prediction is finite
 		texts[keptText] = string(kept)
 	}
+	_, err = t.group.First(ctx, "the best checkpoint", func() ([]byte, error) {
+		if t.Best() != t.Steps() {
+			return nil, nil
+		}
+		return nil, errors.Join(atomicfile.MkdirAll(in(dir, BestFolder)), t.write(ctx, in(dir, BestFolder)))
+	})
+	if err != nil {
+		return err
+	}
 	if err := t.group.SaveState(ctx, in(dir, trainingFile), texts); err != nil {
 		return err
 	}
-	_, err = t.group.First(ctx, "the checkpoint", func() ([]byte, error) {
-		if err := t.models[0].SaveFile(ctx, in(dir, modelFile), map[string]string{stepText: strconv.FormatInt(t.at, 10)}); err != nil {
-			return nil, err
-		}
-		return nil, t.config.write(dir)
-	})
+	_, err = t.group.First(ctx, "the checkpoint", func() ([]byte, error) { return nil, t.write(ctx, dir) })
 	return err
+}
+
+// write writes the weights and config.json into a folder.
+func (t *Trainer) write(ctx context.Context, dir string) error {
+	m, err := t.weights(ctx)
+	if err != nil {
+		return err
+	}
+	if err := m.SaveFile(ctx, in(dir, modelFile), map[string]string{stepText: strconv.FormatInt(t.at, 10)}); err != nil {
+		return err
+	}
+	return t.config.write(dir)
 }
 
 // Resume continues from a checkpoint. The results equal those of an uninterrupted training bit for bit. A checkpoint with other
@@ -380,12 +443,14 @@ func (t *Trainer) Close() error {
 		errs = append(errs, t.group.Close())
 	}
 	errs = append(errs, t.held.close())
-	for _, m := range t.models {
-		errs = append(errs, m.Close())
+	for _, m := range append(t.models, t.mean) {
+		if m != nil {
+			errs = append(errs, m.Close())
+		}
 	}
 	if t.loader != nil {
 		errs = append(errs, t.loader.Close())
 	}
-	t.group, t.models, t.loader = nil, nil, nil
+	t.group, t.models, t.mean, t.loader = nil, nil, nil, nil
 	return errors.Join(errs...)
 }

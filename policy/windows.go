@@ -214,6 +214,9 @@ func (m *moments) stats() (mean, std float64) {
 	return mean, math.Sqrt(max(m.squares/m.n-mean*mean, 0))
 }
 
+// middle returns the range's middle, and half its length.
+func (m *moments) middle() (middle, half float64) { return (m.low + m.high) / 2, (m.high - m.low) / 2 }
+
 // constant is a limit for the standard deviation, relative to the input's size. An input below it counts as constant and is not scaled.
 const constant = 1e-6
 
@@ -244,6 +247,9 @@ func (c *Config) statistics(ctx context.Context, l *loader.Loader) error {
 		if x.Mean, x.Std = in[i].stats(); !finite(x.Mean, x.Std) {
 			return &StreamError{x.Stream, "values of column " + x.Name + " that are not finite", "finite ones"}
 		}
+		if c.Recipe.Sampler != "" {
+			x.Mean, x.Std = in[i].middle()
+		}
 		if x.Std <= constant*max(math.Abs(in[i].low), math.Abs(in[i].high)) {
 			x.Std = 1
 		}
@@ -255,6 +261,12 @@ func (c *Config) statistics(ctx context.Context, l *loader.Loader) error {
 		}
 		if y.Relative >= 0 {
 			y.Mean = 0
+		}
+		if c.Recipe.Sampler != "" {
+			middle, half := out[j].middle()
+			if y.Mean = middle; !y.Floored || half > y.Std {
+				y.Std = half
+			}
 		}
 	}
 	return nil

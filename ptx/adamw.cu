@@ -5,8 +5,8 @@
 // all know the norm, and whether there is one, before the first element is touched; or it makes the sums itself, leaves out elements whose gradient
 // is not finite, and the last of its blocks says so.
 //
-// Bytes moved for an element: 4 for the gradient of each rank, 24 for the parameter and its moments, 2 or 4 for each copy. gradient_norm writes 4,
-// and adamw then reads them instead of the ranks' gradients.
+// Bytes moved for an element: 4 for the gradient of each rank, 24 for the parameter and its moments, 8 for its average, 2 or 4 for each copy.
+// gradient_norm writes 4, and adamw then reads them instead of the ranks' gradients.
 #include "warp.cuh"
 
 using namespace rc;
@@ -36,8 +36,9 @@ RC_HOST struct gradient_norm_params {
 RC_HOST struct adamw_params {
     rank_gradients gradients;
     float *params, *m, *v;
+    float *average; // or null
     const u64 *working, *copies; // addresses, one copy per rank
-    const v16 *schedule; // one row per step: step size, root of v's correction, decay, 0
+    const v16 *schedule; // one row per step: step size, root of v's correction, decay, share of the parameter in its average
     u64 *state;
     const float *squares; // or null
     float *norm;
@@ -48,7 +49,7 @@ RC_HOST struct adamw_params {
     float take1, take2; // 1 - beta, rounded to float32
     float beta2, eps;
     float max_norm; // or 0
-    u32 spare;
+    u32 batches;    // batches in a step
 };
 
 // The words of the state of a step.
@@ -101,13 +102,13 @@ RC_FN float folded(float v) {
 
 // schedule_row is what a step takes from the schedule.
 struct schedule_row {
-    float step, root, decay;
+    float step, root, decay, share;
 };
 
 RC_FN schedule_row row_of(const adamw_params &p) {
-    const u64 step = ld_nc_u64(p.state + train_state_step);
+    const u64 step = ld_nc_u64(p.state + train_state_step) / p.batches;
     const v16 row = ld_nc_16(p.schedule + (step < 1 ? 0 : (step < p.steps ? step : p.steps) - 1));
-    return {as_f32(row.x), as_f32(row.y), as_f32(row.z)};
+    return {as_f32(row.x), as_f32(row.y), as_f32(row.z), as_f32(row.w)};
 }
 
 // update is the step of an element; the job's comment in package backend has the order of operations.
@@ -131,6 +132,11 @@ RC_FN bool step_at(const adamw_params &p, const schedule_row &row, float clip, u
             bad = true;
     }
     st_stream(p.params + at, param), st_stream(p.m + at, m), st_stream(p.v + at, v);
+    if (p.average != nullptr) {
+        four average = ld_stream(p.average + at);
+        RC_UNROLL for (u32 c = 0; c < 4; c++) average.x[c] = average.x[c] + row.share * (param.x[c] - average.x[c]);
+        st_stream(p.average + at, average);
+    }
     const v8 rounded = {f32_to_bf16x2(param.x[0], param.x[1]), f32_to_bf16x2(param.x[2], param.x[3])};
     for (u32 r = 0; r < p.working_count; r++) st_8((u16 *)ld_nc_u64(p.working + r) + at, rounded);
     for (u32 r = 0; r < p.copy_count; r++) st_four((float *)ld_nc_u64(p.copies + r) + at, param);

@@ -126,4 +126,22 @@ RC_FN bool dropped(u64 seed, u32 step, u32 site, u64 number, u32 threshold) {
     return word_of(random_words(seed, step, site, number / 4), (u32)number & 3) < threshold;
 }
 
+// normal_of converts a random word to a normally distributed number.
+RC_FN float normal_of(u32 word) {
+    const float x = (float)((i32)(word >> 8) * 2 + 1 - (1 << 24)) * 0x1p-24f;
+    float w = -log_exact((1.0f - x) * (1.0f + x));
+    const bool middle = w < 5.0f;
+    w = middle ? w - 2.5f : sqrt_rn(w) - 3.0f;
+    float p = middle ? 2.81022636e-08f : -0.000200214257f;
+    p = fma(p, w, middle ? 3.43273939e-07f : 0.000100950558f);
+    p = fma(p, w, middle ? -3.5233877e-06f : 0.00134934322f);
+    p = fma(p, w, middle ? -4.39150654e-06f : -0.00367342844f);
+    p = fma(p, w, middle ? 0.00021858087f : 0.00573950773f);
+    p = fma(p, w, middle ? -0.00125372503f : -0.0076224613f);
+    p = fma(p, w, middle ? -0.00417768164f : 0.00943887047f);
+    p = fma(p, w, middle ? 0.246640727f : 1.00167406f);
+    p = fma(p, w, middle ? 1.50140941f : 2.83297682f);
+    return p * x * 0x1.6a09e6p0f;
+}
+
 } // namespace rc

@@ -56,40 +56,42 @@ func (p *GradientNormParams) append(b []byte) []byte {
 	return b
 }
 
-// AdamwParams is adamw_params in adamw.cu: 144 bytes.
+// AdamwParams is adamw_params in adamw.cu: 152 bytes.
 type AdamwParams struct {
 	Gradients    RankGradients // offset 0
 	Params       uint64        // offset 16
 	M            uint64        // offset 24
 	V            uint64        // offset 32
-	Working      uint64        // offset 40: addresses, one copy per rank
-	Copies       uint64        // offset 48: addresses, one copy per rank
-	Schedule     uint64        // offset 56: one row per step: step size, root of v's correction, decay, 0
-	State        uint64        // offset 64
-	Squares      uint64        // offset 72: or null
-	Norm         uint64        // offset 80
-	From         uint64        // offset 88
-	To           uint64        // offset 96
-	Steps        uint32        // offset 104: rows in the schedule
-	SquareCount  uint32        // offset 108: the number of chunks
-	WorkingCount uint32        // offset 112
-	CopyCount    uint32        // offset 116
-	Take1        float32       // offset 120: 1 - beta, rounded to float32
-	Take2        float32       // offset 124: 1 - beta, rounded to float32
-	Beta2        float32       // offset 128
-	Eps          float32       // offset 132
-	MaxNorm      float32       // offset 136: or 0
-	Spare        uint32        // offset 140
+	Average      uint64        // offset 40: or null
+	Working      uint64        // offset 48: addresses, one copy per rank
+	Copies       uint64        // offset 56: addresses, one copy per rank
+	Schedule     uint64        // offset 64: one row per step: step size, root of v's correction, decay, share of the parameter in its average
+	State        uint64        // offset 72
+	Squares      uint64        // offset 80: or null
+	Norm         uint64        // offset 88
+	From         uint64        // offset 96
+	To           uint64        // offset 104
+	Steps        uint32        // offset 112: rows in the schedule
+	SquareCount  uint32        // offset 116: the number of chunks
+	WorkingCount uint32        // offset 120
+	CopyCount    uint32        // offset 124
+	Take1        float32       // offset 128: 1 - beta, rounded to float32
+	Take2        float32       // offset 132: 1 - beta, rounded to float32
+	Beta2        float32       // offset 136
+	Eps          float32       // offset 140
+	MaxNorm      float32       // offset 144: or 0
+	Batches      uint32        // offset 148: batches in a step
 }
 
 // Bytes returns p in the layout that the kernel expects.
-func (p *AdamwParams) Bytes() []byte { return p.append(make([]byte, 0, 144)) }
+func (p *AdamwParams) Bytes() []byte { return p.append(make([]byte, 0, 152)) }
 
 func (p *AdamwParams) append(b []byte) []byte {
 	b = p.Gradients.append(b)
 	b = binary.LittleEndian.AppendUint64(b, p.Params)
 	b = binary.LittleEndian.AppendUint64(b, p.M)
 	b = binary.LittleEndian.AppendUint64(b, p.V)
+	b = binary.LittleEndian.AppendUint64(b, p.Average)
 	b = binary.LittleEndian.AppendUint64(b, p.Working)
 	b = binary.LittleEndian.AppendUint64(b, p.Copies)
 	b = binary.LittleEndian.AppendUint64(b, p.Schedule)
@@ -107,7 +109,7 @@ func (p *AdamwParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Beta2))
 	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Eps))
 	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.MaxNorm))
-	b = binary.LittleEndian.AppendUint32(b, p.Spare)
+	b = binary.LittleEndian.AppendUint32(b, p.Batches)
 	return b
 }
 
@@ -1698,6 +1700,117 @@ func (p *MeetParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, p.Ranks)
 	return b
 }
+
+const NoiseThreads = 256 // noise_threads in noise.cu
+
+// NoiseChunks is noise_chunks in noise.cu: 64 bytes.
+//
+// noise_chunks is a backend.Chunks. first is the number of tokens before the chunk, and width that of an embedding.
+type NoiseChunks struct {
+	Input         uint64 // offset 0
+	InputStep     uint64 // offset 8
+	Embedding     uint64 // offset 16
+	EmbeddingStep uint64 // offset 24
+	Seed          uint64 // offset 32
+	B             uint32 // offset 40
+	T             uint32 // offset 44
+	First         uint32 // offset 48
+	A             uint32 // offset 52
+	Column        uint32 // offset 56
+	Width         uint32 // offset 60
+}
+
+// Bytes returns p in the layout that the kernel expects.
+func (p *NoiseChunks) Bytes() []byte { return p.append(make([]byte, 0, 64)) }
+
+func (p *NoiseChunks) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Input)
+	b = binary.LittleEndian.AppendUint64(b, p.InputStep)
+	b = binary.LittleEndian.AppendUint64(b, p.Embedding)
+	b = binary.LittleEndian.AppendUint64(b, p.EmbeddingStep)
+	b = binary.LittleEndian.AppendUint64(b, p.Seed)
+	b = binary.LittleEndian.AppendUint32(b, p.B)
+	b = binary.LittleEndian.AppendUint32(b, p.T)
+	b = binary.LittleEndian.AppendUint32(b, p.First)
+	b = binary.LittleEndian.AppendUint32(b, p.A)
+	b = binary.LittleEndian.AppendUint32(b, p.Column)
+	b = binary.LittleEndian.AppendUint32(b, p.Width)
+	return b
+}
+
+// NoiseParams is noise_params in noise.cu: 144 bytes.
+type NoiseParams struct {
+	Chunks     NoiseChunks // offset 0
+	Draws      uint64      // offset 64
+	Levels     uint64      // offset 72
+	Clean      uint64      // offset 80
+	Counts     uint64      // offset 88
+	Targets    uint64      // offset 96
+	Weights    uint64      // offset 104
+	CleanStep  uint64      // offset 112
+	TargetStep uint64      // offset 120
+	State      uint64      // offset 128
+	DrawCount  uint32      // offset 136
+	Unused     uint32      // offset 140
+}
+
+// Bytes returns p in the layout that the kernel expects.
+func (p *NoiseParams) Bytes() []byte { return p.append(make([]byte, 0, 144)) }
+
+func (p *NoiseParams) append(b []byte) []byte {
+	b = p.Chunks.append(b)
+	b = binary.LittleEndian.AppendUint64(b, p.Draws)
+	b = binary.LittleEndian.AppendUint64(b, p.Levels)
+	b = binary.LittleEndian.AppendUint64(b, p.Clean)
+	b = binary.LittleEndian.AppendUint64(b, p.Counts)
+	b = binary.LittleEndian.AppendUint64(b, p.Targets)
+	b = binary.LittleEndian.AppendUint64(b, p.Weights)
+	b = binary.LittleEndian.AppendUint64(b, p.CleanStep)
+	b = binary.LittleEndian.AppendUint64(b, p.TargetStep)
+	b = binary.LittleEndian.AppendUint64(b, p.State)
+	b = binary.LittleEndian.AppendUint32(b, p.DrawCount)
+	b = binary.LittleEndian.AppendUint32(b, p.Unused)
+	return b
+}
+
+// SampleParams is sample_params in noise.cu: 128 bytes.
+type SampleParams struct {
+	Chunks         NoiseChunks // offset 0
+	Prediction     uint64      // offset 64: null in the first step
+	Sample         uint64      // offset 72
+	PredictionStep uint64      // offset 80
+	SampleStep     uint64      // offset 88
+	KeepX          float32     // offset 96
+	KeepV          float32     // offset 100
+	Limit          float32     // offset 104
+	FromX          float32     // offset 108
+	FromY          float32     // offset 112
+	Noise          float32     // offset 116
+	Level          int32       // offset 120
+	Site           uint32      // offset 124
+}
+
+// Bytes returns p in the layout that the kernel expects.
+func (p *SampleParams) Bytes() []byte { return p.append(make([]byte, 0, 128)) }
+
+func (p *SampleParams) append(b []byte) []byte {
+	b = p.Chunks.append(b)
+	b = binary.LittleEndian.AppendUint64(b, p.Prediction)
+	b = binary.LittleEndian.AppendUint64(b, p.Sample)
+	b = binary.LittleEndian.AppendUint64(b, p.PredictionStep)
+	b = binary.LittleEndian.AppendUint64(b, p.SampleStep)
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.KeepX))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.KeepV))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Limit))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.FromX))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.FromY))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Noise))
+	b = binary.LittleEndian.AppendUint32(b, uint32(p.Level))
+	b = binary.LittleEndian.AppendUint32(b, p.Site)
+	return b
+}
+
+const NoiseSite = 2147483648 // noise_site in noise.cu
 
 const NormThreads = 256 // norm_threads in norm.cu
 

@@ -68,6 +68,8 @@ import "embed"
 //go:embed meet.sm_90.cubin.gz
 //go:embed meet.sm_90.ptx.gz
 //go:embed meet.sm_80.ptx.gz
+//go:embed noise.sm_90.ptx.gz
+//go:embed noise.sm_80.ptx.gz
 //go:embed norm.sm_90.cubin.gz
 //go:embed norm.sm_90.ptx.gz
 //go:embed norm.sm_80.ptx.gz
@@ -134,7 +136,7 @@ var manifest = []family{
 	{
 		name: "adamw",
 		sources: []source{
-			{"adamw.cu", "b35f7c38849b2a40bda521449b06fc1689727cb478dc316d3eca8c0c0931487a"},
+			{"adamw.cu", "999d980a8172ec40880095888e750fb1c090dd325f756d4c45e3771bb314504f"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
@@ -143,7 +145,7 @@ var manifest = []family{
 				{"b8", 56, 8},
 			}},
 			{Name: "adamw", MaxThreads: 256, Params: []Param{
-				{"b8", 144, 8},
+				{"b8", 152, 8},
 			}},
 		},
 		images: []Image{
@@ -155,15 +157,15 @@ var manifest = []family{
 			},
 			{
 				File: "adamw.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "21bc4abb4654eac54e2a73c781485a00bb265e9485b358ac566c004d465688e5",
-				PTXHash: "21bc4abb4654eac54e2a73c781485a00bb265e9485b358ac566c004d465688e5",
-				stored:  source{"adamw.sm_90.ptx.gz", "5675ca967ad762f61299f1424dd09a9381122b5aed41e77e2523f2d31c62ec56"},
+				Hash:    "58faa096c30e4b58c739e95cd7654a1c1a7e71d4669dca6d03f5741b370f339c",
+				PTXHash: "58faa096c30e4b58c739e95cd7654a1c1a7e71d4669dca6d03f5741b370f339c",
+				stored:  source{"adamw.sm_90.ptx.gz", "37a113781d82e7be55aec79b790117c98f75e09c489274fec8cc4c63b818f24b"},
 			},
 			{
 				File: "adamw.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "3186d732c52ccf2db1547501c88b58ed3f85b8980439e1e96f8f1b1196b5b49d",
-				PTXHash: "3186d732c52ccf2db1547501c88b58ed3f85b8980439e1e96f8f1b1196b5b49d",
-				stored:  source{"adamw.sm_80.ptx.gz", "12b9f88aa8f61f87ed654203152e00f3d43594ab61284e49a52700eaed1993b8"},
+				Hash:    "8725eeb7c5ddb1e4dc52464f0d3c166778a428f4916f65b537e12dd83d550049",
+				PTXHash: "8725eeb7c5ddb1e4dc52464f0d3c166778a428f4916f65b537e12dd83d550049",
+				stored:  source{"adamw.sm_80.ptx.gz", "63dad8ac93aa25e83534ffafe8d9e9f587d0be0b2e145d280f9e6a4578593397"},
 			},
 		},
 	},
@@ -173,7 +175,7 @@ var manifest = []family{
 			{"attention.cu", "50195427570ae87e7b6df84db84557a8962fe81aa9811b2ab695b06da8bf4ed6"},
 			{"attention.cuh", "7ba647d989a5693385161afa8915fdf7526c5659f6f9ac39d092fae8b1893408"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
-			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
+			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
@@ -218,7 +220,7 @@ var manifest = []family{
 			{"attention_backward.cu", "5d302ad5f2008e3abb28185d782385077b7ef3b9fe4bbb0801591a7bfc41fd66"},
 			{"attention.cuh", "7ba647d989a5693385161afa8915fdf7526c5659f6f9ac39d092fae8b1893408"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
-			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
+			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
@@ -360,7 +362,7 @@ var manifest = []family{
 		sources: []source{
 			{"embed.cu", "9ee47f1a69b653f78e4557104ff377cdc764760d744afcdbc9935af24d1d91ec"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
-			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
+			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
@@ -810,7 +812,7 @@ var manifest = []family{
 		sources: []source{
 			{"loss.cu", "c5498b05e0e34d607565fa86e63478bd002338fbcc42e4f99ac46c5b7e04a2f6"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
-			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
+			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
@@ -846,7 +848,7 @@ var manifest = []family{
 		sources: []source{
 			{"matmul.cu", "5fbf59ceab8c2eeb6acd460ab3c0ca73f9cb14033e6baf5902487448cb8e92fe"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
-			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
+			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"matmul.cuh", "6e5acc901bf07680ffd6192490fb1551e6706967eff8d1ec094a1445429c69e9"},
 			{"matmul_rows.cuh", "b311b7664f14420ceb41fc101166984247b3d0cdc06ff793577990b62e3060ec"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
@@ -893,7 +895,7 @@ var manifest = []family{
 		sources: []source{
 			{"matmul_norm.cu", "2221dc0167146cdbef0c374c5d6181843b907f2c698b0f5484a748f05e70c1e3"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
-			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
+			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"matmul.cuh", "6e5acc901bf07680ffd6192490fb1551e6706967eff8d1ec094a1445429c69e9"},
 			{"matmul_rows.cuh", "b311b7664f14420ceb41fc101166984247b3d0cdc06ff793577990b62e3060ec"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
@@ -940,7 +942,7 @@ var manifest = []family{
 		sources: []source{
 			{"matmul_norm_back.cu", "8b6a6e7ec744e99647e101b2b84d37db3ef652871eeb0cab22fb845465b0ac19"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
-			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
+			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"matmul.cuh", "6e5acc901bf07680ffd6192490fb1551e6706967eff8d1ec094a1445429c69e9"},
 			{"matmul_rows.cuh", "b311b7664f14420ceb41fc101166984247b3d0cdc06ff793577990b62e3060ec"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
@@ -1016,11 +1018,43 @@ var manifest = []family{
 		},
 	},
 	{
+		name: "noise",
+		sources: []source{
+			{"noise.cu", "f95adea348739550c212e85e49563178614b2ff430193e2819fac85c3a2e2302"},
+			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
+			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
+			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "noise", MaxThreads: 256, Params: []Param{
+				{"b8", 144, 8},
+			}},
+			{Name: "sample", MaxThreads: 256, Params: []Param{
+				{"b8", 128, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "noise.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "2567242f5eed7505149ddde0b8d4cbcd643087ba4b66c810b07bbb44971ad1b5",
+				PTXHash: "2567242f5eed7505149ddde0b8d4cbcd643087ba4b66c810b07bbb44971ad1b5",
+				stored:  source{"noise.sm_90.ptx.gz", "fadf4ad3a8b2780de0ff860b5c7ed12211d9ed68b21fbfbf028795fc0c44daee"},
+			},
+			{
+				File: "noise.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "0bf9fc9c04827d30d98126dbcdab7cb70f9e13b70dfb2e6ee17786c4bfde58e9",
+				PTXHash: "0bf9fc9c04827d30d98126dbcdab7cb70f9e13b70dfb2e6ee17786c4bfde58e9",
+				stored:  source{"noise.sm_80.ptx.gz", "0969294f143cbc459ad8d19150b100b8abc40c740fdde2272aaacbfa74c54fbf"},
+			},
+		},
+	},
+	{
 		name: "norm",
 		sources: []source{
 			{"norm.cu", "13fb00fa4a3614ae0ea5f9a8d79e0b58ae5a62bbf244077f8410efc9ba0eee10"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
-			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
+			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
@@ -1432,7 +1466,7 @@ var manifest = []family{
 		sources: []source{
 			{"tokens.cu", "4ca3fca81282d66e5884dc4042fd5ddabaadc3ee96d363d793d844f108c4b2c6"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
-			{"fp32.cuh", "d3187b79877dd1a55ed4049e8d04b8b91660231f82c340807bba4df5558e6cc1"},
+			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},

@@ -275,7 +275,7 @@ def training(args):
         count = max(1, 600 // ms)
         alone = timed(step, args.device, count)
         print(f"a step of {alone:.2f} ms")
-        for level in "device", "streaming":
+        for level in "device", "pinned", "streaming":
             with rc.Loader(args.dataset, batch=256, cameras={args.camera: rc.Camera(**size)}, frame_level=level, framework="torch", device=args.device) as batches:
                 for _ in batches:  # decodes all frames, if they are kept
                     pass

@@ -65,13 +65,18 @@ func newMeter(flag string) (*meter, error) {
 		_, _ = w.Write(m.text()) // an error means that the client is gone
 	})
 	m.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: time.Minute}
-	v := versionOf()
-	m.set([]metric{{"robocache_build_info", "The program that reports this.", "gauge", []string{"version", v.Version, "revision", v.Revision, "go", v.Go, "platform", v.Platform}, 1}})
+	m.set([]metric{buildMetric()})
 	go func() {
 		defer close(m.done)
 		_ = m.server.Serve(l) // it returns after Close
 	}()
 	return m, nil
+}
+
+// buildMetric has the program's version.
+func buildMetric() metric {
+	v := versionOf()
+	return metric{"robocache_build_info", "The program that reports this.", "gauge", []string{"version", v.Version, "revision", v.Revision, "go", v.Go, "platform", v.Platform}, 1}
 }
 
 // set replaces all metrics except the first one.
@@ -84,9 +89,14 @@ func (m *meter) set(list []metric) {
 func (m *meter) text() []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	return metricsText(m.list)
+}
+
+// metricsText returns metrics in Prometheus' text format 0.0.4.
+func metricsText(list []metric) []byte {
 	var b bytes.Buffer
-	for i, x := range m.list {
-		if i == 0 || m.list[i-1].name != x.name {
+	for i, x := range list {
+		if i == 0 || list[i-1].name != x.name {
 			fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s %s\n", x.name, strings.NewReplacer(`\`, `\\`, "\n", `\n`).Replace(x.help), x.name, x.kind)
 		}
 		b.WriteString(x.name)

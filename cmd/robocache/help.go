@@ -16,7 +16,7 @@ const documents = "https://github.com/robocache/robocache/blob/main/docs/"
 
 // pages has the names of documents by command, for commands with their own document.
 var pages = map[string]string{"doctor": "doctor", "view": "view", "plan": "plans", "convert": "convert", "stats": "statistics", "batches": "batches",
-	"pack": "batches", "train": "train", "policy": "train", "info": "gpu-node", "bench": "kernels", "tune": "gpu-node", "profile": "write-a-kernel"}
+	"pack": "batches", "train": "train", "policy": "train", "serve": "train", "info": "gpu-node", "bench": "kernels", "tune": "gpu-node", "profile": "write-a-kernel"}
 
 // helpWidth is the width of help text in characters. flagWidth is the width of the column with a flag and its value.
 const helpWidth, flagWidth = 80, 26
@@ -34,12 +34,13 @@ var topics = []struct {
 	{"Findings", []string{"for", "fail-on", "max-step"}},
 	{"LeRobot", []string{"robot", "cameras", "codec", "extra", "modality", "keep-invalid"}},
 	{"Order", []string{"batch", "seed", "epochs", "steps", "shuffle", "last", "mix-shards", "shard-windows", "epoch-windows", "episode-weights", "drop-first", "drop-last", "streaming", "batches state", "signal-code"}},
-	{"Training", []string{"policy", "size", "lr", "floor", "resume", "train batch", "train steps", "train seed"}},
+	{"Training", []string{"policy", "size", "sampler", "sample-steps", "execute", "lr", "floor", "train from", "resume", "train batch", "train steps",
+		"accumulate", "ema", "train seed"}},
 	{"Measurement", []string{"only", "launch", "limit", "time", "samples", "rotate", "bench batch", "tune batch", "sweep", "bench seed", "worst", "runs", "first", "explain",
 		"live", "policy hz"}},
 	{"Output", []string{"output", "out", "to", "task", "plot", "html", "columns", "encoding", "dtype", "format", "tar-bytes", "tar-samples", "list", "digest", "replace",
-		"no-quantiles", "benchstat", "markdown"}},
-	{"Machine", []string{"backend", "shard", "shards", "rank", "world", "workers", "nccl", "frame-level", "frame-memory", "metrics", "port", "listen", "no-open", "fd"}},
+		"no-quantiles", "benchstat", "markdown", "log-dir"}},
+	{"Machine", []string{"backend", "shard", "shards", "rank", "world", "workers", "nccl", "frame-level", "frame-memory", "metrics", "port", "listen", "no-open", "token", "tls-cert", "tls-key", "max-message", "max-connections", "timeout", "fd"}},
 	{"General", []string{"help", "json", "max-memory", "version", "wide"}},
 }
 

@@ -30,7 +30,7 @@ var outputFlags = map[string]struct {
 	"voxelize": {[]string{"IN", "--size=1", "-o=OTHER"}, map[string]string{"output": ".npz", "plot": ".png"}},
 	"pack":     {[]string{"IN"}, map[string]string{"output": ".safetensors"}},
 	"batches":  {[]string{"IN", "--hz=10", "--backend=cpu"}, map[string]string{"out": "", "state": ".json"}},
-	"train":    {[]string{"IN", "--policy=bc-transformer", "--backend=cpu"}, map[string]string{"out": ""}},
+	"train":    {[]string{"IN", "--policy=bc-transformer", "--backend=cpu"}, map[string]string{"out": "", "log-dir": ""}},
 	"policy":   {[]string{"FILE", "IN", "--backend=cpu"}, map[string]string{"out": ".npz", "plot": ".png"}},
 	"bench":    {[]string{"--from=IN"}, map[string]string{"plot": ".png"}},
 }

@@ -31,7 +31,9 @@ before.
 --live plays one episode, in its own time, and predicts --hz times a second from the samples that have
 arrived, each at its time. It prints how good these were, as above, and how long a prediction took, from
 the samples to the actions; without --live that is of as many as a thousand predictions, one after
-the other.`
+the other.
+
+policy serve serves the policy to robots.`
 
 func (a *app) policyCommand() *cobra.Command {
 	p := acting{episode: -1}
@@ -57,6 +59,7 @@ func (a *app) policyCommand() *cobra.Command {
 	backendFlag(cmd, &p.backend, "auto", "where to compute: auto, cpu, cuda, cuda:N or sim")
 	files(cmd, map[string]string{"out": "npz safetensors", "plot": "png"})
 	takesRecordings(cmd, 1)
+	cmd.AddCommand(a.policyServeCommand())
 	return cmd
 }
 

@@ -49,7 +49,7 @@ type jsonSchema struct {
 // objects are the Go types of the objects by name. Where a command makes a map, the type is written here.
 var objects = map[schema.Name]any{
 	schema.Alignment: result{}, schema.Batches: batched{}, schema.Bench: benchmark.Report{}, schema.Convert: converted{}, schema.Info: infoResult{},
-	schema.Inspect: serve.InspectionReport{}, schema.Pack: packed{}, schema.Plan: planned{}, schema.Policy: acted{}, schema.Profile: profileResult{},
+	schema.Inspect: serve.InspectionReport{}, schema.Pack: packed{}, schema.Plan: planned{}, schema.Policy: acted{}, schema.PolicyServe: serving{}, schema.Profile: profileResult{},
 	schema.Stats: computed{}, schema.Train: trained{}, schema.Tune: benchmark.TuneReport{}, schema.Version: buildVersion{}, schema.Voxelize: voxelReport{},
 	schema.BenchJobs: struct {
 		Jobs []map[string]any `json:"jobs"` // as a file of --shapes has them
@@ -78,6 +78,8 @@ var objects = map[schema.Name]any{
 		Step  int     `json:"step"`
 		Loss  float64 `json:"loss"`
 		Speed float64 `json:"steps_per_second"`
+		// HeldOut is there with --hold-out.
+		HeldOut float64 `json:"held_out_loss,omitempty"`
 	}{},
 	schema.View: struct {
 		URL      string `json:"url"`
@@ -437,7 +439,7 @@ func TestObjectsFitTheirSchemas(t *testing.T) {
 		seen[checkObject(t, string(filetest.Read(t, path)))] = true
 	}
 	for name := range objects {
-		if name != schema.View && name != schema.Tune { // other tests
+		if name != schema.View && name != schema.PolicyServe && name != schema.Tune { // other tests
 			assert.True(t, seen[name], "no command printed or wrote %s", name)
 		}
 	}

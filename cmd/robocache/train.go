@@ -20,6 +20,9 @@ const trainHelp = `Train trains a policy on the episodes of a dataset: behaviour
 transformer that sees the states of the last ticks and the actions before them. It is made of states
 alone: no cameras, no VAE.
 
+--policy bc-transformer predicts a chunk by regression. flow (flow matching) and diffusion (DDPM) draw
+it from noise, so that they do one of the things that demonstrators did, and not their mean.
+
 A stream called action or actions is predicted, the others are states, except streams that
 the dataset does not declare, or with names that mark them as none: data from the next tick or data
 recorded after the step, rewards and values, the action in another form, the leader arm, targets and
@@ -38,6 +41,18 @@ an error does not rank policies on a robot.
 --out DIR keeps the checkpoint: model.safetensors has the weights, with torch's names, config.json
 all else that is needed to run them, and training.safetensors the state for --resume, to the
 bit, on as many devices; loss.png is a picture of the losses. It is written each minute and at the end.
+--resume needs no other option, because config.json has those of the run: --backend too, unless it is
+given. With --hold-out, the folder DIR/best is a checkpoint with the weights of the lowest loss on the
+held-out episodes, which is measured after each tenth of the steps.
+
+--from DIR begins with the weights of another checkpoint, for more steps or on other recordings. Its
+network, plan, streams and normalisation stay, and so do --steps, --batch, --lr, --accumulate, --ema,
+--seed, --sampler, --sample-steps and --execute, unless they are given. --ema 0.75 averages the weights over the steps, as diffusion
+policies do; the average is then the policy. --accumulate 4 makes a step of four batches, in the memory
+of one.
+
+--log-dir DIR writes the loss of each step, the loss on the held-out episodes and the speed to a file for
+TensorBoard.
 A signal ends training after a whole step, with the checkpoint written and exit code 0, or 1 without
 --out; a second one ends it at once, with the checkpoint of before, if there was one. Where nobody
 reads the output any more, training ends likewise after a whole step, by SIGPIPE.
@@ -53,8 +68,9 @@ programs that torchrun or srun has started on one machine, each with a device, o
 and --world: they write one checkpoint, the same as that of one program with all devices. Where one
 of them ends, so do the others, with the last checkpoint.
 
-Under --json there is a line for each tenth of the steps, with step, loss and steps_per_second, and
-a last one with the result.`
+Under --json there is a line for each tenth of the steps, with step, loss, steps_per_second and with
+--hold-out held_out_loss, and a last one with the result. There held_out_losses has the curve, and best
+its lowest point.`
 
 func (a *app) trainCommand() *cobra.Command {
 	var t training
@@ -62,11 +78,14 @@ func (a *app) trainCommand() *cobra.Command {
 		Use:   "train DATASET",
 		Short: "Train a policy on the episodes of a dataset",
 		Long:  trainHelp,
-		Example: "  robocache train demos/ --hold-out 3 --out trained/\n  robocache train demos/ --hold-out 3 --out trained/ --resume\n" +
+		Example: "  robocache train demos/ --hold-out 3 --out trained/\n  robocache train demos/ --out trained/ --resume\n" +
 			"  robocache train demos/ --hz 20 --action /cmd_vel --state /odom \\\n      --clock header --out trained/\n" +
 			"  robocache train demos.safetensors --plan plan.yaml --backend cuda --json",
 		Args: takes(1, 1, "train takes a dataset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := t.restore(cmd); err != nil {
+				return err
+			}
 			t.path, t.request.Paths, t.request.Spell = args[0], args, spelling(cmd.Flags())
 			t.request.Packing.Options.Episodes.Take = t.Options.Episodes.Take // the policy records the others
 			if err := a.ranked(&t.rank, &t.world, cmd.Flags()); err != nil {
@@ -76,8 +95,12 @@ func (a *app) trainCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	nameFlag(cmd, &t.kind, "policy", policy.Kind, "the policy `KIND`: "+policy.Kind, policy.Kind)
-	nameFlag(cmd, &t.Size, "size", policy.Sizes[0], "the `SIZE` of the network: small, or seed, the shape that training is timed at", policy.Sizes...)
+	nameFlag(cmd, &t.Policy, "policy", policy.Kind, "the policy `KIND`: bc-transformer, flow or diffusion", policy.Kinds...)
+	nameFlag(cmd, &t.Size, "size", "", "the `SIZE` of the network: small (default) or seed, the shape that training is timed at; base (default) or tiny for flow and diffusion",
+		append(policy.Sizes(policy.Kind), policy.Sizes(policy.Flow)...)...)
+	nameFlag(cmd, &t.Sampler, "sampler", "", "the `NAME` of the sampler: euler for flow; ddim (default) or ddpm for diffusion", policy.Euler, policy.DDIM, policy.DDPM)
+	f.IntVar(&t.SampleSteps, "sample-steps", 0, "evaluations of the network for a chunk of actions (default 10 for euler, 16 for ddim)")
+	f.IntVar(&t.Execute, "execute", 0, "`N` actions of a chunk that are executed before the next prediction (default 8 for flow and diffusion)")
 	f.StringVar(&t.planFile, "plan", "", "the plan `FILE`: streams, rate and windows; instead of --hz, --action and --state")
 	f.Var(cli.Hertz(&t.Hz), "hz", "the clock's rate (default the dataset's)")
 	f.StringVar(&t.Action, "action", "", "the `STREAM` that is predicted; that called action or actions unless given")
@@ -89,9 +112,13 @@ func (a *app) trainCommand() *cobra.Command {
 	unorderedFlag(cmd, &t.Unordered, "a stream if its timestamps step back or are no times: drop (default), sort, or error")
 	f.Var(rangesFlag{&t.holdOut}, "hold-out", "the episodes that are not trained on, but compared with, such as 3,7 or 0-9,12")
 	completeEpisodes(cmd, "hold-out")
+	f.IntVar(&t.Accumulate, "accumulate", 0, "batches per step, whose gradients are averaged; 0 for the size's default, 1")
+	f.Float64Var(&t.EMA, "ema", 0, "average the weights with the decay 1-step^-`POWER`, such as 0.75; 0 for the size's default: none for small and seed, 0.75 for base and tiny")
+	f.StringVar(&t.From, "from", "", "begin with the weights of the checkpoint in this `DIR`")
 	f.Uint64Var(&t.Seed, "seed", 0, "seed for the first weights, the window order, and dropout")
 	f.StringVarP(&t.out, "out", "o", "", "write the checkpoint into this `DIR`")
-	f.BoolVar(&t.resume, "resume", false, "go on from the checkpoint in --out, if there is one")
+	f.BoolVar(&t.resume, "resume", false, "go on from the checkpoint in --out, if there is one, with its options")
+	f.StringVar(&t.logDir, "log-dir", "", "write a file for TensorBoard into this `DIR`")
 	selectionFlags(cmd, &t.Options.Episodes)
 	readingFlags(f, &t.request.Packing.Options)
 	backendFlag(cmd, &t.backend, "auto", "where to compute: auto, cpu, cuda, cuda:N or sim; several between commas, or cuda:all, train together")
@@ -99,7 +126,7 @@ func (a *app) trainCommand() *cobra.Command {
 	f.IntVar(&t.rank, "rank", 0, "this program's number among --world (default from torchrun, srun, Open MPI or Kubernetes)")
 	f.IntVar(&t.world, "world", 1, "how many programs on this machine train together, each with a device (default from the rank's launcher)")
 	files(cmd, map[string]string{"plan": "yaml"})
-	folders(cmd, "out")
+	folders(cmd, "out", "from", "log-dir")
 	completeFrom(cmd, (*dataset.Episode).Names, "", "state", "action")
 	takesRecordings(cmd, 0)
 	return cmd
@@ -152,13 +179,14 @@ func (a *app) train(t *training) (err error) {
 			}
 		}
 	}()
-	w := &trainer{app: a, training: t, ranks: all, out: &trained{Input: t.path, Output: t.out, Skill: map[string]float64{}, RidgeSkill: map[string]float64{}, MeanSkill: map[string]float64{}, noteList: newNotes()}}
+	w := &trainer{app: a, training: t, ranks: all, out: &trained{Input: t.path, Output: t.out, Skill: map[string]float64{}, RidgeSkill: map[string]float64{}, HeldOut: []heldOut{}, MeanSkill: map[string]float64{}, noteList: newNotes()}}
 	for _, d := range devices {
 		w.out.Devices = append(w.out.Devices, deviceOf(d.Info()))
 	}
 	if err := w.devicesOfAll(ctx); err != nil {
 		return err
 	}
+	w.keepBackend()
 	source, err := batching.Open(ctx, &w.request, a.watch(&w.out.noteList))
 	if err != nil {
 		return err
@@ -174,6 +202,13 @@ func (a *app) train(t *training) (err error) {
 		return explainDrawn(&w.request, w.explain(err))
 	}
 	defer joinClose(&err, tr)
+	t.Rate = tr.Config().Recipe.Rate
+	if t.logDir != "" && t.rank == 0 {
+		if w.events, err = newEventFile(t.logDir); err != nil {
+			return unwritten(err)
+		}
+		defer joinClose(&err, w.events)
+	}
 	if err := w.run(ctx, tr, source.Store); err != nil {
 		if all != nil {
 			all.Leave(err) // so that the others stop waiting

@@ -24,7 +24,7 @@ func (w *trainer) steps(ctx context.Context, tr *policy.Trainer) error {
 	begin, saved := time.Now(), time.Now()
 	some := 1 // steps between checks by the host, about a tenth of a second
 	for !tr.Done() {
-		next, err := w.agree(ctx, turn{Steps: some, Save: time.Since(saved) > time.Minute, End: ended() || w.unread != nil})
+		next, err := w.agree(ctx, turn{Steps: some, Save: w.better || time.Since(saved) > time.Minute, End: ended() || w.unread != nil})
 		if err != nil {
 			return err
 		}
@@ -32,10 +32,12 @@ func (w *trainer) steps(ctx context.Context, tr *policy.Trainer) error {
 			break
 		}
 		if next.Save {
+			at := time.Now()
 			if err := w.save(ctx, tr); err != nil {
 				return err
 			}
-			saved = time.Now()
+			saved, w.better = time.Now(), false
+			begin = begin.Add(time.Since(at)) // which is no time for steps
 		}
 		tenth := ((tr.Steps()*10/total+1)*total + 9) / 10 // the last step of the current tenth
 		at := time.Now()
@@ -57,10 +59,14 @@ func (w *trainer) steps(ctx context.Context, tr *policy.Trainer) error {
 			if err := w.evaluate(ctx, tr); err != nil {
 				return err
 			}
-			begin = begin.Add(time.Since(at)) // which is no time for steps
+			begin = begin.Add(time.Since(at))
+			w.better = tr.Best() == o.Steps
+		}
+		if err := w.events.record(tr, losses, o.Speed); err != nil {
+			return unwritten(err)
 		}
 		if o.Steps == tenth {
-			w.unread = w.progress()
+			w.unread = w.progress(tr)
 		}
 	}
 	w.out.Steps, w.out.Loss = tr.Steps(), recent(tr)
@@ -85,12 +91,21 @@ func recent(tr *policy.Trainer) float64 {
 }
 
 // progress prints the progress.
-func (w *trainer) progress() error {
+func (w *trainer) progress(tr *policy.Trainer) error {
 	o := w.out
+	heldOut, measured := tr.HeldOut()[o.Steps]
 	if w.app.JSON {
-		return w.line(schema.TrainStep, map[string]any{"step": o.Steps, "loss": o.Loss, "steps_per_second": o.Speed})
+		line := map[string]any{"step": o.Steps, "loss": o.Loss, "steps_per_second": o.Speed}
+		if measured {
+			line["held_out_loss"] = heldOut
+		}
+		return w.line(schema.TrainStep, line)
 	}
-	_, err := fmt.Fprintf(w.app.Out, "step %d of %d: loss %.4f, %.0f steps a second\n", o.Steps, o.Recipe.Steps, o.Loss, o.Speed)
+	text := ""
+	if measured {
+		text = fmt.Sprintf("%.4f on the episodes held out, ", heldOut)
+	}
+	_, err := fmt.Fprintf(w.app.Out, "step %d of %d: loss %.4f, %s%.0f steps a second\n", o.Steps, o.Recipe.Steps, o.Loss, text, o.Speed)
 	return err
 }
 
@@ -107,6 +122,6 @@ func (w *trainer) save(ctx context.Context, tr *policy.Trainer) error {
 		return nil
 	}
 	return unwritten(atomicfile.WriteFile(filepath.Join(dir, lossPicture), func(f io.Writer) error {
-		return viz.WriteLossPNG(f, 1, tr.Losses(), viz.Options{Title: policy.Kind + " " + w.out.Recipe.Size + ", " + filepath.Base(w.training.path), Unit: lossUnit, HeldOut: tr.HeldOut()})
+		return viz.WriteLossPNG(f, 1, tr.Losses(), viz.Options{Title: w.out.Policy + " " + w.out.Recipe.Size + ", " + filepath.Base(w.training.path), Unit: lossUnit, HeldOut: tr.HeldOut()})
 	}))
 }

@@ -41,10 +41,17 @@ func TestTrainKeepsWhatPolicyRuns(t *testing.T) {
 	list := lines(t, stdout)
 	require.Len(t, list, 11, "a line for each tenth, and one with the result")
 	for i, line := range list[:10] {
-		assert.Equal(t, []string{"loss", "schema", "step", "steps_per_second"}, keys(line))
+		assert.Equal(t, []string{"held_out_loss", "loss", "schema", "step", "steps_per_second"}, keys(line))
 		assert.EqualValues(t, 4*(i+1), line["step"])
 	}
 	last := list[10]
+	curve, best := last["held_out_losses"].([]any), last["best"].(map[string]any)
+	require.Len(t, curve, 10)
+	for i, point := range curve {
+		p := point.(map[string]any)
+		assert.Equal(t, []any{list[i]["step"], list[i]["held_out_loss"]}, []any{p["step"], p["loss"]})
+		assert.LessOrEqual(t, best["loss"], p["loss"])
+	}
 	checkKeys(t, jsonOf(t, last), reflect.TypeFor[trained]())
 	assert.Equal(t, []string{"10", "20", "30"}, keys(last["skill"]))
 	assert.Equal(t, []string{"10", "20", "30"}, keys(last["ridge_skill"]))
@@ -53,7 +60,7 @@ func TestTrainKeepsWhatPolicyRuns(t *testing.T) {
 	assert.Equal(t, []any{map[string]any{"stream": "observation.state", "columns": 26.0}}, last["states"])
 	assert.Equal(t, map[string]any{"stream": "action", "columns": 26.0}, last["action"])
 	assert.Empty(t, last["not_states"])
-	assert.Equal(t, []string{"config.json", "loss.png", "model.safetensors", "training.safetensors"}, inside(t, out))
+	assert.Equal(t, []string{"best", "config.json", "loss.png", "model.safetensors", "training.safetensors"}, inside(t, out))
 	picture, err := os.ReadFile(filepath.Join(out, "loss.png"))
 	require.NoError(t, err)
 	_, err = png.Decode(bytes.NewReader(picture))

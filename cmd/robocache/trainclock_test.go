@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -34,6 +35,7 @@ func TestTrainTakesTheRateOfTheClock(t *testing.T) {
 		for _, name := range []string{"config.json", "model.safetensors"} {
 			data, err := os.ReadFile(filepath.Join(out, name))
 			require.NoError(t, err)
+			data, _, _ = bytes.Cut(data, []byte(`"settings"`)) // the flags differ
 			kept[i] = append(kept[i], data...)
 		}
 	}
@@ -140,7 +142,7 @@ func TestPolicyTakesTheClockThatItWasTrainedOn(t *testing.T) {
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, "--clock: got sun")
 
-	code, _, stderr = execute("train", log, "--hz=10", "--steps=2", "--batch=2", "--backend=cpu", "--out", out, "--resume")
+	code, _, stderr = execute("train", log, "--clock=log", "--out", out, "--resume")
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, `got "log", want "publish", as the checkpoint has`)
 }

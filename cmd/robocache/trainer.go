@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/internal/schema"
@@ -51,12 +53,25 @@ func (w *trainer) run(ctx context.Context, tr *policy.Trainer, store *store.Stor
 			return err
 		}
 	}
+	w.curve(tr)
 	return w.write()
+}
+
+// curve copies the held-out losses to the report.
+func (w *trainer) curve(tr *policy.Trainer) {
+	all := tr.HeldOut()
+	for _, step := range slices.Sorted(maps.Keys(all)) {
+		w.out.HeldOut = append(w.out.HeldOut, heldOut{step, all[step]})
+	}
+	if best := tr.Best(); best >= 0 {
+		w.out.Best = &heldOut{best, all[best]}
+	}
 }
 
 // ended prints that a signal stopped the training, and returns the *cutError.
 func (w *trainer) ended(tr *policy.Trainer) error {
 	cut := &cutError{When: fmt.Sprintf("after step %d", tr.Steps()), Kept: w.training.out}
+	w.curve(tr)
 	if w.app.JSON {
 		if err := w.line(schema.Train, w.out); err != nil {
 			return err
@@ -110,12 +125,16 @@ func (w *trainer) write() error {
 		names[i] = d.Name
 	}
 	fmt.Fprintf(&b, "trained %s %s, %d parameters, %d steps of %d windows of %s, %.0f MFLOP a step, on %s\n%s\n",
-		o.Policy, o.Recipe.Size, o.Parameters, o.Steps, n*o.Recipe.Batch, episodes(o.Episodes), float64(n)*o.MFLOP, strings.Join(names, " and "), o.Says)
+		o.Policy, o.Recipe.Size, o.Parameters, o.Steps, n*o.Recipe.Windows(), episodes(o.Episodes), float64(n)*o.MFLOP, strings.Join(names, " and "), o.Says)
 	if o.Evaluation != nil {
 		writeSkills(&b, o.Evaluation, o.Ridge, o.Mean)
 	}
 	if o.Output != "" {
 		fmt.Fprintf(&b, "wrote %s, the losses in %s\n", o.Output, filepath.Join(o.Output, lossPicture))
+		if o.Best != nil {
+			fmt.Fprintf(&b, "the lowest loss on the episodes held out is %.4f after step %d, with the weights in %s\n",
+				o.Best.Loss, o.Best.Step, filepath.Join(o.Output, policy.BestFolder))
+		}
 	}
 	_, err := w.app.Out.Write(b.Bytes())
 	return err

@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/atomicfile"
@@ -23,8 +26,8 @@ import (
 // training has the train flags.
 type training struct {
 	policy.Options
-	path, kind, planFile string
-	out, backend         string
+	path, planFile       string
+	out, backend, logDir string
 	request              batching.Request // for the dataset
 	holdOut              dataset.Ranges
 	resume, anew         bool // anew: --resume found no checkpoint
@@ -39,20 +42,22 @@ func (t *training) check() error {
 	for _, n := range []struct {
 		flag string
 		got  int
-	}{{"steps", t.Steps}, {"batch", t.Batch}} {
+	}{{"steps", t.Steps}, {"batch", t.Batch}, {"accumulate", t.Accumulate}} {
 		if n.got < 0 {
 			return usagef("--%s: got %d, want 1 or more, or 0 for the size's", n.flag, n.got)
 		}
 	}
 	switch {
-	case t.kind != policy.Kind:
-		return usagef("--policy: got %q, want %s", t.kind, policy.Kind)
+	case t.Policy != "" && !slices.Contains(policy.Kinds, t.Policy):
+		return usagef("--policy: got %q, want %s", t.Policy, strings.Join(policy.Kinds, ", "))
 	case t.resume && t.out == "":
 		return usagef("--resume: got it without --out, want the folder of the checkpoint")
 	case t.planFile != "" && (t.Hz > 0 || t.Action != "" || len(t.States) > 0 || t.Unordered != ""):
 		return usagef("--plan: got it with --hz, --action, --state or --unordered, want these in the plan")
 	case t.NCCL && t.world > 1:
 		return usagef("--nccl: got it in a program of %d, want one program with several devices: several share their memory", t.world)
+	case t.From != "" && t.planFile != "":
+		return usagef("--plan: got it with --from, want one of the two: a checkpoint has its plan")
 	case t.Rate < 0:
 		return usagef("--lr: got %g, want more than 0, or 0 for the size's", t.Rate)
 	}
@@ -63,12 +68,13 @@ func (t *training) check() error {
 		}
 		t.Plan, t.PlanName = string(text), t.planFile
 	}
+	inputs := append(t.request.Definitions, t.path, t.planFile)
+	err := writable(inputs, output{flag: "--out", path: t.out, folder: true}, output{flag: "--log-dir", path: t.logDir, folder: true})
+	if err != nil {
+		return err
+	}
 	if t.out == "" {
 		return nil
-	}
-	inputs := append(t.request.Definitions, t.path, t.planFile)
-	if err := writable(inputs, output{flag: "--out", path: t.out, folder: true}); err != nil {
-		return err
 	}
 	switch there, err := policy.Exists(t.out); {
 	case err != nil:
@@ -108,7 +114,13 @@ func (t *training) outputs() error {
 	if err := writable(nil, output{path: filepath.Join(t.out, lossPicture)}); err != nil {
 		return err
 	}
-	return unwritten(atomicfile.Sweep(t.out, func(name string) bool { return name == lossPicture || policy.IsFile(name) }))
+	if err := atomicfile.Sweep(t.out, func(name string) bool { return name == lossPicture || policy.IsFile(name) }); err != nil {
+		return unwritten(err)
+	}
+	if err := atomicfile.Sweep(filepath.Join(t.out, policy.BestFolder), policy.IsFile); !errors.Is(err, fs.ErrNotExist) {
+		return unwritten(err)
+	}
+	return nil
 }
 
 // alone locks the checkpoint against other programs.
@@ -134,8 +146,7 @@ func (t *training) explain(err error) error {
 	}
 	var bad *nn.NotFiniteError
 	if errors.As(err, &bad) { // the recordings were checked and are finite
-		recipe, _ := policy.RecipeOf(t.Size) // cannot fail, because Size was checked
-		return fmt.Errorf("training diverged: the loss or a gradient of step %d is not finite, and the recordings are; a --lr less than %g is the likely cure", bad.Step, cmp.Or(t.Rate, recipe.Rate))
+		return fmt.Errorf("training diverged: the loss or a gradient of step %d is not finite, and the recordings are; a --lr less than %g is the likely cure", bad.Step, t.Rate)
 	}
 	return explainPolicy(t.path, err)
 }
@@ -156,9 +167,11 @@ type trained struct {
 	Episodes   int                  `json:"episodes"` // number of episodes used for training
 	Windows    int                  `json:"windows"`
 	HoldOut    []int                `json:"hold_out"`
-	LeaveOut   []int                `json:"leave_out"` // numbers of episodes left out by the option
-	Steps      int                  `json:"steps"`     // including the steps of a resumed checkpoint
-	Loss       float64              `json:"loss"`      // mean over the latest steps
+	LeaveOut   []int                `json:"leave_out"`       // numbers of episodes left out by the option
+	Steps      int                  `json:"steps"`           // including the steps of a resumed checkpoint
+	Loss       float64              `json:"loss"`            // mean over the latest steps
+	HeldOut    []heldOut            `json:"held_out_losses"` // in the order of steps
+	Best       *heldOut             `json:"best,omitempty"`  // the lowest of them
 	Seconds    float64              `json:"seconds"`
 	Speed      float64              `json:"steps_per_second"`
 	Skill      map[string]float64   `json:"skill"` // by horizon in ticks; empty without held-out episodes
@@ -171,6 +184,12 @@ type trained struct {
 	Skipped    []serve.Skipped      `json:"skipped"`
 	Ended      bool                 `json:"ended_by_signal"`
 	noteList
+}
+
+// heldOut is the loss on the held-out episodes after a step.
+type heldOut struct {
+	Step int     `json:"step"`
+	Loss float64 `json:"loss"`
 }
 
 // seen describes an input or output stream of the policy in the report.
@@ -190,6 +209,8 @@ type trainer struct {
 	ranks  *ranks.Group       // nil for a single program
 	latest *policy.Evaluation // after the latest tenth of the steps; nil before
 	unread error              // a write error of the output, because its reader is gone
+	better bool               // the latest held-out loss is the lowest so far and not in a checkpoint
+	events *eventFile         // nil without --log-dir
 	out    *trained
 }
 

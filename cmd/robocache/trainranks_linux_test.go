@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -99,15 +100,18 @@ func ended(t *testing.T, all []*rankProgram) (codes []int) {
 	return codes
 }
 
-// hashesOf returns the hashes of a folder's files.
+// hashesOf returns the hashes of the files in a folder and in the folders inside it.
 func hashesOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	for _, name := range listed(t, dir) {
-		data, err := os.ReadFile(filepath.Join(dir, name))
-		require.NoError(t, err)
-		all[name] = fmt.Sprintf("%x", sha256.Sum256(data))
-	}
+	require.NoError(t, fs.WalkDir(os.DirFS(dir), ".", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(filepath.Join(dir, path))
+		all[path] = fmt.Sprintf("%x", sha256.Sum256(data))
+		return err
+	}))
 	return all
 }
 
@@ -138,7 +142,7 @@ func TestRanksWriteTheCheckpointOfOneProgram(t *testing.T) {
 		dir := t.TempDir()
 		short := shortPlan(t)
 		args := func(out, backend string, more ...string) []string {
-			return append([]string{"train", g1, short, "--hold-out=2", "--steps=20", "--batch=4", "--json", "--backend", backend, "--out", filepath.Join(dir, out)}, more...)
+			return append([]string{"train", g1, short, "--hold-out=2", "--steps=20", "--batch=4", "--ema=0.75", "--accumulate=2", "--json", "--backend", backend, "--out", filepath.Join(dir, out)}, more...)
 		}
 		one, _ := program(t, args("one", together)...)
 		text, err := one.CombinedOutput()
@@ -156,7 +160,7 @@ func TestRanksWriteTheCheckpointOfOneProgram(t *testing.T) {
 			}
 		}
 		want := hashesOf(t, filepath.Join(dir, "one"))
-		assert.Len(t, want, 4)
+		assert.Len(t, want, 6)
 		assert.Equal(t, want, hashesOf(t, filepath.Join(dir, "ranks")))
 		lines := strings.Split(strings.TrimSpace(all[world-1].out.String()), "\n")
 		var last trained

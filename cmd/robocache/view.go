@@ -126,13 +126,18 @@ func listenNear(ctx context.Context, host string, port int) (l net.Listener, err
 	return l, err
 }
 
+// urlHost returns a listener's host and port for a URL. listen is the address that the user gave.
+func urlHost(at *net.TCPAddr, listen string) string {
+	if at.IP.IsUnspecified() {
+		listen = "localhost"
+	}
+	return net.JoinHostPort(listen, strconv.Itoa(at.Port))
+}
+
 // serveView prints the page's address and serves the page until a signal comes.
 func (a *app) serveView(ctx context.Context, ended func() bool, s *view.Server, l net.Listener, v *viewer) error {
-	at, host := l.Addr().(*net.TCPAddr), v.listen
-	if at.IP.IsUnspecified() {
-		host = "localhost"
-	}
-	url := s.URL(net.JoinHostPort(host, strconv.Itoa(at.Port)))
+	at := l.Addr().(*net.TCPAddr)
+	url := s.URL(urlHost(at, v.listen))
 	if v.episode >= 0 {
 		url += fmt.Sprintf("#e=%d", v.episode)
 	}

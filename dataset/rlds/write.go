@@ -95,10 +95,20 @@ func AppendRecord(b []byte, columns Columns) ([]byte, error) {
 				Want: fmt.Sprintf("%d, at most %d", want, maxRecord)}
 		}
 	}
-	b = enclose(b, at+headSize, 1)
+	return seal(enclose(b, at+headSize, 1), at), nil
+}
+
+// seal writes the head of the TFRecord at an index, after which its data is the rest of b, and appends its tail.
+func seal(b []byte, at int) []byte {
 	binary.LittleEndian.PutUint64(b[at:], uint64(len(b)-at-headSize))
 	binary.LittleEndian.PutUint32(b[at+8:], checksum(b[at:at+8]))
-	return binary.LittleEndian.AppendUint32(b, checksum(b[at+headSize:])), nil
+	return binary.LittleEndian.AppendUint32(b, checksum(b[at+headSize:]))
+}
+
+// AppendTFRecord appends a TFRecord with any data to b.
+func AppendTFRecord(b, data []byte) []byte {
+	at := len(b)
+	return seal(append(append(b, make([]byte, headSize)...), data...), at)
 }
 
 // Overhead is a TFRecord's size, in bytes, without its data.

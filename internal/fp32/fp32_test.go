@@ -149,3 +149,18 @@ func TestDropoutLeavesOutItsShare(t *testing.T) {
 	assert.NotEqual(t, Words(7, 3, 2, 0), Words(8, 3, 2, 0))
 	assert.NotEqual(t, Words(7, 3, 2, 0), Words(7, 3, 2, 1<<32))
 }
+
+// Normal equals the quantile function in float64 at every 997th point, and both ends are finite.
+func TestNormalIsTheQuantile(t *testing.T) {
+	worst, sum, squares, n := 0.0, 0.0, 0.0, 0.0
+	for k := uint32(0); k < 1<<24; k += 997 {
+		got, want := float64(Normal(k<<8|k&255)), math.Sqrt2*math.Erfinv((2*float64(k)+1)/(1<<24)-1)
+		worst = max(worst, math.Abs(got/want-1))
+		sum, squares, n = sum+got, squares+got*got, n+1
+	}
+	assert.Less(t, worst, 5e-7)
+	assert.InDelta(t, 0, sum/n, 1e-3)
+	assert.InDelta(t, 1, squares/n, 1e-3)
+	assert.InDelta(t, 5.42, Normal(math.MaxUint32), 0.01)
+	assert.Equal(t, Normal(math.MaxUint32), -Normal(0))
+}

@@ -10,29 +10,30 @@ type Name string
 
 // Objects that commands print with --json.
 const (
-	Alignment  Name = "robocache.alignment" // resample and fuse
-	Batches    Name = "robocache.batches"
-	Bench      Name = "robocache.bench"
-	BenchJobs  Name = "robocache.bench-jobs"
-	BenchRuns  Name = "robocache.bench-runs"
-	BenchStart Name = "robocache.bench-start"
-	Convert    Name = "robocache.convert"
-	Doctor     Name = "robocache.doctor"
-	Error      Name = "robocache.error"
-	Info       Name = "robocache.info"
-	Inspect    Name = "robocache.inspect"
-	Launches   Name = "robocache.launches" // bench --explain
-	Pack       Name = "robocache.pack"
-	Plan       Name = "robocache.plan"
-	Policy     Name = "robocache.policy"
-	Profile    Name = "robocache.profile"
-	Stats      Name = "robocache.stats"
-	Train      Name = "robocache.train"
-	TrainStep  Name = "robocache.train-step"
-	Tune       Name = "robocache.tune"
-	Version    Name = "robocache.version"
-	View       Name = "robocache.view"
-	Voxelize   Name = "robocache.voxelize"
+	Alignment   Name = "robocache.alignment" // resample and fuse
+	Batches     Name = "robocache.batches"
+	Bench       Name = "robocache.bench"
+	BenchJobs   Name = "robocache.bench-jobs"
+	BenchRuns   Name = "robocache.bench-runs"
+	BenchStart  Name = "robocache.bench-start"
+	Convert     Name = "robocache.convert"
+	Doctor      Name = "robocache.doctor"
+	Error       Name = "robocache.error"
+	Info        Name = "robocache.info"
+	Inspect     Name = "robocache.inspect"
+	Launches    Name = "robocache.launches" // bench --explain
+	Pack        Name = "robocache.pack"
+	Plan        Name = "robocache.plan"
+	Policy      Name = "robocache.policy"
+	PolicyServe Name = "robocache.policy-serve"
+	Profile     Name = "robocache.profile"
+	Stats       Name = "robocache.stats"
+	Train       Name = "robocache.train"
+	TrainStep   Name = "robocache.train-step"
+	Tune        Name = "robocache.tune"
+	Version     Name = "robocache.version"
+	View        Name = "robocache.view"
+	Voxelize    Name = "robocache.voxelize"
 )
 
 // Objects in files.

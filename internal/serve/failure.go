@@ -48,6 +48,7 @@ var rules = []failure.Rule{
 	failure.On(func(f *Failure, e *RequestError) { f.Set("RequestError", e.Arg, e.Got, e.Want) }),
 	failure.On(func(f *Failure, e *loader.StateError) { f.Set("LoaderError", e.What, e.Got, e.Want) }),
 	failure.On(ofRecording),
+	failure.On(ofPolicy),
 	failure.On(func(f *Failure, _ *loaderError) {
 		switch f.Class {
 		case "OptionError":

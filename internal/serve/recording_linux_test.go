@@ -330,7 +330,7 @@ func TestOfManyRecordingsFewAreKeptInMemory(t *testing.T) {
 	}
 	c := Conn{recordings: s}
 	for h := range 3 * mostKept {
-		_, err := typed(closeRecordings)(t.Context(), &c, &Request{JSON: fmt.Appendf(nil, `{"handles":[%d]}`, h)})
+		_, err := typed(closeHandles)(t.Context(), &c, &Request{JSON: fmt.Appendf(nil, `{"handles":[%d]}`, h)})
 		require.NoError(t, err)
 	}
 	assert.Empty(t, c.recordings.recent, "closed ones are held by nobody")

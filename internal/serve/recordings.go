@@ -172,13 +172,17 @@ type closeRequest struct {
 	Handles []int `json:"handles"`
 }
 
-// closeRecordings handles "close": it closes the handles that are open.
-func closeRecordings(_ context.Context, c *Conn, _ *Request, q closeRequest) (_ *Reply, err error) {
+// closeHandles handles "close": it closes the handles that are open.
+func closeHandles(_ context.Context, c *Conn, _ *Request, q closeRequest) (_ *Reply, err error) {
 	for _, h := range q.Handles {
 		if r := c.recordings.open[h]; r != nil {
 			delete(c.recordings.open, h)
 			c.recordings.recent = slices.DeleteFunc(c.recordings.recent, func(o *recording) bool { return o == r })
 			err = errors.Join(err, r.Close())
+		}
+		if p := c.policies[h]; p != nil {
+			delete(c.policies, h)
+			err = errors.Join(err, p.Close())
 		}
 	}
 	return nil, err

@@ -45,7 +45,10 @@ var handlers = map[string]handler{
 	"align":   typed(alignRecording),
 	"frames":  typed(readFrames),
 	"cloud":   typed(readCloud),
-	"close":   typed(closeRecordings),
+	"close":   typed(closeHandles),
+
+	"policy": typed(openPolicy),
+	"act":    typed(act),
 
 	"camera":   typed(planCamera),
 	"fill":     typed(fillFrames),
@@ -99,6 +102,7 @@ type Conn struct {
 	arena      *Memory
 	targets    []target
 	recordings recordings
+	policies   map[int]*openedPolicy
 	slots      *slots // slots and resident are never both set
 	resident   *recorded
 	filling    *filling // of the resident loader's frames

@@ -28,6 +28,10 @@ type NN interface {
 	AdamW(*AdamWJob) (Plan, error)
 	// Tokens converts a batch of windows into a network's input and targets.
 	Tokens(*TokensJob) (Plan, error)
+	// Noise adds noise to the chunks of a training batch.
+	Noise(*NoiseJob) (Plan, error)
+	// Sample is one step from noise to a chunk.
+	Sample(*SampleJob) (Plan, error)
 	// Embed looks up rows in tables.
 	Embed(*EmbedJob) (Plan, error)
 	// Loss compares a prediction with its target.

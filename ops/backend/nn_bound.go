@@ -146,6 +146,7 @@ func (j *AdamWJob) Bound() Bound {
 	b.add("Params", j.Params)
 	b.add("M", j.M)
 	b.add("V", j.V)
+	b.add("Average", j.Average)
 	b.all("Working", j.Working)
 	b.all("Copies", j.Copies)
 	b.add("Norm", j.Norm)

@@ -72,7 +72,8 @@ const NormChunk = 4096
 //
 // 1-Beta1 and 1-Beta2 are computed in float64 and then rounded. Row s-1 in Schedule, or the last row, has the numbers
 // for step s, F32, which the host computes in float64 and then rounds: step = lr/(1-Beta1^s), root = sqrt(1-Beta2^s),
-// decay = 1 - lr*weight decay, and 0.
+// decay = 1 - lr*weight decay, and share. The state counts batches: s is StateStep divided by Batches, rounded down. If
+// Average is set, a = a + share * (p-a) follows for each element, and a is the moving average of its parameter.
 //
 // The gradient is the sum over Gradients, as in GradientNormJob. If Squares is set, the norm over all gradients is
 // computed first: the square root of the sum over Squares. Thread t of 256 adds the numbers t, t+256 and so on in
@@ -84,6 +85,8 @@ const NormChunk = 4096
 // finite stays unchanged, and StateBad is set after all others are done.
 type AdamWJob struct {
 	Params, M, V *tensor.Tensor   // [P] F32
+	Average      *tensor.Tensor   // [P] F32, or nil
+	Batches      int              // the number of batches in a step, at least 1
 	Gradients    []*tensor.Tensor // as in GradientNormJob; or only its Sum, with Scale 1, if Squares is set
 	Scale        float32
 	From, To     int

@@ -81,6 +81,7 @@ type adamW struct {
 	job           *backend.AdamWJob
 	gradients     rankGradients
 	params, m, v  []float32
+	average       []float32
 	working       [][]tensor.BFloat16
 	copies        [][]float32
 	schedule      matrix[float32]
@@ -88,7 +89,8 @@ type adamW struct {
 	squares, norm []float32
 	pieces        []adamWPiece
 	numbers       adamWNumbers
-	still         bool // nothing is written, because the state is bad
+	share         float32 // of the parameter in its average
+	still         bool    // nothing is written, because the state is bad
 }
 
 // adamWNumbers holds the values in the formula of backend.AdamWJob that all elements share. clip, keep (named decay there), step and
@@ -105,7 +107,7 @@ type adamWPiece struct {
 func (b *Backend) AdamW(job *backend.AdamWJob) (backend.Plan, error) {
 	var errs []error
 	list := func(t *tensor.Tensor) []float32 { return elementsOf[float32](t, &errs) }
-	p := &adamW{job: job, gradients: gradientsOf(job.Gradients, job.Scale, &errs), params: list(job.Params), m: list(job.M), v: list(job.V), schedule: matrixOf[float32](job.Schedule, &errs),
+	p := &adamW{job: job, gradients: gradientsOf(job.Gradients, job.Scale, &errs), params: list(job.Params), m: list(job.M), v: list(job.V), average: list(job.Average), schedule: matrixOf[float32](job.Schedule, &errs),
 		state: elementsOf[int64](job.State, &errs), squares: list(job.Squares), norm: list(job.Norm),
 		numbers: adamWNumbers{take1: float32(1 - job.Beta1), take2: float32(1 - job.Beta2), beta2: float32(job.Beta2), eps: job.Eps}}
 	for _, t := range job.Working {
@@ -132,8 +134,8 @@ func (p *adamW) begin() {
 		p.spoil()
 		return
 	}
-	row := p.schedule.row(int(min(max(p.state[backend.StateStep], 1), int64(p.job.Schedule.Dim(0))))-1, 4)
-	p.numbers.step, p.numbers.root, p.numbers.keep = row[0], row[1], row[2]
+	row := p.schedule.row(int(min(max(p.state[backend.StateStep]/int64(p.job.Batches), 1), int64(p.job.Schedule.Dim(0))))-1, 4)
+	p.numbers.step, p.numbers.root, p.numbers.keep, p.share = row[0], row[1], row[2], row[3]
 }
 
 // measure writes the norm and reports whether it is finite.
@@ -166,6 +168,11 @@ func (p *adamW) piece(i, _ int) {
 	params, m, v, whole := p.params[at:][:len(g)], p.m[at:][:len(g)], p.v[at:][:len(g)], len(g)/panel*panel
 	piece.bad = whole > 0 && fast.adamW(params[:whole], m, v, g, &p.numbers)
 	piece.bad = plainAdamW(params[whole:], m[whole:], v[whole:], g[whole:], &p.numbers) || piece.bad
+	if p.average != nil {
+		for i, a := range p.average[at:][:len(g)] {
+			p.average[at+i] = a + float32(p.share*(params[i]-a))
+		}
+	}
 	for _, w := range p.working {
 		for i, x := range params {
 			w[at+i] = tensor.BF16FromF32(x)

@@ -144,11 +144,11 @@ func (b *gpu) AdamW(job *backend.AdamWJob) (backend.Plan, error) {
 	p := b.plan(job.Bound(), nil)
 	return p.launched(p.upload(packed(addresses(job.Gradients, job.Working, job.Copies))), func() error {
 		working := uint64(p.table.Ptr()) + uint64(8*len(job.Gradients))
-		params := &ptx.AdamwParams{Gradients: p.gradients(job.Gradients, job.Scale), Params: address(job.Params), M: address(job.M), V: address(job.V),
+		params := &ptx.AdamwParams{Gradients: p.gradients(job.Gradients, job.Scale), Params: address(job.Params), M: address(job.M), V: address(job.V), Average: address(job.Average),
 			Working: working, WorkingCount: uint32(len(job.Working)), Copies: working + uint64(8*len(job.Working)), CopyCount: uint32(len(job.Copies)),
 			Schedule: address(job.Schedule), Steps: uint32(job.Schedule.Dim(0)), State: address(job.State),
 			Squares: address(job.Squares), Norm: address(job.Norm), From: uint64(job.From), To: uint64(job.To),
-			Take1: float32(1 - job.Beta1), Take2: float32(1 - job.Beta2), Beta2: float32(job.Beta2), Eps: job.Eps, MaxNorm: job.MaxNorm}
+			Take1: float32(1 - job.Beta1), Take2: float32(1 - job.Beta2), Beta2: float32(job.Beta2), Eps: job.Eps, MaxNorm: job.MaxNorm, Batches: uint32(job.Batches)}
 		if job.Squares != nil {
 			params.SquareCount = uint32(job.Squares.Len())
 		}

@@ -16,7 +16,7 @@ import (
 )
 
 // networks are the families of kernels that networks are made of.
-var networks = strings.Fields("matmul matmul_norm matmul_norm_back attention attention_backward gradient adamw norm tokens embed loss")
+var networks = strings.Fields("matmul matmul_norm matmul_norm_back attention attention_backward gradient adamw norm tokens noise embed loss")
 
 // again matches the cases that run no line of a kernel that the others leave out. The long set and the search for mutants have them too.
 var again = regexp.MustCompile(strings.Join([]string{

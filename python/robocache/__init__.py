@@ -1,8 +1,9 @@
 """RoboCache: robot recordings on one clock, for training.
 
-`Recording` opens a recording in any supported format as arrays. `Loader` draws training batches from recordings. `resample`
-samples one stream at a clock's times, `fuse` several streams side by side, `voxelize` sorts point clouds into cells,
-`deproject` makes clouds of depth images, and `farthest_points` chooses points that are far apart.
+`Recording` opens a recording in any supported format as arrays. `Loader` draws training batches from recordings. `Policy` runs a
+policy that ``robocache train`` has written. `resample` samples one stream at a clock's times, `fuse` several streams side by side,
+`voxelize` sorts point clouds into cells, `deproject` makes clouds of depth images, and `farthest_points` chooses points that are far
+apart.
 These take NumPy, torch, JAX or CuPy arrays on the CPU or a GPU, with equal bits on both.
 
 Importing this package imports no framework and starts no process.
@@ -25,6 +26,7 @@ from ._errors import (
     LoaderError,
     OutOfMemoryError,
     PlanError,
+    PolicyError,
     RecordingError,
     ServerError,
     UnsupportedError,
@@ -40,6 +42,7 @@ from ._voxelize import Box, VoxelCounts, Voxels, voxelize
 if _typing.TYPE_CHECKING:
     from ._camera import Camera
     from ._loader import Loader
+    from ._policy import Policy
     from ._recording import Episode, Recording
     from ._clouds import Cloud, Clouds
     from ._streams import Aligned, AlignedStream, Fused, Media, RecordedStream, Report
@@ -66,6 +69,8 @@ __all__ = [
     "Media",
     "OutOfMemoryError",
     "PlanError",
+    "Policy",
+    "PolicyError",
     "RecordedStream",
     "Recording",
     "RecordingError",
@@ -101,6 +106,7 @@ _LATER = {
     "Cloud": "_clouds",
     "Clouds": "_clouds",
     "Media": "_streams",
+    "Policy": "_policy",
     "RecordedStream": "_streams",
     "Recording": "_recording",
     "Report": "_streams",

@@ -262,7 +262,7 @@ class Staged(Ahead):
         if torch.cuda.is_current_stream_capturing():
             raise UnsupportedError(
                 "loader: got a stream that is being captured, want a loader that keeps its recordings and frames on the GPU "
-                '(streaming=False, frame_level="device"): what is read meanwhile cannot be a part of a graph',
+                '(streaming=False, frame_level="device"): a graph cannot contain reads',
                 op="loader",
             )
         if self._staged is None:

@@ -18,6 +18,7 @@ __all__ = [
     "LoaderError",
     "OutOfMemoryError",
     "PlanError",
+    "PolicyError",
     "RecordingError",
     "ServerError",
     "UnsupportedError",
@@ -135,6 +136,10 @@ class PlanError(Error, ValueError):
     """A plan file, or a setting in a plan, cannot be used. Also a ValueError."""
 
 
+class PolicyError(Error, ValueError):
+    """A policy cannot be opened, or cannot predict from the given streams; path and stream name them. Also a ValueError."""
+
+
 class LoaderError(Error, RuntimeError):
     """A loader cannot continue, or cannot begin from a state. Also a RuntimeError."""
 
@@ -171,6 +176,7 @@ _CLASSES: Dict[str, Type[Error]] = {
     "FormatError": RecordingError,
     "RecordingError": RecordingError,
     "PlanError": PlanError,
+    "PolicyError": PolicyError,
     "LoaderError": LoaderError,
     "DeviceError": DeviceError,
     "TargetError": DeviceError,

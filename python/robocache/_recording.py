@@ -6,7 +6,7 @@ import html
 import operator
 import os
 import weakref
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union, overload
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union, overload
 
 from . import _child
 from ._clouds import Clouds
@@ -23,10 +23,12 @@ _DROPPED = "recordings that were dropped"
 
 
 class _Handle:
-    """A recording that is open in the helper process. If the process has ended, the next request opens the recording in a new one."""
+    """A recording or policy that is open in the helper process. If the process has ended, the next request opens it in a new one."""
 
-    def __init__(self, options: Dict[str, Any]) -> None:
+    def __init__(self, options: Dict[str, Any], do: str = "open", closed: Type[Error] = RecordingError) -> None:
         self._options = options
+        self._do = do
+        self._error = closed
         self._child: Optional[_child.Child] = None
         self._end: Optional[weakref.finalize] = None
         self.closed = False
@@ -37,7 +39,7 @@ class _Handle:
             self._open(child)
 
     def _open(self, child: _child.Child) -> None:
-        self.opened = child.request("open", **self._options)[0]
+        self.opened = child.request(self._do, **self._options)[0]
         self._child = child
         self._columns = []
         if self._end is not None:
@@ -50,7 +52,7 @@ class _Handle:
     def request(self, do: str, blob: Any = None, **fields: Any) -> Tuple[Dict[str, Any], Any]:
         """Returns a reply, and the memory for its arrays or None."""
         if self.closed:
-            raise RecordingError("{} was closed".format(self._options["path"]), path=self._options["path"])
+            raise self._error("{} was closed".format(self._options["path"]), path=self._options["path"])
         child = _child.shared()
         with child.lock:
             if self._child is not child:

@@ -10,7 +10,7 @@ from ._plan import Buffers, Instance, Plan
 from ._replay import Replayer
 
 
-_HALF_WAY = "a session of which a run failed half way: what its memory holds is not known"
+_HALF_WAY = "a session after a run that failed half way: its memory may hold anything"
 
 
 class Session:

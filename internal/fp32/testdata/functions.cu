@@ -24,4 +24,5 @@ RC_KERNEL(256) functions(u32 *out, const float *in, u32 n) {
     const v16 w = random_words((u64)bits(y) << 32 | bits(z), i, 7, (u64)bits(x) << 20);
     out[10 * n + i] = w.x, out[11 * n + i] = w.y, out[12 * n + i] = w.z, out[13 * n + i] = w.w;
     out[14 * n + i] = dropped(bits(y), bits(x), i, bits(z), 1u << 30);
+    out[15 * n + i] = bits(normal_of(bits(x)));
 }

@@ -54,7 +54,7 @@ var suites = map[string]string{
 	"deproject": "deproject",
 	"farthest":  "farthest",
 	"tokens":    "tokens", "matmul": "matmul", "matmul_norm": "matmul", "matmul_norm_back": "matmul", "attention": "attention", "attention_backward": "attention", "norm": "norm",
-	"embed": "embed", "loss": "loss", "gradient": "gradient", "adamw": "gradient",
+	"noise": "noise", "embed": "embed", "loss": "loss", "gradient": "gradient", "adamw": "gradient",
 }
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }

@@ -27,6 +27,8 @@ type stepCase struct {
 	largest     bool                    // the gradient begins with the largest float32 numbers and is not scaled
 	elements    func(chunk, i int) bool // reports whether an element of a chunk is not 0: threeOf or oneOf; nil means all
 	few         uint64                  // if not 0, a seed for fewSquares
+	average     bool                    // the job has an average
+	batches     int                     // in a step; 0 means 1
 }
 
 var normCases = []stepCase{
@@ -61,6 +63,12 @@ var adamWCases = []stepCase{
 	{name: "norm roundings, 1", ranks: 1, p: 4096 * 257, from: 4096 * 256, to: 4096 * 257, state: [2]int64{2, 0}, squares: true, few: 909},
 	{name: "norm roundings, 2", ranks: 1, p: 4096 * 257, from: 4096 * 256, to: 4096 * 257, state: [2]int64{2, 0}, squares: true, few: 1182},
 	{name: "norm roundings, 3", ranks: 1, p: 4096 * 257, from: 4096 * 256, to: 4096 * 257, state: [2]int64{2, 0}, squares: true, few: 2535},
+	{name: "average", ranks: 1, p: 4128, to: 4128, state: [2]int64{2, 0}, average: true},
+	{name: "average, in part", ranks: 2, p: 9008, from: 4096, to: 9008, state: [2]int64{3, 0}, squares: true, copies: true, average: true},
+	{name: "bad before, with an average", ranks: 1, p: 48, to: 48, state: [2]int64{2, 1}, average: true},
+	{name: "average with an infinite gradient", ranks: 1, p: 4128, to: 4128, state: [2]int64{2, 0}, bad: math.Inf(1), average: true},
+	{name: "batches", ranks: 1, p: 48, to: 48, state: [2]int64{8, 0}, batches: 4, average: true},
+	{name: "batches before a step", ranks: 1, p: 48, to: 48, state: [2]int64{3, 0}, batches: 4},
 	{name: "bad before", ranks: 1, p: 4128, to: 4128, state: [2]int64{2, 7}},
 	{name: "bad before, with a norm", ranks: 1, p: 4128, to: 4128, state: [2]int64{2, 1}, squares: true},
 	{name: "an infinite gradient", ranks: 1, p: 40960, from: 4096, to: 40960, state: [2]int64{2, 0}, bad: math.Inf(-1), copies: true},
@@ -193,7 +201,7 @@ func (c stepCase) check(t *testing.T, got map[string][]float64) {
 	}
 }
 
-// The optimiser's settings. Step s of the schedule has the learning rate s/1000 and the weight decay 0.1.
+// The optimiser's settings. Step s of the schedule has the learning rate s/1000, the weight decay 0.1 and the share 1/s.
 const (
 	testBeta1, testBeta2 = 0.9, 0.99
 	testEps              = 1e-6
@@ -201,7 +209,7 @@ const (
 )
 
 func (c stepCase) adamW(m *Maker) (backend.Plan, error) {
-	job := &backend.AdamWJob{Gradients: c.of(m), From: c.from, To: c.to, Scale: c.scale(), Beta1: testBeta1, Beta2: testBeta2, Eps: testEps}
+	job := &backend.AdamWJob{Gradients: c.of(m), From: c.from, To: c.to, Scale: c.scale(), Beta1: testBeta1, Beta2: testBeta2, Eps: testEps, Batches: max(c.batches, 1)}
 	inOut := func(name string, list []float64) *tensor.Tensor {
 		for i := range list {
 			if i%16 >= 13 {
@@ -225,6 +233,9 @@ func (c stepCase) adamW(m *Maker) (backend.Plan, error) {
 	}
 	id := func(x float64) float64 { return x }
 	job.Params, job.M, job.V = inOut("params", random(1, id)), inOut("m", random(0.01, id)), inOut("v", random(0.0001, math.Abs))
+	if c.average {
+		job.Average = inOut("average", random(1, id))
+	}
 	if m.NN().Working() != tensor.F32 {
 		for r := range c.ranks {
 			job.Working = append(job.Working, m.Out(fmt.Sprint("working", r), 0, c.p))
@@ -237,7 +248,7 @@ func (c stepCase) adamW(m *Maker) (backend.Plan, error) {
 	}
 	var schedule []float64
 	for s := 1.0; s <= testSteps; s++ {
-		schedule = append(schedule, s/1000/(1-math.Pow(testBeta1, s)), math.Sqrt(1-math.Pow(testBeta2, s)), 1-s/1000*0.1, 0)
+		schedule = append(schedule, s/1000/(1-math.Pow(testBeta1, s)), math.Sqrt(1-math.Pow(testBeta2, s)), 1-s/1000*0.1, 1/s)
 	}
 	job.Schedule = m.Of(tensor.F32, schedule, testSteps, 4)
 	state := make([]float64, backend.StateWords)
@@ -320,9 +331,9 @@ func (c stepCase) checkStep(t *testing.T, got map[string][]float64) {
 	}
 	still := c.state[1] != 0 || badNorm
 	g, _ := c.gradients(got, float64(c.scale())*clip)
-	s := float64(min(max(c.state[0], 1), testSteps))
+	s := float64(min(max(c.state[0]/int64(max(c.batches, 1)), 1), testSteps))
 	before := func(name string) []float64 { return slices.Clone(got[name+" before"]) }
-	p, m, v := before("params"), before("m"), before("v")
+	p, m, v, average := before("params"), before("m"), before("v"), before("average")
 	for i := c.from; i < c.to && !still; i++ {
 		if math.IsInf(g[i], 0) || math.IsNaN(g[i]) {
 			continue
@@ -343,6 +354,12 @@ func (c stepCase) checkStep(t *testing.T, got map[string][]float64) {
 	near("params", p, 2e-6)
 	near("m", m, 1e-8)
 	near("v", v, 1e-9)
+	for i := c.from; i < c.to && c.average && !still; i++ {
+		average[i] += (p[i] - average[i]) / s
+	}
+	if c.average {
+		near("average", average, 2e-6)
+	}
 	for r := range c.ranks {
 		for name, of := range map[string]func(float32) float64{
 			"working": func(x float32) float64 { return float64(tensor.BF16FromF32(x).F32()) },
