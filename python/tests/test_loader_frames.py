@@ -200,6 +200,8 @@ def test_frames_without_room_are_kept_by_the_helper(driver, path, monkeypatch):
     assert _replay.replayer(0).device.pool.allocated() == allocated
     handle = _replay.replayer(0).device.new_stream()
     monkeypatch.setattr(torch.cuda, "Stream", lambda device=None: types.SimpleNamespace(cuda_stream=handle))
+    empty = torch.empty  # this torch has no GPU
+    monkeypatch.setattr(torch, "empty", lambda *size, **more: empty(*size, **dict(more, device="cpu")))
     loader = Loader.__new__(Loader)
     loader.device, loader.framework, loader._max_memory = types.SimpleNamespace(type="cuda", index=0), "torch", ""
 
