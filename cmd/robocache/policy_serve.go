@@ -15,7 +15,6 @@ import (
 	"github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/internal/openpi"
 	"github.com/robocache/robocache/internal/schema"
-	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/policy"
 )
 
@@ -96,14 +95,9 @@ func (a *app) servePolicy(p *policyServer) (err error) {
 		return err
 	}
 	defer l.Close() // after Serve has closed it
-	device, err := ops.Open(p.backend)
+	pol, err := openPolicy(ctx, p.backend, p.dir)
 	if err != nil {
 		return err
-	}
-	defer joinClose(&err, device)
-	pol, err := policy.Open(ctx, device, p.dir)
-	if err != nil {
-		return explainPolicy(p.dir, err)
 	}
 	defer joinClose(&err, pol)
 	predictor, err := pol.NewPredictor(ctx)
@@ -111,7 +105,7 @@ func (a *app) servePolicy(p *policyServer) (err error) {
 		return explainPolicy(p.dir, err)
 	}
 	defer joinClose(&err, predictor)
-	if err := a.printServing(p, l.Addr().(*net.TCPAddr), deviceOf(device.Info())); err != nil {
+	if err := a.printServing(p, l.Addr().(*net.TCPAddr), deviceOf(pol.device.Info())); err != nil {
 		return err
 	}
 	c := pol.Config()

@@ -179,7 +179,6 @@ func TestScoresAPolicyAndDrawsIt(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// The exact backends have the same actions, so the same episodes.
 // Without -execute, a policy executes the number of actions that it was trained for.
 func TestTheCheckpointSaysHowManyActionsAreExecuted(t *testing.T) {
 	dir := learn(t, policy.Options{Execute: 4})
@@ -191,6 +190,7 @@ func TestTheCheckpointSaysHowManyActionsAreExecuted(t *testing.T) {
 	}
 }
 
+// The exact backends have the same actions, so the same episodes.
 func TestScoresAreTheSameOnEveryBackend(t *testing.T) {
 	dir := learn(t, policy.Options{})
 	for _, backend := range []string{"sim", "cuda"} {
