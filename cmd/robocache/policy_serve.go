@@ -34,7 +34,7 @@ type serving struct {
 	Device   deviceInfo `json:"device"`
 }
 
-// tokenVariable has the token of policy serve, because other users of a machine can read the arguments of a program.
+// tokenVariable has policy serve's token, because other users on a machine can read a program's arguments.
 const tokenVariable = "ROBOCACHE_TOKEN"
 
 const policyServeHelp = `Serve answers robots with the actions of a trained policy, over WebSocket and by the protocol of
@@ -170,7 +170,7 @@ func aboutPolicy(c *policy.Config) map[string]any {
 		"execute": cmp.Or(c.Recipe.Execute, c.Recipe.Chunk), "states": states, "action": stream(c.Action)}
 }
 
-// servingMetrics returns the text of /metrics.
+// servingMetrics returns the text at /metrics.
 func servingMetrics(c openpi.Counts) []byte {
 	one := func(name, help, kind string, v float64) metric {
 		return metric{"robocache_policy_" + name, help, kind, nil, v}
