@@ -48,7 +48,7 @@ type BatchCamera struct {
 	Age    *tensor.Tensor // [B,T] i64, ns: how much older the frame is than its target; nil unless Options.Age
 }
 
-// StoredFrames are what a batch's frames are made from.
+// StoredFrames has stored frames, from which a batch's frames are made.
 type StoredFrames struct {
 	// Frames are different ones, at most B*T, with the shape from [Camera.Stored]. Before the first batch they are B*T.
 	Frames *tensor.Tensor

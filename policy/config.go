@@ -65,7 +65,7 @@ type Config struct {
 	// Choices has notes about settings that the episodes decided. Example: a shorter Chunk for short episodes.
 	Choices dataset.Notes `json:"choices,omitempty"`
 
-	// Settings are the settings of the program that trained, by name, which it can read to continue. Package policy does not use them.
+	// Settings are the training program's settings, by name, which it can read to continue. Package policy does not use them.
 	Settings map[string][]string `json:"settings,omitempty"`
 
 	continued bool // Options.From is set

@@ -8,8 +8,6 @@ import (
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
 	"github.com/robocache/robocache/internal/batching"
 	"github.com/robocache/robocache/internal/inspection"
-	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/policy"
 	"github.com/spf13/cobra"
 )
 
@@ -71,17 +69,12 @@ func (a *app) policy(p *acting) (err error) {
 		return err
 	}
 	ctx := context.Background()
-	device, err := ops.Open(p.backend)
+	pol, err := openPolicy(ctx, p.backend, p.dir)
 	if err != nil {
 		return err
 	}
-	defer joinClose(&err, device)
-	pol, err := policy.Open(ctx, device, p.dir)
-	if err != nil {
-		return p.explain(err)
-	}
 	defer joinClose(&err, pol)
-	w := &actor{app: a, acting: p, policy: pol, out: &acted{Policy: p.dir, Input: p.path, Output: p.out, Plot: p.plot, Device: deviceOf(device.Info()),
+	w := &actor{app: a, acting: p, policy: pol.Policy, out: &acted{Policy: p.dir, Input: p.path, Output: p.out, Plot: p.plot, Device: deviceOf(pol.device.Info()),
 		Says: pol.Config().Says, Trained: []int{}, Skill: map[string]float64{}, Seen: map[string]float64{}, noteList: newNotes()}}
 	trained := pol.Config().Clock
 	p.request.Prefer, p.request.PreferRate = trained, pol.Config().Rate
@@ -99,5 +92,5 @@ func (a *app) policy(p *acting) (err error) {
 		w.out.remark("rate-other", "the recordings have %g steps a second, but in training %g", got, rate)
 	}
 	w.out.print(a)
-	return p.explain(explainDrawn(&p.request, w.run(ctx)))
+	return explainPolicy(p.path, explainDrawn(&p.request, w.run(ctx)))
 }

@@ -45,15 +45,6 @@ func (p *acting) check() error {
 	return writable(append(p.request.Definitions, p.dir, p.path), output{flag: "-o", path: p.out, ends: []string{".npz", ".safetensors"}}, picture(p.plot))
 }
 
-// explain maps an error to a command-line error.
-func (p *acting) explain(err error) error {
-	var bad *policy.CheckpointError
-	if err == nil || errors.As(err, &bad) {
-		return explainPolicy(p.dir, err)
-	}
-	return explainPolicy(p.path, err)
-}
-
 // acted is the policy report.
 type acted struct {
 	Policy     string               `json:"policy"` // the folder

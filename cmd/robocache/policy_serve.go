@@ -15,7 +15,6 @@ import (
 	"github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/internal/openpi"
 	"github.com/robocache/robocache/internal/schema"
-	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/policy"
 )
 
@@ -35,7 +34,7 @@ type serving struct {
 	Device   deviceInfo `json:"device"`
 }
 
-// tokenVariable has the token of policy serve, because other users of a machine can read the arguments of a program.
+// tokenVariable has policy serve's token, because other users on a machine can read a program's arguments.
 const tokenVariable = "ROBOCACHE_TOKEN"
 
 const policyServeHelp = `Serve answers robots with the actions of a trained policy, over WebSocket and by the protocol of
@@ -96,14 +95,9 @@ func (a *app) servePolicy(p *policyServer) (err error) {
 		return err
 	}
 	defer l.Close() // after Serve has closed it
-	device, err := ops.Open(p.backend)
+	pol, err := openPolicy(ctx, p.backend, p.dir)
 	if err != nil {
 		return err
-	}
-	defer joinClose(&err, device)
-	pol, err := policy.Open(ctx, device, p.dir)
-	if err != nil {
-		return explainPolicy(p.dir, err)
 	}
 	defer joinClose(&err, pol)
 	predictor, err := pol.NewPredictor(ctx)
@@ -111,7 +105,7 @@ func (a *app) servePolicy(p *policyServer) (err error) {
 		return explainPolicy(p.dir, err)
 	}
 	defer joinClose(&err, predictor)
-	if err := a.printServing(p, l.Addr().(*net.TCPAddr), deviceOf(device.Info())); err != nil {
+	if err := a.printServing(p, l.Addr().(*net.TCPAddr), deviceOf(pol.device.Info())); err != nil {
 		return err
 	}
 	c := pol.Config()
@@ -176,7 +170,7 @@ func aboutPolicy(c *policy.Config) map[string]any {
 		"execute": cmp.Or(c.Recipe.Execute, c.Recipe.Chunk), "states": states, "action": stream(c.Action)}
 }
 
-// servingMetrics returns the text of /metrics.
+// servingMetrics returns the text at /metrics.
 func servingMetrics(c openpi.Counts) []byte {
 	one := func(name, help, kind string, v float64) metric {
 		return metric{"robocache_policy_" + name, help, kind, nil, v}

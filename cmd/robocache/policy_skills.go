@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -12,6 +13,7 @@ import (
 	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/nn"
+	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/policy"
 )
 
@@ -85,6 +87,27 @@ func writeColumns(b *bytes.Buffer, e *policy.Evaluation) {
 		w.Flush()
 		return
 	}
+}
+
+// openedPolicy is a policy on a device that belongs to it.
+type openedPolicy struct {
+	*policy.Policy
+	device *ops.Device
+}
+
+func (p *openedPolicy) Close() error { return errors.Join(p.Policy.Close(), p.device.Close()) }
+
+// openPolicy opens the policy in a folder on a device.
+func openPolicy(ctx context.Context, backend, dir string) (*openedPolicy, error) {
+	device, err := ops.Open(backend)
+	if err != nil {
+		return nil, err
+	}
+	p, err := policy.Open(ctx, device, dir)
+	if err != nil {
+		return nil, errors.Join(explainPolicy(dir, err), device.Close())
+	}
+	return &openedPolicy{p, device}, nil
 }
 
 // explainPolicy maps an error from package policy to the input that caused it.

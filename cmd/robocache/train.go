@@ -47,12 +47,13 @@ held-out episodes, which is measured after each tenth of the steps.
 
 --from DIR begins with the weights of another checkpoint, for more steps or on other recordings. Its
 network, plan, streams and normalisation stay, and so do --steps, --batch, --lr, --accumulate, --ema,
---seed, --sampler, --sample-steps and --execute, unless they are given. --ema 0.75 averages the weights over the steps, as diffusion
-policies do; the average is then the policy. --accumulate 4 makes a step of four batches, in the memory
-of one.
+--seed, --sampler, --sample-steps and --execute, unless they are given. --ema 0.75 averages the weights
+over the steps, as diffusion policies do; the average is then the policy. --accumulate 4 makes a step
+with four batches, in the memory for one.
 
 --log-dir DIR writes the loss of each step, the loss on the held-out episodes and the speed to a file for
 TensorBoard.
+
 A signal ends training after a whole step, with the checkpoint written and exit code 0, or 1 without
 --out; a second one ends it at once, with the checkpoint of before, if there was one. Where nobody
 reads the output any more, training ends likewise after a whole step, by SIGPIPE.

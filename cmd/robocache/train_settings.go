@@ -13,7 +13,7 @@ import (
 // runFlags are flags that config.json does not keep, because they belong to one run. keepBackend keeps the devices.
 var runFlags = []string{"out", "resume", "log-dir", "backend", "rank", "world"}
 
-// restore sets the flags that are not given to those of the checkpoint, if training resumes from one, and records all for the next one.
+// restore sets the flags that are not given to the checkpoint's, if training resumes from one, and records all for the next one.
 func (t *training) restore(cmd *cobra.Command) error {
 	t.Settings = map[string][]string{}
 	f := cmd.Flags()
@@ -65,7 +65,7 @@ func (t *training) apply(f *pflag.FlagSet, c *policy.Config) error {
 	return nil
 }
 
-// keepBackend records the devices of all programs that train together.
+// keepBackend records the devices on which all programs train together.
 func (w *trainer) keepBackend() {
 	var names []string
 	for _, d := range w.out.Devices {

@@ -37,7 +37,7 @@ func (w *trainer) steps(ctx context.Context, tr *policy.Trainer) error {
 				return err
 			}
 			saved, w.better = time.Now(), false
-			begin = begin.Add(time.Since(at)) // which is no time for steps
+			begin = begin.Add(time.Since(at)) // because no step ran
 		}
 		tenth := ((tr.Steps()*10/total+1)*total + 9) / 10 // the last step of the current tenth
 		at := time.Now()

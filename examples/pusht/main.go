@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"math"
 	"os"
+	"slices"
 
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/tensor"
@@ -37,7 +39,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) error {
 	flags.StringVar(&o.out, "o", "", "the `file` that simulate writes")
 	flags.StringVar(&o.seeds, "seeds", "100000-100499", "the seeds `A-B` of the episodes, or their numbers in a dataset")
 	flags.StringVar(&o.backend, "backend", "auto", "where the policy computes: auto, cpu, cpu:exact, cuda, cuda:N or sim")
-	flags.IntVar(&o.execute, "execute", 8, "the `number` of actions to execute of a chunk")
+	flags.IntVar(&o.execute, "execute", 0, "the `number` of actions to execute of a chunk; 0 for the policy's own, or 8 if it has none")
 	flags.BoolVar(&o.json, "json", false, "print JSON")
 	flags.StringVar(&o.gif, "gif", "", "the `file` for a film of the first episode")
 	flags.StringVar(&o.png, "png", "", "the `file` for a picture of the final poses")
@@ -83,6 +85,11 @@ func simulate(in, out string) (err error) {
 		return err
 	case len(n) != 2 || len(k) != 3 || n[0] != k[0] || n[1] != 5 || k[2] != 2:
 		return fmt.Errorf("%s: got start %v and actions %v, want [N 5] and [N K 2]", in, n, k)
+	}
+	for _, v := range slices.Concat(start, actions) {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("%s: got %g, want finite numbers", in, v)
+		}
 	}
 	var states []float64
 	for i := range n[0] {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,9 +115,10 @@ func sample(s state, target []float64) map[string][]float64 {
 
 // check finds the policy's streams in a recording with the demonstrations' columns.
 func (l *learned) check() (err error) {
-	if l.execute < 1 {
-		return fmt.Errorf("-execute: got %d, want 1 or more", l.execute)
+	if l.execute < 0 {
+		return fmt.Errorf("-execute: got %d, want 0 or more", l.execute)
 	}
+	l.execute = cmp.Or(l.execute, l.policy.Config().Recipe.Execute, 8)
 	if hz := l.policy.Config().Hz; hz != rate {
 		return fmt.Errorf("a policy for %g Hz, want %d", hz, rate)
 	}

@@ -40,6 +40,13 @@ func score(ctx context.Context, from string, o *options, out, errs io.Writer) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
+	for _, path := range []string{o.gif, o.png} { // because episodes take minutes
+		if path != "" {
+			if err := write(path, func(io.Writer) error { return nil }); err != nil {
+				return err
+			}
+		}
+	}
 	var s scores
 	var film episode
 	var poses []state

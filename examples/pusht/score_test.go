@@ -112,7 +112,7 @@ func TestAPolicySeesTheEpisodeThatItPlays(t *testing.T) {
 		"state":               "version: 1\nrate: 10\nstreams: [{name: state}, {name: action}]\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, err := newPlayer(t.Context(), learn(t, policy.Options{Plan: plan}), &options{backend: "cpu:exact", execute: 8})
+			p, err := newPlayer(t.Context(), learn(t, policy.Options{Plan: plan}), &options{backend: "cpu:exact"})
 			require.NoError(t, err)
 			defer p.Close()
 			_, err = play(t.Context(), p, 100001)
@@ -179,6 +179,17 @@ func TestScoresAPolicyAndDrawsIt(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// Without -execute, a policy executes the number of actions that it was trained for.
+func TestTheCheckpointSaysHowManyActionsAreExecuted(t *testing.T) {
+	dir := learn(t, policy.Options{Execute: 4})
+	for given, want := range map[int]int{0: 4, 3: 3} {
+		p, err := newPlayer(t.Context(), dir, &options{backend: "cpu:exact", execute: given})
+		require.NoError(t, err)
+		assert.Equal(t, want, p.(*learned).execute)
+		require.NoError(t, p.Close())
+	}
+}
+
 // The exact backends have the same actions, so the same episodes.
 func TestScoresAreTheSameOnEveryBackend(t *testing.T) {
 	dir := learn(t, policy.Options{})
@@ -230,13 +241,15 @@ func TestTheIntervalOfTheMean(t *testing.T) {
 }
 
 func TestWrongInput(t *testing.T) {
-	bad := filepath.Join(t.TempDir(), "bad.npz")
-	require.NoError(t, write(bad, func(w io.Writer) error {
-		archive := npz.NewWriter(w, npz.Options{})
-		require.NoError(t, archive.Add("start", tensor.Must(tensor.New(tensor.F64, 2, 5))))
-		require.NoError(t, archive.Add("actions", tensor.Must(tensor.New(tensor.F64, 3, 1, 2))))
-		return archive.Close()
-	}))
+	bad, nan := filepath.Join(t.TempDir(), "bad.npz"), filepath.Join(t.TempDir(), "nan.npz")
+	for path, start := range map[string][]float64{bad: make([]float64, 10), nan: {1, 2, 3, 4, math.NaN(), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}} {
+		require.NoError(t, write(path, func(w io.Writer) error {
+			archive := npz.NewWriter(w, npz.Options{})
+			require.NoError(t, archive.Add("start", tensor.Must(tensor.Of(start, len(start)/5, 5))))
+			require.NoError(t, archive.Add("actions", tensor.Must(tensor.New(tensor.F64, 3, 1, 2))))
+			return archive.Close()
+		}))
+	}
 	fast := learn(t, policy.Options{Hz: 20})
 	for want, args := range map[string][]string{
 		"want simulate":                   {},
@@ -250,7 +263,9 @@ func TestWrongInput(t *testing.T) {
 		"no such file or":                 {"score", "absent", "--backend", "cpu"},
 		"tpu":                             {"score", fast, "--backend", "tpu"},
 		"a policy for 20 Hz":              {"score", fast, "--backend", "cpu"},
-		"-execute: got 0":                 {"score", fast, "--backend", "cpu", "--execute", "0"},
+		"-execute: got -1":                {"score", fast, "--backend", "cpu", "--execute", "-1"},
+		"open absent/a.gif":               {"score", "hold", "--gif", "absent/a.gif"},
+		"got NaN":                         {"simulate", nan, "-o", "x"},
 		"not defined: -x":                 {"score", "hold", "-x"},
 	} {
 		assert.ErrorContains(t, run(t.Context(), args, io.Discard, io.Discard), want)

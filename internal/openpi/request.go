@@ -43,7 +43,7 @@ func ReadRequest(data []byte) (map[string]*tensor.Tensor, error) {
 	return streams, nil
 }
 
-// readArray reads an array of numbers.
+// readArray reads an array with numbers.
 func readArray(name string, v any) (*tensor.Tensor, error) {
 	m, _ := v.(map[string]any)
 	data, hasData := m["data"].([]byte)

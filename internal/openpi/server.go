@@ -29,12 +29,12 @@ type Options struct {
 
 	MaxMessage     int64         // bytes in a request
 	MaxConnections int           // WebSocket connections at a time
-	Timeout        time.Duration // for each of: a request's bytes after the first, its turn, its reply
+	Timeout        time.Duration // for a request's bytes after the first, for its turn, and for its reply
 
-	Metrics func(Counts) []byte // the text of /metrics
+	Metrics func(Counts) []byte // returns the text at /metrics
 }
 
-// Counts are what happened since New.
+// Counts has the numbers since New.
 type Counts struct {
 	Requests, Errors int64         // messages, and those with an error as the answer
 	Refused          int64         // connections without the token, from web pages, or above the limit
@@ -112,7 +112,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serve answers the requests of a connection.
+// serve answers a connection's requests.
 func (s *Server) serve(ctx context.Context, c *websocket.Conn) {
 	send := func(kind websocket.MessageType, data []byte) error {
 		ctx, cancel := context.WithTimeout(ctx, s.opt.Timeout)
@@ -146,7 +146,7 @@ func (s *Server) serve(ctx context.Context, c *websocket.Conn) {
 	}
 }
 
-// mostText limits the text of an error, in bytes, because errors quote requests.
+// mostText limits an error's text, in bytes, because errors quote requests.
 const mostText = 4 << 10
 
 func shorten(text string) string {

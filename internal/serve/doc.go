@@ -71,12 +71,12 @@
 //	cloud    {"handle","episode","clouds","cloud":N}: a cloud of a series, "points" [N,3] and "features" [N,F], with their columns
 //	inspect  {"handle","episode","columns":bool}: the output of robocache inspect as "report" and "text", for one episode, or for all if it is -1
 //	stats    {"dtype"}: statistics of the timestamps in the blob
-//	close    {"handles":[...]}: closes the handles that are open, of recordings and policies
+//	close    {"handles":[...]}: closes recordings and policies that are open
 //
 // # Policies
 //
 //	policy   {"path"}: a folder that robocache train has written, on the CPU. The reply has "handle", "hz", "history", "chunk", "states" and "action".
-//	act      {"handle","streams":[{"name","shape":[T,D]}]}: the actions for windows of streams, as Predictor of package policy describes. The
+//	act      {"handle","streams":[{"name","shape":[T,D]}]}: the actions for windows from streams, as policy.Predictor describes. The
 //	         blob has the streams' elements as f64, one stream after the other. The reply has the array "actions" [C,A], f64.
 //
 // # Operations

@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// openedPolicy is a policy on the CPU. The policies of a connection and its recordings have different handles.
+// openedPolicy is a policy on the CPU. A connection's policies and recordings have different handles.
 type openedPolicy struct {
 	path      string
 	policy    *policy.Policy

@@ -15,6 +15,7 @@ from loader_data import LONG, ROOT, shared, written
 from robocache import Camera, _replay
 from robocache._ahead import Staged
 from robocache._asked import request
+from robocache._cuda import DriverError
 from robocache._errors import ArgumentError, DataError, OutOfMemoryError, RecordingError, ServerError, UnsupportedError
 from robocache._loader import Loader
 from robocache._resident import Resident
@@ -193,19 +194,24 @@ def test_a_damaged_frame_is_an_error_of_a_strict_loader(driver, path):
     one.close()
 
 
-def test_frames_without_room_are_kept_by_the_helper(driver, path, monkeypatch):
+@pytest.fixture
+def begin(driver, path, monkeypatch):
+    """Begins a loader's way as on a GPU with torch, which this torch cannot use."""
+    handle = _replay.replayer(0).device.new_stream()
+    monkeypatch.setattr(torch.cuda, "Stream", lambda device=None: types.SimpleNamespace(cuda_stream=handle))
+    empty = torch.empty
+    monkeypatch.setattr(torch, "empty", lambda *size, **more: empty(*size, **dict(more, device="cpu")))
+    loader = Loader.__new__(Loader)
+    loader.device, loader.framework, loader._max_memory = types.SimpleNamespace(type="cuda", index=0), "torch", ""
+    yield lambda **more: loader._begin(dict(request(path, **options(**more)), frames_on="cpu"), False, 2, False)
+    _replay.replayer(0).device.close_stream(handle)
+
+
+def test_frames_without_room_are_kept_by_the_helper(driver, path, begin):
     allocated = _replay.replayer(0).device.pool.allocated()
     with pytest.raises(OutOfMemoryError, match="frames"):
         opened(path, frame_memory=500)
     assert _replay.replayer(0).device.pool.allocated() == allocated
-    handle = _replay.replayer(0).device.new_stream()
-    monkeypatch.setattr(torch.cuda, "Stream", lambda device=None: types.SimpleNamespace(cuda_stream=handle))
-    loader = Loader.__new__(Loader)
-    loader.device, loader.framework, loader._max_memory = types.SimpleNamespace(type="cuda", index=0), "torch", ""
-
-    def begin(**more):
-        return loader._begin(dict(request(path, **options(**more)), frames_on="cpu"), False, 2, False)
-
     for more, kind, level in [
         ({}, Resident, "device"),
         ({"frame_memory": 500}, Staged, "streaming"),
@@ -221,7 +227,26 @@ def test_frames_without_room_are_kept_by_the_helper(driver, path, monkeypatch):
         way.close()
     with pytest.raises(OutOfMemoryError):
         begin(frame_level="device", frame_memory=500)
-    _replay.replayer(0).device.close_stream(handle)
+
+
+@pytest.mark.parametrize("level", ["device", "pinned"])
+def test_a_loader_is_closed_if_its_gpu_is_lost(begin, monkeypatch, level):
+    def fails(code):
+        def unregister(*_):
+            raise DriverError("cuMemHostUnregister", code=code)
+
+        return unregister
+
+    device = _replay.replayer(0).device
+    lost, other = begin(frame_level=level), begin(frame_level=level)
+    monkeypatch.setattr(device, "unregister", fails(710))  # CUDA_ERROR_ASSERT
+    lost.close()
+    lost.close()
+    monkeypatch.setattr(device, "unregister", fails(1))
+    with pytest.raises(DriverError):
+        other.close()
+    monkeypatch.undo()
+    other.close()
 
 
 def test_cameras_are_those_of_a_loader_on_the_cpu(path):

@@ -89,7 +89,7 @@ func TestSim(t *testing.T) {
 	}
 	// Kernels that no operation launches: copies, barriers between processes, and networks, which are trained in the process that
 	// makes them.
-	left := strings.Fields("copy meet matmul matmul_norm matmul_norm_back attention attention_backward gradient adamw norm tokens embed loss")
+	left := strings.Fields("copy meet matmul matmul_norm matmul_norm_back attention attention_backward gradient adamw norm tokens embed loss noise")
 	for _, family := range ptx.Families() {
 		for _, entry := range ptx.Images(family)[0].Entries {
 			if !slices.Contains(left, family) {

@@ -171,6 +171,8 @@ func identify(text string) string {
 		return "FTL"
 	case has("Permission is hereby granted, free of charge"):
 		return "MIT"
+	case has("Permission to use, copy, modify, and distribute this software for any purpose with or without fee is hereby granted"):
+		return "ISC"
 	case has("Redistribution and use in source and binary forms"):
 		if has("Neither the name") || has("may not be used to endorse") {
 			return "BSD-3-Clause"
