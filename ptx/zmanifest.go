@@ -16,6 +16,7 @@ import "embed"
 //go:embed copy.sm_90.cubin.gz
 //go:embed copy.sm_90.ptx.gz
 //go:embed copy.sm_80.ptx.gz
+//go:embed deproject.sm_90.cubin.gz
 //go:embed deproject.sm_90.ptx.gz
 //go:embed deproject.sm_80.ptx.gz
 //go:embed draw.sm_90.cubin.gz
@@ -24,6 +25,7 @@ import "embed"
 //go:embed embed.sm_90.cubin.gz
 //go:embed embed.sm_90.ptx.gz
 //go:embed embed.sm_80.ptx.gz
+//go:embed farthest.sm_90.cubin.gz
 //go:embed farthest.sm_90.ptx.gz
 //go:embed farthest.sm_80.ptx.gz
 //go:embed frames.sm_90.cubin.gz
@@ -68,6 +70,7 @@ import "embed"
 //go:embed meet.sm_90.cubin.gz
 //go:embed meet.sm_90.ptx.gz
 //go:embed meet.sm_80.ptx.gz
+//go:embed noise.sm_90.cubin.gz
 //go:embed noise.sm_90.ptx.gz
 //go:embed noise.sm_80.ptx.gz
 //go:embed norm.sm_90.cubin.gz
@@ -151,9 +154,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "adamw.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "d65700b6bb9398ef186edecc35e0ac6a496309af19a416c35573fc2f40ff14fc",
-				PTXHash: "21bc4abb4654eac54e2a73c781485a00bb265e9485b358ac566c004d465688e5",
-				stored:  source{"adamw.sm_90.cubin.gz", "a621eaca590ef447bf06f2320c1c42bcfd43f6a1e296c7a888a168200031edf8"},
+				Hash:    "05745a801b30368b7695a8320ffc91b44a2408aea1e7bb79e9b8a9c2265e9348",
+				PTXHash: "58faa096c30e4b58c739e95cd7654a1c1a7e71d4669dca6d03f5741b370f339c",
+				stored:  source{"adamw.sm_90.cubin.gz", "bcbdeb83e34b7b2430fe237292c19dd8a134518ae180d4401dab4a97189e0da8"},
 			},
 			{
 				File: "adamw.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -306,6 +309,12 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
+				File: "deproject.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "6f53cf07659423b31f663cfa13391ab56c9ea8caa58ede136148739e876926a1",
+				PTXHash: "e328eb2924ef600e6d8fcc6a934be97eb84f8ef5a1f5d70c2a2055915be77d5c",
+				stored:  source{"deproject.sm_90.cubin.gz", "369173858bc14dc9c3ac7ee032c6d36af4d467c1823dd1f0a1245139886efaed"},
+			},
+			{
 				File: "deproject.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "e328eb2924ef600e6d8fcc6a934be97eb84f8ef5a1f5d70c2a2055915be77d5c",
 				PTXHash: "e328eb2924ef600e6d8fcc6a934be97eb84f8ef5a1f5d70c2a2055915be77d5c",
@@ -409,6 +418,12 @@ var manifest = []family{
 			}},
 		},
 		images: []Image{
+			{
+				File: "farthest.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "cec40aa05435d155f253ff6681db8f9064876c8d7cc685132cfa8feef52ce83f",
+				PTXHash: "9279e6090a754e4de2dae6b8d0a3c30e104fb7b80c6bfe3c9a29e0cf7fac3bbc",
+				stored:  source{"farthest.sm_90.cubin.gz", "365a62ce68fafbba25d9e3509d370fca877ad37a16ac424e5d390b45aab0b4ee"},
+			},
 			{
 				File: "farthest.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "9279e6090a754e4de2dae6b8d0a3c30e104fb7b80c6bfe3c9a29e0cf7fac3bbc",
@@ -1036,6 +1051,12 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
+				File: "noise.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "0ae8777dc99701469979f4954a219cbfc001f00603aab19d8db66861a2016017",
+				PTXHash: "2567242f5eed7505149ddde0b8d4cbcd643087ba4b66c810b07bbb44971ad1b5",
+				stored:  source{"noise.sm_90.cubin.gz", "55130fdd2a1494e3e170a33684fbeef6a016fb7a445c6240c516dd81ac8d78d9"},
+			},
+			{
 				File: "noise.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "2567242f5eed7505149ddde0b8d4cbcd643087ba4b66c810b07bbb44971ad1b5",
 				PTXHash: "2567242f5eed7505149ddde0b8d4cbcd643087ba4b66c810b07bbb44971ad1b5",
@@ -1525,9 +1546,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_atomic.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "984c7b0a8c6a341dc40c31a39ab965839175c01b4e20bce2db7dbe9d234f1011",
-				PTXHash: "fdff14498641d36c1c2d854603d4eddba40ad634cd97d586d48e62ad753dcf93",
-				stored:  source{"voxel_atomic.sm_90.cubin.gz", "6ff81a97d05629994f1aa610ffaa66c51f58488793b0e7ac9c0bd8e67f228def"},
+				Hash:    "6825d454e7ae32e2f38bf1f26cb4d410f3a848177b0c19c0a5b164bf144ea44d",
+				PTXHash: "d16a8b67eae07100b892a11f56d308a3a8b973662a7c467389db3ef7f26a4215",
+				stored:  source{"voxel_atomic.sm_90.cubin.gz", "e2629cb405b142f055c9359208ec1d0f222dc8c7faf9e2406b301ffe505031c4"},
 			},
 			{
 				File: "voxel_atomic.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -1605,9 +1626,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_count.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "3bca6f45b34a60222d775554b20bb7c1ebce72bd0e6ade2fcde18b10c1f9336d",
-				PTXHash: "021e62f687eaef86229d6de4265be2f5d418d597467df3f3b9b6d68a463ba647",
-				stored:  source{"voxel_count.sm_90.cubin.gz", "4292021b8519c94636a012276535b3a74359b9ba33529dc758f5a4695efa4aaa"},
+				Hash:    "521710d6fcfcdeda27a6ba0fa414e8b1a71dadc929fd25750db108dabf49efd9",
+				PTXHash: "a20dc23c6ef48acd9082a39bef502c14d50983cf74d60810e009ddebfebc6355",
+				stored:  source{"voxel_count.sm_90.cubin.gz", "48bea09edcc58b962dde13ba3980bcc22b957a99be5e3e6d43e3bcf71ca97b6c"},
 			},
 			{
 				File: "voxel_count.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -1732,9 +1753,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_group.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "13dbe8d077753820d6ed83c99194fb94a1175676e9be35482e005aa36629f08c",
-				PTXHash: "bf31265b723d47941dec51662c76ba9cf3abbd5a6cb6199f5f722bf6f7df2ecf",
-				stored:  source{"voxel_group.sm_90.cubin.gz", "e857d40312946b6f3ce53cbc7bbaa20ff92ca1840daff5f8dd5ce1729d463618"},
+				Hash:    "5ba5d85830ece8cdf5083025908696a786f73c494eb84a0b456669701598272c",
+				PTXHash: "e5a46cdb6a625aa448402dfe143da3e4607a30aba3b69d0942d66a989e3a4e3f",
+				stored:  source{"voxel_group.sm_90.cubin.gz", "5b32e41b311410b906258ef7db06cb424be93076d4e9901e83cfe21d9c1e6f4b"},
 			},
 			{
 				File: "voxel_group.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -1821,9 +1842,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_sort.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "501865b71d7393b3f1441717712ccfbc0904c7d05de6508eb921bd210ce69a79",
-				PTXHash: "55223fac54ab880ff721b13fe9584904773fa6013179c7a7197c32adbd393371",
-				stored:  source{"voxel_sort.sm_90.cubin.gz", "a7c8b45dc96e00e0a3adff8bf33af694221932c8218491c36af33385c7a3ebb4"},
+				Hash:    "fc763b7c6234521ee143a80080b021567127df53da50997bacac908b85a73e43",
+				PTXHash: "f85c730708ab1ad4f6de66f04843310a3e0a8863b8342a214106bd9c713f7b6c",
+				stored:  source{"voxel_sort.sm_90.cubin.gz", "2e2bbfa3dd2995e700729c746679bf5da0e7a9b211475d29380d50fd04e2311b"},
 			},
 			{
 				File: "voxel_sort.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -1864,9 +1885,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_write.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "3e3e5f913a9250974a42b5b5656b03fa864d5466f92c1136cc21c8a5c1da0a33",
-				PTXHash: "b3731b4bb0ddff93bc3e5fed21a9cbd96137c029d6577695962929eb7986b06c",
-				stored:  source{"voxel_write.sm_90.cubin.gz", "842a1fe650e411c3c68631f8a3221f73443e01826cb7dd553e0f6aee45e6a89a"},
+				Hash:    "28c2a06bade4bf990e210c609528c1211184fe7b14bba9973b7dfa40c351b75c",
+				PTXHash: "780bc5610fe8f4e0803486008530415d5e7e7059b291908ea204050dd60026e8",
+				stored:  source{"voxel_write.sm_90.cubin.gz", "3599f385cbd1ed35f83a0d28cacea08332cc34976797f203467eb87b6d8cde95"},
 			},
 			{
 				File: "voxel_write.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
