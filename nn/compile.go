@@ -306,7 +306,7 @@ func (c *compiler) product(p *product) {
 	v, r := p.out, c.rooms[p.out]
 	job := backend.MatMulJob{
 		A: c.rooms[p.in].work, B: c.weight(p.weight), M: c.rows(v), N: pad(v.width), K: pad(p.in.width),
-		Bias: c.vector(p.bias), Activation: p.activation, Dropout: c.dropout(p.dropout, p.site),
+		Still: true, Bias: c.vector(p.bias), Activation: p.activation, Dropout: c.dropout(p.dropout, p.site),
 	}
 	if v.sums() {
 		r.sum = c.matrix(tensor.F32, v)

@@ -1,4 +1,5 @@
-// matmul.cu has the products that no norm follows: matmul_nt_N of A·Bᵀ and matmul_nn_N of A·B, whose blocks make N x N elements.
+// matmul.cu has the products that no norm follows: matmul_nt_N of A·Bᵀ and matmul_nn_N of A·B, whose blocks make N x N elements. matmul_nt_32 is for
+// few rows, as a policy has that runs: k up to 448 is under way at once.
 // Bytes moved: the tiles' rows of A and of B once a tile, from the second-level cache mostly; what is read and written of elements once.
 #include "matmul_rows.cuh"
 
@@ -7,6 +8,7 @@ using namespace rc;
 #define RC_MATMUL(name, size, stages, plain) \
     RC_KERNEL(128) name(const matmul_params p) { matmul<matmul_tile<size, size, 2, 2, stages, plain>>(p); }
 
+RC_MATMUL(matmul_nt_32, 32, 8, false)
 RC_MATMUL(matmul_nt_64, 64, 3, false)
 RC_MATMUL(matmul_nt_128, 128, 3, false)
 RC_MATMUL(matmul_nn_64, 64, 3, true)

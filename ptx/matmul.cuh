@@ -50,6 +50,7 @@ RC_HOST struct matmul_params {
     // product. A gradient keeps there what column_sums needs.
     RC_FLAG(flags, bool, room, 4, 1)
     RC_FLAG(flags, bool, ahead, 6, 1)
+    RC_FLAG(flags, bool, still, 7, 1) // the work before this launch does not write B
 };
 
 constexpr u32 activation_relu = 1, activation_gelu = 2;
@@ -131,11 +132,16 @@ template <class C> struct matmul_copies {
 
     // copy begins to copy the step at k0 to a slot, if there is one. There is no branch, so that it goes beside what the tensor cores do.
     RC_FN_MEMBER void copy(const matmul_params &p, u32 k0, u32 slot) const {
+        copy_a(p, k0, slot);
+        copy_b(p, k0, slot);
+    }
+    RC_FN_MEMBER void copy_a(const matmul_params &p, u32 k0, u32 slot) const {
+        const i32 rows = has(p, k0) ? a_rows : 0;
+        RC_UNROLL for (u32 r = 0; r < C::bm; r += a_apart) cp_async_16_if(k0 < p.k, place(slot) + r * 128, row_at(a + k0, r, p.a_step, 0), (i32)r < rows);
+    }
+    RC_FN_MEMBER void copy_b(const matmul_params &p, u32 k0, u32 slot) const {
         const u32 i = thread_x();
-        const bool copies = k0 < p.k, there = k0 + i % 8 * 8 < p.k;
-        const u32 to = slot + i / 8 * 128 + ((i % 8 ^ i / 8 % 8) << 4);
-        const i32 rows = there ? a_rows : 0;
-        RC_UNROLL for (u32 r = 0; r < C::bm; r += a_apart) cp_async_16_if(copies, to + r * 128, row_at(a + k0, r, p.a_step, 0), (i32)r < rows);
+        const bool copies = k0 < p.k;
         if (C::plain) {
             const u16 *from = row_at(b, k0, p.b_step, 0);
             const i32 left = b_rows ? (i32)(p.k - k0 - i / row) : 0;
@@ -144,11 +150,14 @@ template <class C> struct matmul_copies {
                 cp_async_16_if(copies, slot + C::a_bytes + at * row_bytes + ((i % row ^ at % 8) << 4), row_at(from, r, p.b_step, 0), (i32)r < left);
             }
         } else {
-            const i32 left = there ? b_rows : 0;
+            const i32 left = has(p, k0) ? b_rows : 0;
             RC_UNROLL for (u32 r = 0; r < C::bn; r += a_apart)
-                cp_async_16_if(copies, to + C::a_bytes + r * 128, row_at(b + k0, r, p.b_step, 0), (i32)r < left);
+                cp_async_16_if(copies, place(slot) + C::a_bytes + r * 128, row_at(b + k0, r, p.b_step, 0), (i32)r < left);
         }
     }
+    // has says whether the matrices have the thread's columns, and place is where the thread's first row lies.
+    RC_FN_MEMBER bool has(const matmul_params &p, u32 k0) const { return k0 + thread_x() % 8 * 8 < p.k; }
+    RC_FN_MEMBER u32 place(u32 slot) const { return slot + thread_x() / 8 * 128 + ((thread_x() % 8 ^ thread_x() / 8 % 8) << 4); }
 };
 
 // matmul_factors are a warp's parts of A and B of 16 elements of k.
@@ -178,15 +187,24 @@ template <class C> struct matmul_place {
     RC_FN_MEMBER matmul_place() : row(thread_x() / warp_size / C::wn * C::tm), column(thread_x() / warp_size % C::wn * C::tn) {}
 };
 
-// product makes the tile's sums. beside(step) may begin other copies: it is called for the numbers up to more, at least.
+// product waits for the work before this launch and makes the tile's sums. If B is still, it comes during the wait. beside(step) may begin other
+// copies: it is called for the numbers up to more, at least.
 template <class C, class F>
 RC_FN void product(float (&sums)[C::mt][C::nt][4], const matmul_params &p, u32 m0, u32 n0, u32 memory, u32 more, const F &beside) {
     matmul_copies<C> copies;
     copies.begin(p, m0, n0);
-    RC_UNROLL for (u32 s = 0; s + 1 < C::stages; s++) {
-        copies.copy(p, s * matmul_step, memory + s * C::slot);
-        cp_async_commit();
-    }
+    const auto first = [&](const auto &copy, bool commits) RC_INLINE_LAMBDA {
+        RC_UNROLL for (u32 s = 0; s + 1 < C::stages; s++) {
+            copy(s * matmul_step, memory + s * C::slot);
+            if (commits) cp_async_commit();
+        }
+    };
+    const auto copy_b = [&](u32 k0, u32 slot) RC_INLINE_LAMBDA { copies.copy_b(p, k0, slot); };
+    if (p.still()) first(copy_b, false);
+    grid_dependency_wait();
+    launch_dependents();
+    if (!p.still()) first(copy_b, false);
+    first([&](u32 k0, u32 slot) RC_INLINE_LAMBDA { copies.copy_a(p, k0, slot); }, true);
     const u32 l = lane();
     const matmul_place<C> part;
     const u32 a_at = (part.row + l % 16) * 128 + ((l / 16 ^ l % 8) << 4);

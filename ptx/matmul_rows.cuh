@@ -392,8 +392,6 @@ struct alignas(128) line {
 // matmul is the kernel of jobs without a norm, matmul_normed of those with one.
 template <class C> RC_FN void matmul(const matmul_params &p) {
     extern __shared__ line memory[];
-    grid_dependency_wait();
-    launch_dependents();
     const u32 m0 = block_x() / p.columns * C::bm, n0 = block_x() % p.columns * C::bn, at = shared_at(memory);
     float sums[C::mt][C::nt][4] = {};
     product<C>(sums, p, m0, n0, at, 0, [](u32) {});
@@ -402,12 +400,10 @@ template <class C> RC_FN void matmul(const matmul_params &p) {
     else if (p.activation() == activation_gelu || p.gate_of() == activation_gelu)
         elements<C, 1, true>(sums, p, m0, n0, at);
     else
-        elements<C, 8 / C::chunks, false>(sums, p, m0, n0, at);
+        elements<C, C::lane_rows < 8 / C::chunks ? C::lane_rows : 8 / C::chunks, false>(sums, p, m0, n0, at);
 }
 template <class C, bool Back> RC_FN void matmul_normed(const matmul_params &p) {
     extern __shared__ line memory[];
-    grid_dependency_wait();
-    launch_dependents();
     const u32 m0 = block_x() * C::bm, at = shared_at(memory);
     float sums[C::mt][C::nt][4] = {};
     // Of each step two rows of a lane come ahead.

@@ -1667,6 +1667,7 @@ type MatmulParamsFlags struct {
 	Narrow     bool   // bit 5: the job has only a bias, ReLU, a ReLU gate, and out: see narrow
 	Room       bool   // bit 4
 	Ahead      bool   // bit 6
+	Still      bool   // bit 7: the work before this launch does not write B
 }
 
 // Word returns the bit fields packed in one word. It panics if a value does not fit its field.
@@ -1675,7 +1676,8 @@ func (f MatmulParamsFlags) Word() uint32 {
 		numberOf("MatmulParamsFlags.GateOf", f.GateOf, 2, 2) |
 		flagOf(f.Narrow, 5) |
 		flagOf(f.Room, 4) |
-		flagOf(f.Ahead, 6)
+		flagOf(f.Ahead, 6) |
+		flagOf(f.Still, 7)
 }
 
 const MeetThreads = 32 // meet_threads in meet.cu: also the most ranks

@@ -27,6 +27,7 @@ import "github.com/robocache/robocache/tensor"
 type MatMulJob struct {
 	A, B    *tensor.Tensor // Working; [M,K]
 	Plain   bool
+	Still   bool // the work just before the job does not write B, which may then be read early
 	M, N, K int
 
 	Bias         *tensor.Tensor // [N] F32

@@ -102,6 +102,9 @@ func matMulKernel(job *backend.MatMulJob) tileKernel {
 	if blocksOfRows(job.M, 128)*blocksOfRows(job.N, 128) >= manyTiles {
 		return tileOf(form, 128, 128, 128, 3)
 	}
+	if job.M <= 32 && !job.Plain {
+		return tileOf(form, 32, 32, 128, 8)
+	}
 	return tileOf(form, 64, 64, 128, 3)
 }
 
@@ -130,7 +133,7 @@ func matMulParams(job *backend.MatMulJob, columns int, room bool) *ptx.MatmulPar
 		p.Residual = matMulNorm(job.ResidualNorm)
 		p.Residual.Z, p.Residual.ZStep, p.ResidualRows = address(job.Residual), rowStep(job.Residual), uint32(job.Residual.Dim(0))
 	}
-	flags := ptx.MatmulParamsFlags{Activation: uint32(job.Activation), Room: room, Ahead: room && job.Residual != nil && job.Residual.Dim(0) == job.M}
+	flags := ptx.MatmulParamsFlags{Activation: uint32(job.Activation), Still: job.Still, Room: room, Ahead: room && job.Residual != nil && job.Residual.Dim(0) == job.M}
 	switch {
 	case job.Norm != nil:
 		p.Norm = matMulNorm(job.Norm)
