@@ -277,7 +277,7 @@ def compare(args, kind, episodes, folder):
         far = (torch.from_numpy((np.load(out)["chunks"] - mean) / std) - want).abs()
         print(f"{kind}: {len(want)} chunks of {len(denoise.levels)} steps on {backend}, from float32's: {far.max():.3g} at most, {far.mean():.3g} in the mean;"
               f" autocast's {theirs.max():.3g} and {theirs.mean():.3g}; sampled for one observation in {report['latency']['median_ms']:.3f} ms", flush=True)
-        if (far.max() > 1e-3) if backend == "cpu" else far.square().mean() > 1.44 * theirs.square().mean():
+        if (far.max() > 1e-3) if backend == "cpu" else far.mean() > 1.2 * theirs.mean():  # of squares, few would decide
             failed.append(f"{kind}: actions on {backend} {far.max():.3g} from float32's")
     print(f"{kind}: rc.Policy.act in {in_python(args.robocache, trained, episodes[EPISODE]):.2f} ms, on the CPU")
     if args.torch.startswith("cuda"):
