@@ -39,6 +39,11 @@ func TestTheAverageFollowsItsDecay(t *testing.T) {
 	assert.Equal(t, 215444, table.Dim(0), "the first step with the largest decay: 10000^(4/3)")
 	rows := must(tensor.Data[float32](table))
 	assert.Equal(t, float32(1e-4), rows[len(rows)-1])
+	table, err = (&Training{Schedule: Schedule{Rate: 1}, EMA: 0.1, Beta1: 0.9, Beta2: 0.9}).table()
+	require.NoError(t, err)
+	assert.Equal(t, 1<<20, table.Dim(0), "a table of bounded size, where the decay would change for 10^40 steps")
+	rows = must(tensor.Data[float32](table))
+	assert.InEpsilon(t, 0.25, rows[len(rows)-1], 1e-6)
 }
 
 // Two equal batches in a step give the same bits as one batch. Three give nearly the same, because their sum is rounded.

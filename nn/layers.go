@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -170,21 +171,23 @@ func attend(n *network, x, residual *value, l MultiHeadAttention, dropout float3
 }
 
 // TransformerEncoderLayer is torch.nn.TransformerEncoderLayer with batch_first and torch's parameter names. By default it applies
-// each norm after its sublayer and uses ReLU. The same dropout applies at all four places.
+// each norm after its sublayer and uses ReLU. By default the same dropout applies at all four places, as in torch.
 type TransformerEncoderLayer struct {
 	Name       string
 	Heads, FFN int
 	PreNorm    bool       // norms come before their sublayers: torch's norm_first
 	Activation Activation // ReLU or GELU; by default ReLU
 	Dropout    float32    // by default 0; torch's default is 0.1
-	Causal     bool
-	Eps        float32 // the LayerNorms' eps; 0 is 1e-5
+	// AttentionDropout is the dropout of the attention probabilities; 0 is Dropout.
+	AttentionDropout float32
+	Causal           bool
+	Eps              float32 // the LayerNorms' eps; 0 is 1e-5
 }
 
 func (l TransformerEncoderLayer) add(n *network, x *value) (y *value, err error) {
 	name := func(s string) string { return dotted(l.Name, s) }
 	norm := func(s string, x *value) (*value, error) { return LayerNorm{name(s), l.Eps}.add(n, x) }
-	attn := MultiHeadAttention{name("self_attn"), l.Heads, l.Causal, l.Dropout}
+	attn := MultiHeadAttention{name("self_attn"), l.Heads, l.Causal, cmp.Or(l.AttentionDropout, l.Dropout)}
 	if l.Activation == NoActivation {
 		l.Activation = ReLU
 	}

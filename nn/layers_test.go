@@ -46,7 +46,7 @@ var networks = []struct {
 	{name: "padding, causal", c: Config{5, []Layer{Linear{Name: "a", Out: 64}, MultiHeadAttention{Name: "m", Heads: 2, Causal: true}, Linear{Name: "b", Out: 3}}}, b: 2, t: 9, pad: true},
 	{name: "encoder", c: encoder(TransformerEncoderLayer{Heads: 1, FFN: 40}), b: 2, t: 9},
 	{name: "encoder with dropout", c: encoder(TransformerEncoderLayer{Heads: 1, FFN: 40, Dropout: 0.2}), b: 2, t: 9},
-	{name: "pre-norm encoder, GELU", c: encoder(TransformerEncoderLayer{Heads: 1, FFN: 40, PreNorm: true, Activation: GELU, Dropout: 0.2, Causal: true}), b: 2, t: 9},
+	{name: "pre-norm encoder, GELU", c: encoder(TransformerEncoderLayer{Heads: 1, FFN: 40, PreNorm: true, Activation: GELU, Dropout: 0.2, AttentionDropout: 0.6, Causal: true}), b: 2, t: 9},
 	{name: "last token", c: last(encoder(TransformerEncoderLayer{Heads: 1, FFN: 40})), b: 3, t: 9},
 	{name: "last token, pre-norm", c: last(encoder(TransformerEncoderLayer{Heads: 1, FFN: 40, PreNorm: true})), b: 3, t: 9, opts: StepOptions{Chunk: 3}},
 	{name: "flat", c: flat(encoder(TransformerEncoderLayer{Heads: 1, FFN: 40}), 9), b: 3, t: 9, opts: StepOptions{Chunk: 3}},

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -95,7 +96,7 @@ func (m *mirror) layers(x *reference.Matrix, list []Layer) *reference.Matrix {
 }
 
 func (m *mirror) encoder(x *reference.Matrix, l TransformerEncoderLayer) *reference.Matrix {
-	attn := MultiHeadAttention{l.Name + ".self_attn", l.Heads, l.Causal, l.Dropout}
+	attn := MultiHeadAttention{l.Name + ".self_attn", l.Heads, l.Causal, cmp.Or(l.AttentionDropout, l.Dropout)}
 	if l.Activation == NoActivation {
 		l.Activation = ReLU
 	}

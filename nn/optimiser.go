@@ -20,8 +20,8 @@ type Training struct {
 	// torch.nn.utils.clip_grad_norm_. 0 is no limit.
 	MaxNorm float64
 	Seed    uint64 // the seed for dropout
-	// EMA is the power p of the decay 1-s^-p, at most 0.9999, of the parameters' moving average in step s, counted from 1. Example:
-	// 0.75. 0 is no average. See [Group.Average].
+	// EMA is the power p of the decay 1-s^-p, at most 0.9999, of the parameters' moving average in step s, counted from 1. After step
+	// 2^20 the decay stays. Example: 0.75. 0 is no average. See [Group.Average].
 	EMA float64 `json:",omitempty"`
 	// Batches is the number of batches in a step; 0 is 1. The gradient is the mean of the batches' gradients, which are computed one
 	// after another, so a step needs the memory of one batch. The loss of a step is the mean too.
@@ -70,15 +70,15 @@ func (s Schedule) At(step int) float64 {
 // maxSteps limits the length of a schedule, and maxBatches the batches in a step, because all are in one graph.
 const maxSteps, maxBatches = 1 << 24, 256
 
-// leastShare is the smallest share of a parameter in its moving average.
-const leastShare = 1e-4
+// leastShare is the smallest share of a parameter in its moving average, and lastShare the step after which the share stays.
+const leastShare, lastShare = 1e-4, 1 << 20
 
 // share returns the parameter's share in its moving average at a step, or 0 without an average.
 func (t *Training) share(step int) float64 {
 	if t.EMA == 0 {
 		return 0
 	}
-	return max(math.Pow(float64(step), -t.EMA), leastShare)
+	return max(math.Pow(float64(min(step, lastShare)), -t.EMA), leastShare)
 }
 
 // batches returns the number of batches in a step.
@@ -146,7 +146,7 @@ func (t *Training) table() (*tensor.Tensor, error) {
 		}
 		share := t.share(step)
 		rows = append(rows, float32(rate/one), float32(math.Sqrt(two)), float32(1-rate*t.WeightDecay), float32(share))
-		if step >= last && float32(one) == 1 && float32(two) == 1 && (t.EMA == 0 || share == leastShare) {
+		if step >= last && float32(one) == 1 && float32(two) == 1 && (t.EMA == 0 || share == leastShare || step >= lastShare) {
 			return tensor.Of(rows, step, 4)
 		}
 	}

@@ -1,7 +1,9 @@
 package policy_test
 
 import (
+	"math"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -30,7 +32,7 @@ func weightsIn(t *testing.T, path, name string) []float64 {
 // With Recipe.EMA a policy has the averaged weights, and training keeps both.
 func TestAPolicyHasTheAveragedWeights(t *testing.T) {
 	store, dir := build(t, robots(t, 60, 60)), t.TempDir()
-	tr := trainer(t, "cpu", store, policy.Options{HoldOut: []int{1}, Steps: 20, Batch: 4, EMA: 0.75})
+	tr := trainer(t, "cpu", store, policy.Options{HoldOut: []int{1}, Steps: 20, Batch: 4, EMA: fraction(0.75)})
 	train(t, tr, 20)
 	want, err := tr.Evaluate(t.Context(), nil)
 	require.NoError(t, err)
@@ -155,7 +157,7 @@ func TestSampledTrainingResumes(t *testing.T) {
 func TestTrainingBeginsFromACheckpoint(t *testing.T) {
 	dir := t.TempDir()
 	plan := "version: 1\nrate: 15\nstreams:\n  - {name: body, from: state, columns: [wrist, elbow]}\n  - {name: actions, from: action, columns: [elbow]}\nwindows: {body: [-400ms, 0s], actions: [0s, 600ms]}\n"
-	first := trainer(t, "cpu", build(t, robots(t, 80, 80)), policy.Options{HoldOut: []int{1}, Plan: plan, Steps: 30, Batch: 4, Seed: 3, EMA: 0.75})
+	first := trainer(t, "cpu", build(t, robots(t, 80, 80)), policy.Options{HoldOut: []int{1}, Plan: plan, Steps: 30, Batch: 4, Seed: 3, EMA: fraction(0.75)})
 	train(t, first, 30)
 	require.NoError(t, first.Save(t.Context(), dir))
 
@@ -212,4 +214,54 @@ func TestTrainingBeginsFromACheckpoint(t *testing.T) {
 	}
 	_, err = policy.NewTrainer(t.Context(), all(t, "cpu"), build(t, turned), policy.Options{From: dir})
 	assert.Error(t, err)
+}
+
+// Dropout and EMA of 0 replace those of the size. Training from a checkpoint keeps its own, and has new ones if they are given. Predictions
+// have no dropout.
+func TestDropoutAndEMAOfACheckpoint(t *testing.T) {
+	store := build(t, robots(t, 60, 60))
+	for _, kind := range policy.Kinds {
+		size := policy.Sizes(kind)[0]
+		if kind != policy.Kind {
+			size = "tiny"
+		}
+		o := policy.Options{Policy: kind, Size: size, Plan: short, HoldOut: []int{1}, Steps: 3, Batch: 4, Rate: 1e-2}
+		if kind != policy.Kind {
+			o.SampleSteps = 2
+		}
+		has := func(dropout, attention, ema float64, o policy.Options) (*policy.Trainer, []float32) {
+			tr := trainer(t, "cpu", store, o)
+			r := tr.Config().Recipe
+			assert.Equal(t, []float64{dropout, attention, ema}, []float64{r.Dropout, r.AttentionDropout, r.EMA})
+			return tr, train(t, tr, 3)
+		}
+		o.Dropout, o.EMA = fraction(0), fraction(0)
+		_, want := has(0, 0, 0, o)
+		o.Dropout, o.EMA = fraction(0.75), fraction(0.9)
+		tr, losses := has(0.25, 0.75, 0.9, o)
+		assert.NotEqual(t, want, losses, kind)
+
+		dir := t.TempDir()
+		require.NoError(t, tr.Save(t.Context(), dir))
+		has(0.25, 0.75, 0.9, policy.Options{From: dir})
+		has(0, 0, 0, policy.Options{From: dir, Dropout: fraction(0), EMA: fraction(0)})
+		trained, err := tr.Evaluate(t.Context(), nil)
+		require.NoError(t, err)
+		config := filepath.Join(dir, "config.json")
+		text := string(filetest.Read(t, config))
+		filetest.Write(t, config, []byte(strings.NewReplacer(`"dropout": 0.25`, `"dropout": 0`, `"attention_dropout": 0.75`, `"attention_dropout": 0`).Replace(text)))
+		p, err := policy.Open(t.Context(), open(t, "cpu"), dir)
+		require.NoError(t, err)
+		defer p.Close()
+		assert.Zero(t, p.Config().Recipe.AttentionDropout)
+		got, err := p.Evaluate(t.Context(), store, []int{1}, nil)
+		require.NoError(t, err)
+		assert.Equal(t, trained, got, kind)
+	}
+	var option *policy.OptionError
+	for _, o := range []policy.Options{{Dropout: fraction(1)}, {Dropout: fraction(-0.1)}, {Dropout: fraction(math.NaN())}} {
+		_, err := policy.NewTrainer(t.Context(), all(t, "cpu"), store, o)
+		require.ErrorAs(t, err, &option)
+		assert.Equal(t, "Dropout", option.Arg)
+	}
 }

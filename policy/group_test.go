@@ -38,7 +38,7 @@ func TestTwoDevicesLearnWhatOneDoes(t *testing.T) {
 func TestTwoSimulatedDevicesTrainToTheSameBits(t *testing.T) {
 	t.Setenv(sim.CountEnv, "2")
 	plan := "version: 1\nrate: 30\nstreams: [{name: state}, {name: action}]\nwindows: {state: [-67ms, 0s], action: [0s, 100ms]}\n"
-	sameBits(t, "sim:0,sim:1", build(t, robots(t, 20, 20)), policy.Options{HoldOut: []int{1}, Plan: plan, Steps: 3, Batch: 2, EMA: 0.75, Accumulate: 2}, 3)
+	sameBits(t, "sim:0,sim:1", build(t, robots(t, 20, 20)), policy.Options{HoldOut: []int{1}, Plan: plan, Steps: 3, Batch: 2, EMA: fraction(0.75), Accumulate: 2}, 3)
 }
 
 // NCCL's sum of two gradients has one order, so two devices that share by it train to the bits of two that share by themselves. The checkpoint says
@@ -85,7 +85,7 @@ func byNCCL(t *testing.T, backend string, store *store.Store, o policy.Options, 
 func TestTwoDevicesGoOnToTheBit(t *testing.T) {
 	ctx := context.Background()
 	store := build(t, robots(t, 60, 60, 60))
-	o := policy.Options{HoldOut: []int{1}, Steps: 12, Batch: 4, Seed: 5, EMA: 0.75}
+	o := policy.Options{HoldOut: []int{1}, Steps: 12, Batch: 4, Seed: 5, EMA: fraction(0.75)}
 	whole := trainer(t, "cpu,cpu", store, o)
 	losses := train(t, whole, 12)
 	dirs := []string{t.TempDir(), t.TempDir()}

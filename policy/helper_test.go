@@ -38,6 +38,9 @@ func (m made) Episode(_ context.Context, i int) (*dataset.Episode, error) {
 // joints are the columns of robots: a second robot has others.
 var joints = []dataset.Column{{Name: "shoulder"}, {Name: "elbow"}, {Name: "wrist"}}
 
+// fraction is the value of an option.
+func fraction(v float64) *float64 { return &v }
+
 // table is a stream of rows of 30 Hz.
 func table(t testing.TB, name string, rows int, columns []dataset.Column, value func(row, column int) float64) dataset.Stream {
 	t.Helper()

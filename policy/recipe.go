@@ -60,6 +60,8 @@ type Recipe struct {
 	// PreNorm puts each norm before its layer and none after the last layer, so the states have a linear path to the output.
 	PreNorm bool    `json:"pre_norm"`
 	Dropout float64 `json:"dropout"`
+	// AttentionDropout is the dropout of the attention probabilities; 0 is Dropout.
+	AttentionDropout float64 `json:"attention_dropout,omitempty"`
 
 	Batch int `json:"batch"` // the number of windows in a batch, on each device
 	Steps int `json:"steps"`
@@ -194,6 +196,9 @@ func (r *Recipe) check() error {
 	if r.Accumulate < 0 || r.Accumulate > 256 {
 		return refuse("Accumulate", strconv.Itoa(r.Accumulate), "0 to 256")
 	}
+	if !(r.AttentionDropout >= 0 && r.AttentionDropout < 1) {
+		return refuse("Dropout", fmt.Sprint(r.AttentionDropout), "at least 0 and below 1")
+	}
 	if !(r.EMA >= 0 && r.EMA <= 1) {
 		return refuse("EMA", fmt.Sprint(r.EMA), "0 to 1")
 	}
@@ -203,7 +208,8 @@ func (r *Recipe) check() error {
 // layers returns the network's layers, for actions with the given number of columns.
 func (r *Recipe) layers(actions int) []nn.Layer {
 	layer := nn.TransformerEncoderLayer{
-		Heads: r.Heads, FFN: r.FFN, PreNorm: r.PreNorm, Dropout: float32(r.Dropout), Causal: r.PerToken || r.Sampler != "",
+		Heads: r.Heads, FFN: r.FFN, PreNorm: r.PreNorm, Dropout: float32(r.Dropout), AttentionDropout: float32(r.AttentionDropout),
+		Causal: r.PerToken || r.Sampler != "",
 	}
 	if r.GELU {
 		layer.Activation = nn.GELU
@@ -255,7 +261,13 @@ func (r *Recipe) Windows() int { return r.Batch * max(r.Accumulate, 1) }
 // override sets the settings that the options give.
 func (r *Recipe) override(o *Options) {
 	r.Steps, r.Batch, r.Rate = cmp.Or(o.Steps, r.Steps), cmp.Or(o.Batch, r.Batch), cmp.Or(o.Rate, r.Rate)
-	r.Accumulate, r.EMA = cmp.Or(o.Accumulate, r.Accumulate), cmp.Or(o.EMA, r.EMA)
+	r.Accumulate = cmp.Or(o.Accumulate, r.Accumulate)
+	if o.EMA != nil {
+		r.EMA = *o.EMA
+	}
+	if o.Dropout != nil {
+		r.Dropout, r.AttentionDropout = *o.Dropout/3, *o.Dropout
+	}
 }
 
 // FLOP returns the number of floating-point operations in a step on each device. Each weight costs six for each token that it

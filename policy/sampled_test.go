@@ -80,7 +80,7 @@ func TestSampledPoliciesAreEqualOnDevices(t *testing.T) {
 	all := map[string][][]float64{}
 	var losses [][]float32
 	for _, backend := range []string{"cpu:exact", "sim"} {
-		tr := trainer(t, backend, store, policy.Options{Policy: policy.Flow, Size: "tiny", Plan: short, HoldOut: []int{1}, Steps: 2, Batch: 2, Accumulate: 2, SampleSteps: 2, Rate: 1e-2, Seed: 5})
+		tr := trainer(t, backend, store, policy.Options{Policy: policy.Flow, Size: "tiny", Plan: short, HoldOut: []int{1}, Steps: 2, Batch: 2, Accumulate: 2, SampleSteps: 2, Rate: 1e-2, Dropout: fraction(0.3), Seed: 5})
 		losses = append(losses, train(t, tr, 2))
 		dir := t.TempDir()
 		require.NoError(t, tr.Save(ctx, dir))

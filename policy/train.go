@@ -47,11 +47,13 @@ type Options struct {
 	// that Policy, Size, Plan, Hz, Action, States, Unordered and Floor must be empty. The store may have other recordings with the same columns.
 	From       string
 	Seed       uint64
-	Steps      int     // 0 is the number in the recipe, or in From. The same is true for the next four fields, and for Seed with From.
+	Steps      int     // 0 is the number in the recipe, or in From. The same is true for the next three fields, and for Seed with From.
 	Batch      int     // the number of windows in a batch, on each device
 	Rate       float64 // the highest learning rate
 	Accumulate int     // see Recipe.Accumulate
-	EMA        float64 // see Recipe.EMA
+	// EMA replaces Recipe.EMA, unless it is nil. Dropout, unless it is nil, replaces Recipe.AttentionDropout, and a third of it
+	// Recipe.Dropout. 0 is no average and no dropout.
+	EMA, Dropout *float64
 	// Settings is not used for training. Config.Settings keeps it for the caller.
 	Settings map[string][]string
 	// Sampler, SampleSteps and Execute replace those of the recipe, if they are not empty or 0.

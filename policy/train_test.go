@@ -91,7 +91,7 @@ func TestTrainingGoesOnToTheBit(t *testing.T) {
 	ctx := context.Background()
 	for backend, steps := range map[string]int{"cpu": 30, "cpu:exact": 4} {
 		store := build(t, robots(t, 60, 60, 60))
-		o := policy.Options{HoldOut: []int{1}, Steps: steps, Batch: 4, Seed: 5, EMA: 0.75, Accumulate: 2}
+		o := policy.Options{HoldOut: []int{1}, Steps: steps, Batch: 4, Seed: 5, EMA: fraction(0.75), Accumulate: 2}
 		whole := trainer(t, backend, store, o)
 		losses := train(t, whole, steps)
 		dirs := []string{t.TempDir(), t.TempDir()}

@@ -65,9 +65,10 @@ class Net(torch.nn.Module):
 
     def forward(self, x):
         t = x.shape[1]
-        mask = torch.triu(torch.full((t, t), float("-inf"), device=x.device), 1) if self.c["Causal"] else None
+        mask = torch.ones(t, t, dtype=torch.bool, device=x.device).triu(1) if self.c["Causal"] else None
         x = getattr(self, "in")(x) + self.position.weight[:t]
-        return self.out(self.encoder(x, mask))
+        causal = {"is_causal": True} if self.c["Causal"] and torch.__version__ >= "2" else {}  # else the mask's values are read, which no graph can
+        return self.out(self.encoder(x, mask, **causal))
 
 
 def train(c, start, values, targets, device, amp):

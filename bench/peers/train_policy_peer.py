@@ -29,10 +29,10 @@ HORIZONS = (CHUNK // 3, 2 * CHUNK // 3, CHUNK)
 DTYPES = {"F32": np.float32, "U8": np.uint8, "I64": np.int64}
 
 
-def recordings(robocache, dataset, state):
-    """Return a list of (states [N,D], actions [N,A]), an episode each, and which column of the action each state has the name of."""
+def read_rows(robocache, dataset, names):
+    """Return a list with a dictionary of each episode, from stream to values [N,D], and the columns of each stream."""
     with tempfile.TemporaryDirectory() as folder:
-        windows = [f"--window={name}=0s:1ms" for name in (state, "action")]
+        windows = [f"--window={name}=0s:1ms" for name in names]
         subprocess.run([robocache, "batches", dataset, "--backend=cpu", "--shuffle=none", "--batch=4096", "--last=short", "--out", folder, *windows],
                        check=True, capture_output=True)
         parts = {}
@@ -45,10 +45,15 @@ def recordings(robocache, dataset, state):
                 lo, hi = (8 + size + o for o in h["data_offsets"])
                 parts.setdefault(name, []).append(np.frombuffer(data[lo:hi], DTYPES[h["dtype"]]).reshape(h["shape"]))
     t = {name: np.concatenate(list_) for name, list_ in parts.items()}
-    columns = {name: json.loads(texts[name + ".columns"]) for name in (state, "action")}
+    columns = {name: json.loads(texts[name + ".columns"]) for name in names}
+    return [{name: t[name + ".values"][t["episodes"] == e, 0] for name in names} for e in range(t["episodes"].max() + 1)], columns
+
+
+def recordings(robocache, dataset, state):
+    """Return a list of (states [N,D], actions [N,A]), an episode each, and which column of the action each state has the name of."""
+    episodes, columns = read_rows(robocache, dataset, (state, "action"))
     relative = [columns["action"].index(c) if c in columns["action"] else -1 for c in columns[state]]
-    of = t["episodes"]
-    return [(t[state + ".values"][of == e, 0], t["action.values"][of == e, 0]) for e in range(of.max() + 1)], np.array(relative)
+    return [(e[state], e["action"]) for e in episodes], np.array(relative)
 
 
 def windows(states, actions, relative):
@@ -110,16 +115,21 @@ def our_order(count, epoch, seed):
     return torch.tensor([place(i) for i in range(count)])
 
 
-def our_mask(like, step, site, seed):
-    """Return the factors of our dropout: Philox4x32-10 of {element/4, 0, step, site}, with the seed as the key."""
-    a = np.arange((like.numel() + 3) // 4, dtype=np.uint64)
+def our_words(count, step, site, seed):
+    """Return our random words of a site in a step: Philox4x32-10 of {element/4, 0, step, site}, with the seed as the key."""
+    a = np.arange((count + 3) // 4, dtype=np.uint64)
     b, c, d = (np.full_like(a, v) for v in (0, step, site))
     low, half = np.uint64(MASK), np.uint64(32)
     for i in range(10):
         k0, k1 = np.uint64(seed + i * 0x9E3779B9 & MASK), np.uint64(i * 0xBB67AE85 & MASK)
         p, q = a * np.uint64(0xD2511F53), c * np.uint64(0xCD9E8D57)
         a, b, c, d = q >> half ^ b ^ k0, q & low, p >> half ^ d ^ k1, p & low
-    words = np.stack([a, b, c, d], 1).reshape(-1)[:like.numel()].reshape(like.shape)
+    return np.stack([a, b, c, d], 1).reshape(-1)[:count]
+
+
+def our_mask(like, step, site, seed):
+    """Return the factors of our dropout."""
+    words = our_words(like.numel(), step, site, seed).reshape(like.shape)
     return torch.tensor((words >= math.ceil(float(np.float32(DROPOUT)) * 2**32)) / (1 - DROPOUT), dtype=torch.float32)
 
 

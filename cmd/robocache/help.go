@@ -35,7 +35,7 @@ var topics = []struct {
 	{"LeRobot", []string{"robot", "cameras", "codec", "extra", "modality", "keep-invalid"}},
 	{"Order", []string{"batch", "seed", "epochs", "steps", "shuffle", "last", "mix-shards", "shard-windows", "epoch-windows", "episode-weights", "drop-first", "drop-last", "streaming", "batches state", "signal-code"}},
 	{"Training", []string{"policy", "size", "sampler", "sample-steps", "execute", "lr", "floor", "train from", "resume", "train batch", "train steps",
-		"accumulate", "ema", "train seed"}},
+		"accumulate", "ema", "dropout", "train seed"}},
 	{"Measurement", []string{"only", "launch", "limit", "time", "samples", "rotate", "bench batch", "tune batch", "sweep", "bench seed", "worst", "runs", "first", "explain",
 		"live", "policy hz"}},
 	{"Output", []string{"output", "out", "to", "task", "plot", "html", "columns", "encoding", "dtype", "format", "tar-bytes", "tar-samples", "list", "digest", "replace",

@@ -47,9 +47,10 @@ held-out episodes, which is measured after each tenth of the steps.
 
 --from DIR begins with the weights of another checkpoint, for more steps or on other recordings. Its
 network, plan, streams and normalisation stay, and so do --steps, --batch, --lr, --accumulate, --ema,
---seed, --sampler, --sample-steps and --execute, unless they are given. --ema 0.75 averages the weights
-over the steps, as diffusion policies do; the average is then the policy. --accumulate 4 makes a step
-with four batches, in the memory for one.
+--dropout, --seed, --sampler, --sample-steps and --execute, unless they are given. --ema 0.75 averages
+the weights over the steps, as diffusion policies do; the average is then the policy. --dropout 0.3 sets
+0.3 of the attention probabilities to 0 in training, and 0.1 of the other values. --accumulate 4 makes a
+step with four batches, in the memory for one.
 
 --log-dir DIR writes the loss of each step, the loss on the held-out episodes and the speed to a file for
 TensorBoard.
@@ -87,6 +88,7 @@ func (a *app) trainCommand() *cobra.Command {
 			if err := t.restore(cmd); err != nil {
 				return err
 			}
+			t.EMA, t.Dropout = given(cmd.Flags(), "ema"), given(cmd.Flags(), "dropout")
 			t.path, t.request.Paths, t.request.Spell = args[0], args, spelling(cmd.Flags())
 			t.request.Packing.Options.Episodes.Take = t.Options.Episodes.Take // the policy records the others
 			if err := a.ranked(&t.rank, &t.world, cmd.Flags()); err != nil {
@@ -114,7 +116,8 @@ func (a *app) trainCommand() *cobra.Command {
 	f.Var(rangesFlag{&t.holdOut}, "hold-out", "the episodes that are not trained on, but compared with, such as 3,7 or 0-9,12")
 	completeEpisodes(cmd, "hold-out")
 	f.IntVar(&t.Accumulate, "accumulate", 0, "batches per step, whose gradients are averaged; 0 for the size's default, 1")
-	f.Float64Var(&t.EMA, "ema", 0, "average the weights with the decay 1-step^-`POWER`, such as 0.75; 0 for the size's default: none for small and seed, 0.75 for base and tiny")
+	f.Float64("ema", 0, "average the weights with the decay 1-step^-`POWER`; 0 is no average (default 0.75 for base and tiny, 0 for small and seed)")
+	f.Float64("dropout", 0, "training sets this `SHARE` of the attention probabilities to 0, and a third of it of other values (default 0; for small 0.3 of all)")
 	f.StringVar(&t.From, "from", "", "begin with the weights of the checkpoint in this `DIR`")
 	f.Uint64Var(&t.Seed, "seed", 0, "seed for the first weights, the window order, and dropout")
 	f.StringVarP(&t.out, "out", "o", "", "write the checkpoint into this `DIR`")

@@ -65,6 +65,15 @@ func (t *training) apply(f *pflag.FlagSet, c *policy.Config) error {
 	return nil
 }
 
+// given returns the value of a flag, or nil without one.
+func given(f *pflag.FlagSet, name string) *float64 {
+	if !f.Changed(name) {
+		return nil
+	}
+	v, _ := f.GetFloat64(name) // the flag has this type
+	return &v
+}
+
 // keepBackend records the devices on which all programs train together.
 func (w *trainer) keepBackend() {
 	var names []string

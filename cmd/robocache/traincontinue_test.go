@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"encoding/binary"
+	"fmt"
 	"hash/crc32"
 	"io"
 	"maps"
@@ -22,34 +23,41 @@ import (
 	"github.com/robocache/robocache/internal/test/thorough"
 )
 
-// interrupted starts train and ends it by a signal after its first line.
-func interrupted(t *testing.T, args ...string) {
+// interrupted starts train and ends it by a signal after some lines.
+func interrupted(t *testing.T, sig syscall.Signal, lines int, args ...string) {
 	t.Helper()
 	cmd, _ := program(t, args...)
 	stdout, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
 	in := bufio.NewReader(stdout)
-	for range 2 { // the streams, and the first tenth
+	for range lines {
 		_, err = in.ReadString('\n')
 		require.NoError(t, err)
 	}
-	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, cmd.Process.Signal(sig))
 	_, _ = io.Copy(io.Discard, in)
-	require.NoError(t, cmd.Wait())
+	require.Equal(t, sig == syscall.SIGTERM, cmd.Wait() == nil)
 }
 
-// --resume needs no other option. The files have the bytes of training that was not interrupted.
+// --resume needs no other option. The files have the bytes of training that was not interrupted, also after a kill.
 func TestResumeNeedsNoOptions(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
+	resumes(t, syscall.SIGTERM, 2, 2000, "--lr=0.002", "--ema=0.75") // after the streams and the first tenth
+	resumes(t, syscall.SIGKILL, 3, 200, "--policy=flow", "--size=tiny", "--sample-steps=2", "--dropout=0.3")
+}
+
+func resumes(t *testing.T, sig syscall.Signal, lines, steps int, options ...string) {
+	t.Helper()
 	dir := t.TempDir()
 	whole, parts := filepath.Join(dir, "whole"), filepath.Join(dir, "parts")
 	plan := shortPlan(t)
-	args := []string{"train", g1, plan, "--hold-out=0", "--leave-out=1", "--steps=2000", "--batch=4", "--lr=0.002", "--seed=9", "--ema=0.75", "--accumulate=2", "--backend=cpu", "--out"}
-	interrupted(t, append(args, parts)...)
+	args := append([]string{"train", g1, plan, "--hold-out=0", "--leave-out=1", fmt.Sprint("--steps=", steps), "--batch=4", "--seed=9", "--accumulate=2", "--backend=cpu"}, options...)
+	args = append(args, "--out")
+	interrupted(t, sig, lines, append(args, parts)...)
 	require.NoError(t, os.Remove(plan[len("--plan="):]))
 	_, stderr := good(t, "train", g1, "--resume", "--out", parts)
-	assert.Regexp(t, `goes on after step \d+ of 2000`, stderr)
+	assert.Regexp(t, fmt.Sprintf(`goes on after step \d+ of %d`, steps), stderr)
 	args[2] = shortPlan(t)
 	good(t, append(args, whole)...)
 	for _, folder := range []string{"", "best"} {
@@ -61,7 +69,7 @@ func TestResumeNeedsNoOptions(t *testing.T) {
 		}
 	}
 	_, stderr = good(t, "train", g1, "--resume", "--out", parts)
-	assert.Contains(t, stderr, "goes on after step 2000 of 2000", "also after the second run")
+	assert.Contains(t, stderr, fmt.Sprintf("goes on after step %d of %[1]d", steps), "also after the second run")
 	code, _, stderr := execute("train", g1, "--resume", "--batch=5", "--out", parts)
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "batch: got 5, want 4, as the checkpoint has")
@@ -72,15 +80,16 @@ func TestTrainFromACheckpoint(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	dir := t.TempDir()
 	first, second, whole := filepath.Join(dir, "first"), filepath.Join(dir, "second"), filepath.Join(dir, "whole")
-	good(t, "train", g1, "--policy=flow", "--size=tiny", "--sample-steps=2", "--state=observation.state", "--hold-out=0", "--steps=2", "--batch=4", "--backend=cpu", "--out", first)
+	good(t, "train", g1, "--policy=flow", "--size=tiny", "--sample-steps=2", "--state=observation.state", "--hold-out=0", "--steps=2", "--batch=4", "--ema=0", "--dropout=0.75", "--backend=cpu", "--out", first)
 	args := []string{"train", g1, "--from", first, "--steps=100", "--hold-out=1", "--backend=cpu", "--out"}
 	good(t, append(args, whole)...)
-	interrupted(t, append(args, second)...)
+	interrupted(t, syscall.SIGTERM, 2, append(args, second)...)
 	require.NoError(t, os.RemoveAll(first))
 	stdout, _ := good(t, "train", g1, "--resume", "--json", "--out", second)
 	list := lines(t, stdout)
 	recipe := list[len(list)-1]["recipe"].(map[string]any)
 	assert.Equal(t, []any{100.0, 4.0, 100.0, "euler", 2.0}, []any{recipe["steps"], recipe["batch"], recipe["warm_up"], recipe["sampler"], recipe["sample_steps"]})
+	assert.Equal(t, []any{0.75, 0.25, nil}, []any{recipe["attention_dropout"], recipe["dropout"], recipe["ema"]})
 	for _, name := range []string{"model.safetensors", "training.safetensors"} {
 		a, err := os.ReadFile(filepath.Join(whole, name))
 		require.NoError(t, err)

@@ -138,11 +138,17 @@ func onRanks(t *testing.T, test func(t *testing.T, world int, backend, together 
 // a resume. Only the first program prints.
 func TestRanksWriteTheCheckpointOfOneProgram(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
+	for _, options := range []string{"--policy=bc-transformer --ema=0.75", "--policy=flow --size=tiny --sample-steps=2 --dropout=0.3"} {
+		ranksWrite(t, strings.Fields(options)...)
+	}
+}
+
+func ranksWrite(t *testing.T, options ...string) {
 	onRanks(t, func(t *testing.T, world int, backend, together string) {
 		dir := t.TempDir()
 		short := shortPlan(t)
-		args := func(out, backend string, more ...string) []string {
-			return append([]string{"train", g1, short, "--hold-out=2", "--steps=20", "--batch=4", "--ema=0.75", "--accumulate=2", "--json", "--backend", backend, "--out", filepath.Join(dir, out)}, more...)
+		args := func(out, backend string) []string {
+			return append([]string{"train", g1, short, "--hold-out=2", "--steps=20", "--batch=4", "--accumulate=2", "--json", "--backend", backend, "--out", filepath.Join(dir, out)}, options...)
 		}
 		one, _ := program(t, args("one", together)...)
 		text, err := one.CombinedOutput()

@@ -1,5 +1,8 @@
 package main
 
+// noises matches the kernels in noise.cu.
+var noises = re(`^noise `)
+
 // networkArguments has the arguments about the kernels of networks.
 var networkArguments = []argument{
 	{"the magic number taken off", networks, rounding, re(`add\.rn\.f32\s.*, 0fCB400000;`), anything, 0,
@@ -71,6 +74,16 @@ var networkArguments = []argument{
 		"erf_exact, of arguments of 1 and more"},
 	{"a sign of zero that a sum has not", re(`^matmul `), ".le becomes .lt", re(`setp\.le\.f32\s.*, 0f00000000;`), re(`setp\.le\.f32[^\n]*\n\s*selp\.f32\s+%f\d+, 0f00000000, `), 1,
 		"ReLU of a sum that began with +0: a tensor core gives +0 for what is cut to nothing, and +0 plus a bias of -0 is +0"},
+	{"a normal number's parts", noises, rounding, re(`cvt\.rn\.f32\.s32|mul\.rn\.f32\s.*, 0f33800000;|add\.rn\.f32\s.*, 0fBF800000;`), anything, 0,
+		"normal_of: a conversion is exact for 24 bits and a sign, and for a small exponent; so is a product by 2^-24, and the difference between 1 and a number near it"},
+	{"a logarithm without a finite result", noises, "", re(`setp\.gt\.f32\s.*, 0f00000000;|setp\.lt\.u32\s.*, 2139095040;|and\.pred`), re(`setp\.lt\.u32\s[^\n]*, 2139095040;`), 2,
+		"normal_of: its argument is from 2^-24 to 1"},
+	{"a logarithm's argument too small to be normal", noises, "mul becomes add", re(`mul\.rn\.f32\s.*, 0f4B000000;`), anything, 0,
+		"normal_of: its argument is 2^-24 or more, and this is chosen below 2^-126"},
+	{"a negative logarithm's sign", noises, "neg becomes abs", re(`neg\.f32`), re(`neg\.f32[^\n]*\n[^\n]*\n\s*sqrt\.rn\.f32`), 2,
+		"normal_of: the root is taken only if the logarithm is -5 or less"},
+	{"a weight that many threads write", re(` noise$`), leftOut, re(`@%p\d+ bra`), re(`setp\.ne\.s32[^\n]*\n\s*@%p\d+ bra[^\n]*\n// %bb[^\n]*\n\s*ld\.param\.u64`), 2,
+		"noise: each value's thread would write the same number to one place"},
 }
 
 // holds has a further condition for some arguments, by name: the function reports whether the argument applies to line i of the
