@@ -33,7 +33,7 @@ type part struct {
 	points, normals []float32
 	colors          []uint8
 	cut             [edges / 64]uint64 // a bit for each edge; the edges with a point are in the points' order
-	triangles       [][3]uint16        // three edges: neighbour*edges + edge; bit axis is set in neighbour if the next block along the axis has the edge
+	triangles       [][3]uint16        // neighbour*edges + edge, where neighbour's bits are steps to the next block along an axis
 	before          int                // the number of points in earlier blocks
 }
 
