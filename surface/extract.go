@@ -58,10 +58,10 @@ func (v *Volume) surface(mesh bool) (*Surface, error) {
 	if err := v.check(); err != nil {
 		return nil, err
 	}
-	n := len(v.Keys) / 3
+	n := len(v.Keys)
 	s := &sortedVolume{Volume: *v, slots: make(map[[3]int]int, n), parts: make(map[[3]int]*part, n)}
-	for i := range n {
-		key := [3]int{int(v.Keys[3*i]), int(v.Keys[3*i+1]), int(v.Keys[3*i+2])}
+	for i, k := range v.Keys {
+		key := [3]int{int(k[0]), int(k[1]), int(k[2])}
 		if other, twice := s.slots[key]; twice {
 			return nil, &Error{"Keys", ErrOption, fmt.Sprintf("%v in rows %d and %d", key, other, i), "each block once"}
 		}

@@ -33,11 +33,11 @@ func (e *Error) Unwrap() error { return e.Kind }
 // Volume is a truncated signed distance field: M blocks with 512 voxels each. In a block, voxel i = (z*8+y)*8+x has its centre
 // at (8*key + (x,y,z) + 0.5) * Size.
 type Volume struct {
-	Keys     []int32   // [M,3]: the block's coordinates x, y and z; each block once
-	Distance []float32 // [M,512] in units of the truncation; a voxel whose distance is NaN or infinite was never seen
-	Weight   []float32 // [M,512]; 0 if the voxel was never seen
-	Color    []float32 // [M,512,3], optional: red, green and blue, 0 to 255
-	Size     float64   // a voxel's side in metres
+	Keys     [][3]int32 // [M]: the block's coordinates x, y and z; each block once
+	Distance []float32  // [M,512] in units of the truncation; a voxel whose distance is NaN or infinite was never seen
+	Weight   []float32  // [M,512]; 0 if the voxel was never seen
+	Color    []float32  // [M,512,3], optional: red, green and blue, 0 to 255
+	Size     float64    // a voxel's edge in metres
 }
 
 // Surface is points on a surface, and the triangles between them. The points are ordered by block (x, then y, then z), voxel
@@ -69,11 +69,11 @@ func (s *Surface) Cloud() (*dataset.Cloud, error) {
 
 // check returns the first invalid field.
 func (v *Volume) check() error {
-	m := len(v.Keys) / 3
+	m := len(v.Keys)
 	for _, a := range []struct {
 		name      string
 		got, want int
-	}{{"Keys", len(v.Keys), 3 * m}, {"Distance", len(v.Distance), voxels * m}, {"Weight", len(v.Weight), voxels * m}, {"Color", len(v.Color), 3 * voxels * m}} {
+	}{{"Distance", len(v.Distance), voxels * m}, {"Weight", len(v.Weight), voxels * m}, {"Color", len(v.Color), 3 * voxels * m}} {
 		if a.got != a.want && !(a.name == "Color" && v.Color == nil) {
 			return &Error{a.name, ErrShape, fmt.Sprintf("%d numbers", a.got), fmt.Sprintf("%d, for %d blocks", a.want, m)}
 		}

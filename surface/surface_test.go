@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -22,9 +21,7 @@ func volumeOf(n int, size float64, at func(p vector) voxel) *Volume {
 	v := &Volume{Size: size}
 	for i := range n * n * n {
 		key := [3]int{i%n - n/2, i/n%n - n/2, i/n/n - n/2}
-		for k := range 3 {
-			v.Keys = append(v.Keys, int32(key[k]))
-		}
+		v.Keys = append(v.Keys, [3]int32{int32(key[0]), int32(key[1]), int32(key[2])})
 		for j := range voxels {
 			in := at(vector{(float64(8*key[0]+j%8) + 0.5) * size, (float64(8*key[1]+j/8%8) + 0.5) * size, (float64(8*key[2]+j/64) + 0.5) * size})
 			v.Distance, v.Weight, v.Color = append(v.Distance, float32(in.distance)), append(v.Weight, float32(in.weight)), append(v.Color, in.color[:]...)
@@ -207,7 +204,7 @@ func TestTheOrderOfBlocksAndTheCoresDoNotMatter(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	swapped := &Volume{Size: 0.1}
 	for _, i := range rand.New(rand.NewPCG(1, 2)).Perm(27) {
-		swapped.Keys = append(swapped.Keys, v.Keys[3*i:3*i+3]...)
+		swapped.Keys = append(swapped.Keys, v.Keys[i])
 		swapped.Distance = append(swapped.Distance, v.Distance[512*i:512*i+512]...)
 		swapped.Weight = append(swapped.Weight, v.Weight[512*i:512*i+512]...)
 		swapped.Color = append(swapped.Color, v.Color[1536*i:1536*i+1536]...)
@@ -249,7 +246,6 @@ func TestAPlanesPointsNormalsAndColours(t *testing.T) {
 
 func TestInvalidVolumesAreErrors(t *testing.T) {
 	for arg, change := range map[string]func(v *Volume){
-		"Keys":     func(v *Volume) { v.Keys = v.Keys[1:] },
 		"Distance": func(v *Volume) { v.Distance = v.Distance[1:] },
 		"Weight":   func(v *Volume) { v.Weight = nil },
 		"Color":    func(v *Volume) { v.Color = v.Color[3:] },
@@ -263,7 +259,7 @@ func TestInvalidVolumesAreErrors(t *testing.T) {
 		assert.Equal(t, arg, bad.Arg)
 	}
 	v := volumeOf(2, 1, random(1, 1))
-	v.Keys = slices.Concat(v.Keys[:21], v.Keys[:3])
+	v.Keys = append(v.Keys[:7], v.Keys[0])
 	_, err := v.Points()
 	assert.ErrorIs(t, err, ErrOption)
 	assert.ErrorContains(t, err, "[-1 -1 -1] in rows 0 and 7")
