@@ -70,7 +70,7 @@ var rules = map[string][]string{
 	"stats":                   {"tensor", "dataset/...", "align", "ops", "internal/fault", "internal/inorder", "internal/orderjson", "internal/summary", "internal/text"},
 	"view":                    {"tensor", "dataset", "dataset/notetext", "align", "align/suggest", "doctor", "ops", "internal/caught", "internal/cover", "internal/recognise"},
 	"surface":                 {"tensor", "dataset", "internal/errs", "internal/inorder"},
-	"viz":                     {"tensor", "dataset", "internal/atomicfile", "internal/errs", "internal/text", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
+	"viz":                     {"tensor", "dataset", "surface", "internal/atomicfile", "internal/errs", "internal/text", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
 	"cmd":                     {"public", "internal/...", "cmd/robocache/internal/cli", "github.com/spf13/..."},
 	"examples":                {"public"},
 	"bench":                   {"public"},
