@@ -419,9 +419,9 @@ var layers = map[string][]string{
 	"video/nvdec":         {"doc refusal", "session", "pool", "decoder", "driver"},
 	"ops": {
 		"doc errors words clock", "check", "channel resample fuse backward voxelize voxelize_job draw draw_job frames frames_job", "used", "queue device mark", "staging",
-		"resample_device fuse_device backward_device voxelize_device draw_device frames_device tally deproject farthest batch connect sum shared",
+		"resample_device fuse_device backward_device voxelize_device draw_device frames_device tally deproject farthest integrate batch connect sum shared", "volume",
 	},
-	"ops/backend": {"doc errors enum clock fault draw_order draw_mixture frame_words", "bound host nn_words", "resample fuse backward voxelize draw frames tally deproject farthest nn_matmul nn_attention nn_gradient nn_noise nn_rows nn_tokens", "nn_bound backend shared", "nn"},
+	"ops/backend": {"doc errors enum clock fault draw_order draw_mixture frame_words", "bound host nn_words", "resample fuse backward voxelize draw frames tally deproject farthest integrate nn_matmul nn_attention nn_gradient nn_noise nn_rows nn_tokens", "nn_bound backend shared", "nn"},
 	"ops/record":  {"doc plan target", "world launch tensors check encode", "driver", "side", "export", "recorder session"},
 	"ops/cuda": {
 		"doc gpu fields variant considered voxel_chain", "choose plan", "items general channels",
