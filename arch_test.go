@@ -412,7 +412,6 @@ var layers = map[string][]string{
 		"account stray job_clock", "choose", "prepare live live_camera", "resample fuse",
 	},
 	"align/planfile":      {"doc decoder write", "plan", "read"},
-	"align/depth":         {"align", "dataset", "ops", "tensor"},
 	"align/suggest":       {"doc draft numbers", "column_names plan_text", "apart choice columns look rate", "write", "suggest"},
 	"internal/video/h264": {"doc fields recovery scaling", "sps pps", "sets", "slice", "order", "references", "buffer", "unit params", "parser"},
 	"internal/video/hevc": {"doc reader unit", "references scaling vui", "sps", "pps", "sets", "slice", "store", "parameters", "parser"},

@@ -13,10 +13,10 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// ColorWithin is the largest difference between the time of a depth image and of its colour image.
+// ColorWithin is the largest distance in time between a depth image and its colour image.
 const ColorWithin = 20 * time.Millisecond
 
-// Options select the depth images of a recording and replace what it lacks. The zero value is enough for most recordings.
+// Options select depth images and replace missing values. The zero value is enough for most recordings.
 type Options struct {
 	// Stream is one of Episode.DepthNames; it may be empty if there is one.
 	Stream string
@@ -24,7 +24,7 @@ type Options struct {
 	Color string
 	// Intrinsics are fx, fy, cx and cy in pixels. All 0 means the recording's.
 	Intrinsics [4]float64
-	// Scale is the metres per unit of a pixel. 0 means the recording's, for example 0.001 for 16UC1.
+	// Scale is the metres per unit. 0 means the recording's, for example 0.001 for 16UC1.
 	Scale float64
 	// Fixed is the frame of tf in which poses are. Empty means the root above the camera.
 	Fixed string
@@ -45,9 +45,9 @@ type Series struct {
 	places         []place
 }
 
-// Counts is an account of the images in a recording.
+// Counts is the account for a stream.
 type Counts struct {
-	Images    int  // in the recording
+	Images    int  // recorded
 	NoPose    int  // left out, because they have no pose
 	NoColor   int  // no colour image is near enough; counted only if there is a colour stream
 	Distorted bool // camera_info has lens distortion, which is not corrected
@@ -140,10 +140,10 @@ func nearest(times []int64, t int64) int {
 	return i
 }
 
-// Len returns the number of images that have a pose, or all if the recording has none.
+// Len returns how many images have a pose, or how many there are if the recording has no poses.
 func (s *Series) Len() int { return len(s.places) }
 
-// Frame reads image i of Len. The error is a *dataset.RangeError, one of the image's source, or if the image is broken or the colour
+// Frame reads an image by its index below Len. The error is a *dataset.RangeError, one of the image's source, or if the image is broken or the colour
 // image does not have its size, a *dataset.FormatError.
 func (s *Series) Frame(ctx context.Context, i int) (*Frame, error) {
 	if err := dataset.CheckIndex(ctx, "depth image of "+s.Name, i, len(s.places)); err != nil {

@@ -7,8 +7,8 @@
 //
 // # Poses
 //
-// A pose transforms points from the camera, with x to the right, y down and z forward, to the world. It is interpolated at the time
-// of the image by package align: positions linearly, quaternions on the shorter arc. An image before the first pose, after the last,
+// A pose transforms points from the camera, with x to the right, y down and z forward, to the world. Package align interpolates it at the
+// image's time: positions linearly, quaternions on the shorter arc. An image before the first pose, after the last,
 // or between two poses further apart than the limit has no pose and is left out.
 //
 // In a folder of the TUM RGB-D benchmark the poses are groundtruth.txt. In a robot log they are the transforms of /tf and /tf_static

@@ -16,8 +16,8 @@ const (
 	poses    = "groundtruth.txt"
 )
 
-// kinects has fx, fy, cx and cy of the benchmark's colour cameras, by a word in the folder's name. Depth images are registered to them.
-// Source: the page of the file formats.
+// kinects has fx, fy, cx and cy for the benchmark's colour cameras, by a word in the folder's name. Depth images are registered to them.
+// Source: the benchmark's page about file formats.
 var kinects = map[string][4]float64{
 	"freiburg1": {517.3, 516.5, 318.6, 255.3}, "freiburg2": {520.9, 521.0, 325.1, 249.7}, "freiburg3": {535.4, 539.2, 320.1, 247.6},
 }
@@ -209,7 +209,7 @@ func (s *Set) episode(ctx context.Context) (*dataset.Episode, error) {
 	return e, nil
 }
 
-// camera describes the depth images of an episode with its other streams.
+// camera describes the episode's depth images.
 func (s *Set) camera(e *dataset.Episode) *dataset.DepthCamera {
 	c := &dataset.DepthCamera{Scale: 1. / 5000}
 	for word, k := range kinects {
