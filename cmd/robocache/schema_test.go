@@ -50,7 +50,7 @@ type jsonSchema struct {
 var objects = map[schema.Name]any{
 	schema.Alignment: result{}, schema.Batches: batched{}, schema.Bench: benchmark.Report{}, schema.Convert: converted{}, schema.Info: infoResult{},
 	schema.Inspect: serve.InspectionReport{}, schema.Pack: packed{}, schema.Plan: planned{}, schema.Policy: acted{}, schema.PolicyServe: serving{}, schema.Profile: profileResult{},
-	schema.Stats: computed{}, schema.Train: trained{}, schema.Tune: benchmark.TuneReport{}, schema.Version: buildVersion{}, schema.Voxelize: voxelReport{},
+	schema.Stats: computed{}, schema.Train: trained{}, schema.TSDF: volumeReport{}, schema.Tune: benchmark.TuneReport{}, schema.Version: buildVersion{}, schema.Voxelize: voxelReport{},
 	schema.BenchJobs: struct {
 		Jobs []map[string]any `json:"jobs"` // as a file of --shapes has them
 	}{},
