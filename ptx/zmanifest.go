@@ -53,6 +53,8 @@ import "embed"
 //go:embed gradient.sm_90.cubin.gz
 //go:embed gradient.sm_90.ptx.gz
 //go:embed gradient.sm_80.ptx.gz
+//go:embed integrate.sm_90.ptx.gz
+//go:embed integrate.sm_80.ptx.gz
 //go:embed loss.sm_90.cubin.gz
 //go:embed loss.sm_90.ptx.gz
 //go:embed loss.sm_80.ptx.gz
@@ -138,7 +140,7 @@ var manifest = []family{
 		sources: []source{
 			{"adamw.cu", "999d980a8172ec40880095888e750fb1c090dd325f756d4c45e3771bb314504f"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "gradient_norm", MaxThreads: 256, Params: []Param{
@@ -177,7 +179,7 @@ var manifest = []family{
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "attention_32", MaxThreads: 256, Params: []Param{
@@ -222,7 +224,7 @@ var manifest = []family{
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "attention_backward_32", MaxThreads: 256, Params: []Param{
@@ -295,9 +297,10 @@ var manifest = []family{
 	{
 		name: "deproject",
 		sources: []source{
-			{"deproject.cu", "10dc909a58157ab15b1cbd2e8265f638397cb0f1244210ce6f74cc1c9006fb9e"},
+			{"deproject.cu", "43f1cc6b1ccdf9ef2cf1597da194e4f03c828ec910ee85a8430bbc0b591192b2"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"depth.cuh", "1569696c86cbba1f5f06f0036b2480b066ee8276c38d3cf38c2e92d9d791bf48"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "deproject", MaxThreads: 256, Params: []Param{
@@ -307,15 +310,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "deproject.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "e328eb2924ef600e6d8fcc6a934be97eb84f8ef5a1f5d70c2a2055915be77d5c",
-				PTXHash: "e328eb2924ef600e6d8fcc6a934be97eb84f8ef5a1f5d70c2a2055915be77d5c",
-				stored:  source{"deproject.sm_90.ptx.gz", "24b1cfe431751f3b32c8f0f057ebc53cd0b3f7f9dd4478db5366015e6ee5940a"},
+				Hash:    "129360c526efabb7093f39ca364f3aea6f362fe17965eaf656947641416af44b",
+				PTXHash: "129360c526efabb7093f39ca364f3aea6f362fe17965eaf656947641416af44b",
+				stored:  source{"deproject.sm_90.ptx.gz", "50fc668a5347d893650b84f2293b4be883ae9aa9dcf9506ac258d6cd151181bd"},
 			},
 			{
 				File: "deproject.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "b099776f0403899ff72e901e18c107e549691fa15949455a1866daad65ebf8e3",
-				PTXHash: "b099776f0403899ff72e901e18c107e549691fa15949455a1866daad65ebf8e3",
-				stored:  source{"deproject.sm_80.ptx.gz", "c7e1437d4b01b435ea91467300bac60a8bcdb42590dc200b4b87fe1a290ec310"},
+				Hash:    "dad277559ae41ef91aa3ce750a9cd7819b2b995097540660cb3751c354594ef1",
+				PTXHash: "dad277559ae41ef91aa3ce750a9cd7819b2b995097540660cb3751c354594ef1",
+				stored:  source{"deproject.sm_80.ptx.gz", "8fc52baf7145ac501b7ec149fe7a4925f247ed765e745d9334878e198777660c"},
 			},
 		},
 	},
@@ -329,7 +332,7 @@ var manifest = []family{
 			{"resample_job.cuh", "8cb60fd16b426303f8f7745468d6c0168cb6c1f5ad3457f3a65e5ecda8c8d52e"},
 			{"streams.cuh", "e938b86520db930d2032084585a8eff45705b933df20e6305e9c82879324d104"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "draw", MaxThreads: 160, Params: []Param{
@@ -365,7 +368,7 @@ var manifest = []family{
 			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "embed", MaxThreads: 256, Params: []Param{
@@ -401,7 +404,7 @@ var manifest = []family{
 		sources: []source{
 			{"farthest.cu", "c8e91f680e3a0345e5a844ec69d62f835516840cb4c7d5914f4907b42fa055ea"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "farthest", MaxThreads: 512, Params: []Param{
@@ -430,7 +433,7 @@ var manifest = []family{
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"frames.cuh", "382e0a8b13cc9f3f63eb24f2df41f8d8514ee641f5507b7e995d1b98dd8c3556"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "frames", MaxThreads: 256, Params: []Param{
@@ -479,7 +482,7 @@ var manifest = []family{
 			{"streams.cuh", "e938b86520db930d2032084585a8eff45705b933df20e6305e9c82879324d104"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "fuse", MaxThreads: 128, Params: []Param{
@@ -524,7 +527,7 @@ var manifest = []family{
 			{"streams.cuh", "e938b86520db930d2032084585a8eff45705b933df20e6305e9c82879324d104"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "fuse_backward", MaxThreads: 128, Params: []Param{
@@ -569,7 +572,7 @@ var manifest = []family{
 			{"streams.cuh", "e938b86520db930d2032084585a8eff45705b933df20e6305e9c82879324d104"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "fuse_backward_f64", MaxThreads: 128, Params: []Param{
@@ -614,7 +617,7 @@ var manifest = []family{
 			{"streams.cuh", "e938b86520db930d2032084585a8eff45705b933df20e6305e9c82879324d104"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "fuse_chunks", MaxThreads: 128, Params: []Param{
@@ -655,7 +658,7 @@ var manifest = []family{
 			{"streams.cuh", "e938b86520db930d2032084585a8eff45705b933df20e6305e9c82879324d104"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "fuse_fast", MaxThreads: 128, Params: []Param{
@@ -700,7 +703,7 @@ var manifest = []family{
 			{"streams.cuh", "e938b86520db930d2032084585a8eff45705b933df20e6305e9c82879324d104"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "fuse_small", MaxThreads: 160, Params: []Param{
@@ -742,7 +745,7 @@ var manifest = []family{
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"unaligned.cuh", "b0e0031cc3046e58e6c449745544c7551542878f98c7802f27fc147dac530e7f"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "fuse_unaligned", MaxThreads: 128, Params: []Param{
@@ -779,7 +782,7 @@ var manifest = []family{
 			{"gradient.cu", "330b5cc50693cc1b4d14f4a2b6feee28764e89f8b24e50479128d7cb071bcb31"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "gradient", MaxThreads: 128, Params: []Param{
@@ -808,6 +811,46 @@ var manifest = []family{
 		},
 	},
 	{
+		name: "integrate",
+		sources: []source{
+			{"integrate.cu", "10bf35609c95a8f705c828cb581aff372c1386ebfc4c34e574851798b7e8e1c1"},
+			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
+			{"depth.cuh", "1569696c86cbba1f5f06f0036b2480b066ee8276c38d3cf38c2e92d9d791bf48"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
+		},
+		entries: []Entry{
+			{Name: "integrate_clear", MaxThreads: 256, Params: []Param{
+				{"b8", 248, 8},
+			}},
+			{Name: "integrate_known", MaxThreads: 256, Params: []Param{
+				{"b8", 248, 8},
+			}},
+			{Name: "integrate_mark", MaxThreads: 256, Params: []Param{
+				{"b8", 248, 8},
+			}},
+			{Name: "integrate_sort", MaxThreads: 256, Params: []Param{
+				{"b8", 248, 8},
+			}},
+			{Name: "integrate_update", MaxThreads: 128, Params: []Param{
+				{"b8", 248, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "integrate.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "fe56661748920c33bb523cc57134744750bcda4649e954962c277550df62cb26",
+				PTXHash: "fe56661748920c33bb523cc57134744750bcda4649e954962c277550df62cb26",
+				stored:  source{"integrate.sm_90.ptx.gz", "bcdb04db631e031e71af0929f802a187a9f2d577fbd0017197d9354dbcf19e12"},
+			},
+			{
+				File: "integrate.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "d47d353673e035c4a842dffc49e6f572610c2fbe0c5d81fd21ba1ccf05486d3f",
+				PTXHash: "d47d353673e035c4a842dffc49e6f572610c2fbe0c5d81fd21ba1ccf05486d3f",
+				stored:  source{"integrate.sm_80.ptx.gz", "6ae6cf5370d2c864634d8df3a86d19d1a1a215a1ac01522aba78ef007388ca8e"},
+			},
+		},
+	},
+	{
 		name: "loss",
 		sources: []source{
 			{"loss.cu", "c5498b05e0e34d607565fa86e63478bd002338fbcc42e4f99ac46c5b7e04a2f6"},
@@ -815,7 +858,7 @@ var manifest = []family{
 			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "loss", MaxThreads: 256, Params: []Param{
@@ -853,7 +896,7 @@ var manifest = []family{
 			{"matmul_rows.cuh", "b311b7664f14420ceb41fc101166984247b3d0cdc06ff793577990b62e3060ec"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "matmul_nt_64", MaxThreads: 128, Params: []Param{
@@ -900,7 +943,7 @@ var manifest = []family{
 			{"matmul_rows.cuh", "b311b7664f14420ceb41fc101166984247b3d0cdc06ff793577990b62e3060ec"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "matmul_norm_64", MaxThreads: 128, Params: []Param{
@@ -947,7 +990,7 @@ var manifest = []family{
 			{"matmul_rows.cuh", "b311b7664f14420ceb41fc101166984247b3d0cdc06ff793577990b62e3060ec"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "matmul_norm_back_64", MaxThreads: 128, Params: []Param{
@@ -989,7 +1032,7 @@ var manifest = []family{
 		sources: []source{
 			{"meet.cu", "021f4f7a18733543e93089dfaec2fd1335d2d908b5934fb3f9d21a3ff2dc56d3"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "meet", MaxThreads: 32, Params: []Param{
@@ -1024,7 +1067,7 @@ var manifest = []family{
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "noise", MaxThreads: 256, Params: []Param{
@@ -1056,7 +1099,7 @@ var manifest = []family{
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "norm", MaxThreads: 256, Params: []Param{
@@ -1141,7 +1184,7 @@ var manifest = []family{
 			{"rotations.cuh", "7ac3ab757d99f686a5ee2283b720937be3d767e015bdeec278f94a0e83fb79a5"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "resample_channels", MaxThreads: 128, Params: []Param{
@@ -1184,7 +1227,7 @@ var manifest = []family{
 			{"rotations.cuh", "7ac3ab757d99f686a5ee2283b720937be3d767e015bdeec278f94a0e83fb79a5"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "resample_channels_f64", MaxThreads: 128, Params: []Param{
@@ -1227,7 +1270,7 @@ var manifest = []family{
 			{"rotations.cuh", "7ac3ab757d99f686a5ee2283b720937be3d767e015bdeec278f94a0e83fb79a5"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "resample_curves", MaxThreads: 128, Params: []Param{
@@ -1270,7 +1313,7 @@ var manifest = []family{
 			{"rotations.cuh", "7ac3ab757d99f686a5ee2283b720937be3d767e015bdeec278f94a0e83fb79a5"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "resample_curves_f64", MaxThreads: 128, Params: []Param{
@@ -1350,7 +1393,7 @@ var manifest = []family{
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"unaligned_contiguous.cuh", "923ec3b5b212f23d314be39acd706ad4ce5aa66752f6436a048ffa1651678432"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "resample_fast", MaxThreads: 128, Params: []Param{
@@ -1397,7 +1440,7 @@ var manifest = []family{
 			{"thread_per_row.cuh", "97b67928fad94b4e46b289a4aaabcb25ce5a6a5b7920a2abb071ea6ce62f17cd"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "resample_thread_per_row", MaxThreads: 128, Params: []Param{
@@ -1430,7 +1473,7 @@ var manifest = []family{
 		sources: []source{
 			{"tally.cu", "258f35883737331557e94033722960f090413a5b9ec26b6018b49d3a58c941ee"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "tally", MaxThreads: 512, Params: []Param{
@@ -1468,7 +1511,7 @@ var manifest = []family{
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "tokens", MaxThreads: 256, Params: []Param{
@@ -1509,7 +1552,7 @@ var manifest = []family{
 			{"voxel.cuh", "10121ee062b4808b3ecbd50b66d00eb7019c221f24edea4742c7e2be87ebe557"},
 			{"voxel_keys.cuh", "4ff5dfc7d2655b7e31a7cd698bd2433a3cedcd0ae424fa4ddc5eab02cc9dfa24"},
 			{"voxel_values.cuh", "a6ed7e03aaa0fe6530389842ea2a966445e47ee43a671f6ea5edae424495e8d9"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "voxel_atomic_max", MaxThreads: 256, Params: []Param{
@@ -1555,7 +1598,7 @@ var manifest = []family{
 			{"voxel_partition.cuh", "b5dec5a838d6dfda5ab6002cdf3c40ebfe7d3880d84b7b6123623dd2fb97295e"},
 			{"voxel_places.cuh", "c1fcf583ea6ae24db13ed378fbaacff85592ca1f5f714b4192a45b49836106b8"},
 			{"voxel_values.cuh", "a6ed7e03aaa0fe6530389842ea2a966445e47ee43a671f6ea5edae424495e8d9"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "voxel_bucket", MaxThreads: 512, Params: []Param{
@@ -1592,7 +1635,7 @@ var manifest = []family{
 			{"voxel.cuh", "10121ee062b4808b3ecbd50b66d00eb7019c221f24edea4742c7e2be87ebe557"},
 			{"voxel_keys.cuh", "4ff5dfc7d2655b7e31a7cd698bd2433a3cedcd0ae424fa4ddc5eab02cc9dfa24"},
 			{"voxel_partition.cuh", "b5dec5a838d6dfda5ab6002cdf3c40ebfe7d3880d84b7b6123623dd2fb97295e"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "voxel_partition_cells", MaxThreads: 512, Params: []Param{
@@ -1634,7 +1677,7 @@ var manifest = []family{
 			{"voxel_large.cuh", "6605e6be9c701d028d5b0b8d666c755494769a60d08342c9ffd81a0d7e5e9bf5"},
 			{"voxel_list.cuh", "c9595e2d6aa33146ddc01ab11a5d156d7033482293f75e7017ea730273b09d4c"},
 			{"voxel_values.cuh", "a6ed7e03aaa0fe6530389842ea2a966445e47ee43a671f6ea5edae424495e8d9"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "voxel_prepare_f64", MaxThreads: 256, Params: []Param{
@@ -1676,7 +1719,7 @@ var manifest = []family{
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
 			{"voxel.cuh", "10121ee062b4808b3ecbd50b66d00eb7019c221f24edea4742c7e2be87ebe557"},
 			{"voxel_fill.cuh", "bc67f8e2067b21e38d6da0e467d70836a1713b690fcfa8995bac40643b3c2cd1"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "voxel_fill", MaxThreads: 256, Params: []Param{
@@ -1716,7 +1759,7 @@ var manifest = []family{
 			{"voxel_partition.cuh", "b5dec5a838d6dfda5ab6002cdf3c40ebfe7d3880d84b7b6123623dd2fb97295e"},
 			{"voxel_places.cuh", "c1fcf583ea6ae24db13ed378fbaacff85592ca1f5f714b4192a45b49836106b8"},
 			{"voxel_values.cuh", "a6ed7e03aaa0fe6530389842ea2a966445e47ee43a671f6ea5edae424495e8d9"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "voxel_partition_points", MaxThreads: 512, Params: []Param{
@@ -1761,7 +1804,7 @@ var manifest = []family{
 			{"voxel_large.cuh", "6605e6be9c701d028d5b0b8d666c755494769a60d08342c9ffd81a0d7e5e9bf5"},
 			{"voxel_list.cuh", "c9595e2d6aa33146ddc01ab11a5d156d7033482293f75e7017ea730273b09d4c"},
 			{"voxel_values.cuh", "a6ed7e03aaa0fe6530389842ea2a966445e47ee43a671f6ea5edae424495e8d9"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "voxel_reduce", MaxThreads: 256, Params: []Param{
@@ -1805,7 +1848,7 @@ var manifest = []family{
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
 			{"voxel.cuh", "10121ee062b4808b3ecbd50b66d00eb7019c221f24edea4742c7e2be87ebe557"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "voxel_histogram", MaxThreads: 256, Params: []Param{
@@ -1848,7 +1891,7 @@ var manifest = []family{
 			{"voxel.cuh", "10121ee062b4808b3ecbd50b66d00eb7019c221f24edea4742c7e2be87ebe557"},
 			{"voxel_fill.cuh", "bc67f8e2067b21e38d6da0e467d70836a1713b690fcfa8995bac40643b3c2cd1"},
 			{"voxel_keys.cuh", "4ff5dfc7d2655b7e31a7cd698bd2433a3cedcd0ae424fa4ddc5eab02cc9dfa24"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "voxel_write_fill", MaxThreads: 256, Params: []Param{

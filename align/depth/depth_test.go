@@ -131,3 +131,43 @@ func TestTUMFolder(t *testing.T) {
 	_, err = s.Frame(ctx, 2)
 	assert.ErrorAs(t, err, new(*dataset.RangeError))
 }
+
+func TestFramesThatCannotBeReadAreErrorsAndTheOthersFollow(t *testing.T) {
+	ctx := context.Background()
+	dir := tumFolder(t, "desk")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "depth", "1.png"), rgbPNG(t, 1, 3), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "rgb", "3.png"), rgbPNG(t, 1, 4), 0o600))
+	e := episode(t, dir, "")
+	_, err := depth.Open(ctx, cpu(t), e, depth.Options{})
+	var bad *dataset.OptionError
+	require.ErrorAs(t, err, &bad, "a folder of an unknown camera")
+	assert.Equal(t, "Intrinsics", bad.Arg)
+	s, err := depth.Open(ctx, cpu(t), e, depth.Options{Intrinsics: [4]float64{525, 525, 319.5, 239.5}, MaxGap: ops.Within(1e9), Scale: 0.001})
+	require.NoError(t, err)
+	assert.Equal(t, []any{3, 0.001, [4]float32{525, 525, 319.5, 239.5}}, []any{s.Len(), s.Scale, s.Intrinsics})
+	var says []string
+	for f, err := range s.Frames(ctx) {
+		if err == nil {
+			says = append(says, fmt.Sprint(f.Index))
+			continue
+		}
+		assert.ErrorAs(t, err, new(*dataset.FormatError))
+		says = append(says, err.Error())
+	}
+	require.Len(t, says, 3)
+	assert.Contains(t, says[0], "want 16-bit grey")
+	assert.Equal(t, "2", says[1])
+	assert.Contains(t, says[2], "want u8 [2,3,3], as the depth image")
+}
+
+func TestAFolderWithoutPoses(t *testing.T) {
+	ctx := context.Background()
+	dir := tumFolder(t, "freiburg3")
+	require.NoError(t, os.Remove(filepath.Join(dir, "groundtruth.txt")))
+	s, err := depth.Open(ctx, cpu(t), episode(t, dir, ""), depth.Options{})
+	require.NoError(t, err)
+	assert.Equal(t, []any{5, false}, []any{s.Len(), s.Posed})
+	f, err := s.Frame(ctx, 4)
+	require.NoError(t, err)
+	assert.Equal(t, [16]float32{0: 1, 5: 1, 10: 1, 15: 1}, f.Pose)
+}

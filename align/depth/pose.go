@@ -113,9 +113,12 @@ func (s *Series) at(ctx context.Context, device *ops.Device, l *link, gap ops.Li
 	if _, given := gap.Get(); !given {
 		gap = align.AutoGap
 	}
-	times := s.images.Times
-	if l.static {
-		times = []int64{slices.Max(l.stream.Nanoseconds())}
+	times, edge := s.images.Times, "fill"
+	switch stats := l.stream.Stats(); {
+	case l.static:
+		times, edge = []int64{slices.Max(l.stream.Nanoseconds())}, "clamp"
+	case stats.Samples-stats.Duplicates < 2: // nothing to interpolate
+		return out, nil
 	}
 	targets, err := tensor.Of(times, len(times))
 	if err != nil {
@@ -123,7 +126,7 @@ func (s *Series) at(ctx context.Context, device *ops.Device, l *link, gap ops.Li
 	}
 	got, err := align.Resample(ctx, device, &dataset.Episode{Streams: []dataset.Stream{*l.stream}}, align.Plan{Targets: targets, Unordered: "sort", Streams: []align.Stream{{
 		Name: l.stream.Name, Columns: l.columns,
-		Sampling: align.Sampling{Kind: "linear", Kinds: []align.ColumnKind{{Columns: "3:7", Kind: "slerp"}}, Quat: "xyzw", Edge: "fill", MaxGap: gap, DType: tensor.F64},
+		Sampling: align.Sampling{Kind: "linear", Kinds: []align.ColumnKind{{Columns: "3:7", Kind: "slerp"}}, Quat: "xyzw", Edge: edge, MaxGap: gap, DType: tensor.F64},
 	}}})
 	if err != nil {
 		return nil, err
