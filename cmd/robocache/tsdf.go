@@ -121,6 +121,12 @@ func (j *volumeJob) run(ctx context.Context, a *app, device *ops.Device) (err er
 	if err != nil {
 		return err
 	}
+	switch names := e.DepthNames(); {
+	case len(names) == 0:
+		return &inputError{Path: r.in, Got: "no depth images in it", Want: "a recording that has some"}
+	case r.stream == "" && len(names) > 1:
+		return usagef("%s holds %d series of depth images, want --stream %s", r.in, len(names), orOf(names))
+	}
 	j.report.notes(e.Notes.Damage())
 	opts := depth.Options{Stream: r.stream, Scale: r.scale}
 	copy(opts.Intrinsics[:], r.intrinsics)

@@ -60,10 +60,10 @@ the cap. With --json these counters are the one object on standard output.
 With --tsdf IN is a recording with depth images and camera poses, such as a folder of the TUM RGB-D
 benchmark, or a robot log with camera_info and tf. The images are fused in order to a truncated signed
 distance field with voxels of --size, in blocks of 8 x 8 x 8 around the surface. OUT.ply is the mesh of
-its zero crossing, with normals and, if the recording has color for the same pixels, with colors.
-OUT.npz has it as points [V,3], normals [V,3], colors [V,3] and triangles [T,3]. An image without a
-pose, without color where others have one, or that cannot be read is left out and counted; every pixel
-of the others is valid, without a depth, or out of the range from --near to --far.
+its zero crossing, with normals and, if the recording has a colour image for each, with colours.
+OUT.npz has the arrays points [V,3], normals [V,3], colors [V,3] and triangles [T,3]. An image is left
+out and counted if it has no pose, if it alone has no colour, or if it cannot be read. Every other pixel is
+counted as valid, without a depth, or out of range: nearer than --near or farther than --far.
 
 --preset mmcv makes hard voxels as mmcv's deterministic layer does (35 points, 20000 voxels).
 --preset open3d makes the sparse voxels of Open3D's voxel_down_sample, on the grid that it lays:
