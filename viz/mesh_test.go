@@ -14,8 +14,8 @@ import (
 	"github.com/robocache/robocache/surface"
 )
 
-// wall is two triangles: a square of 1 m by 1 m at y = 0, whose red half is at smaller z and blue half at greater z. It faces
-// smaller y.
+// wall is two triangles: a square of 1 m by 1 m at y = 0, with the red half at smaller z and the blue half at greater z. It
+// faces smaller y.
 func wall() Mesh {
 	s := &surface.Surface{Triangles: [][3]int32{{0, 1, 2}, {3, 5, 4}}}
 	for i, p := range [][3]float32{{0, 0, 0}, {1, 0, 0}, {0, 0, 1}, {1, 0, 0}, {0, 0, 1}, {1, 0, 1}} {
@@ -77,7 +77,7 @@ func TestAMeshIsSeenFromItsViewpoint(t *testing.T) {
 	assert.True(t, red > 5000 && blue > 5000, "the view of voxels is from smaller y")
 }
 
-// The nearer of two walls hides the other, whatever their order.
+// The nearer of two walls hides the other, in either order.
 func TestTheNearerTriangleIsSeen(t *testing.T) {
 	for _, near := range []int{0, 1} {
 		m := wall()
