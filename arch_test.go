@@ -447,7 +447,7 @@ var layers = map[string][]string{
 		"context copy ipc memory_calls host_calls stream_calls capture_calls", "launch module_calls graph_calls nccl", "dispatch", "function_table",
 	},
 	"dataset/lerobot": {
-		"doc json paths problems values", "source", "header small_table", "catalog", "video_places row_index", "tables column_checks compare set",
+		"doc json paths problems values", "source depth", "header small_table", "catalog", "video_places row_index", "tables column_checks compare set",
 		"index episode_reader video_stats modality statistics", "clock video_backend", "images videos", "episode", "lerobot",
 	},
 	"dataset/lerobot/write": {
