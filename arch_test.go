@@ -427,7 +427,7 @@ var layers = map[string][]string{
 	"ops/cuda": {
 		"doc gpu fields variant considered voxel_chain", "choose plan", "items general channels",
 		"fast unaligned unaligned_contiguous small thread_per_row voxel_atomic voxel_bucket voxel_group voxel_sort voxel_count voxel_write",
-		"fuse resample voxelize backward draw frames tally deproject farthest nn nn_matmul nn_attention nn_gradient nn_noise nn_rows meet", "backend explain tune",
+		"fuse resample voxelize backward draw frames tally deproject farthest integrate nn nn_matmul nn_attention nn_gradient nn_noise nn_rows meet", "backend explain tune",
 	},
 	"convert": {
 		"doc options account missing_streams column_order row_clock picture", "episode_error report sample_usage", "picked input", "target frame_stream shard_weights",
@@ -448,7 +448,7 @@ var layers = map[string][]string{
 		"context copy ipc memory_calls host_calls stream_calls capture_calls", "launch module_calls graph_calls nccl", "dispatch", "function_table",
 	},
 	"dataset/lerobot": {
-		"doc json paths problems values", "source", "header small_table", "catalog", "video_places row_index", "tables column_checks compare set",
+		"doc json paths problems values", "source depth", "header small_table", "catalog", "video_places row_index", "tables column_checks compare set",
 		"index episode_reader video_stats modality statistics", "clock video_backend", "images videos", "episode", "lerobot",
 	},
 	"dataset/lerobot/write": {

@@ -22,6 +22,12 @@ type DepthCamera struct {
 	Frame      string     // the camera's coordinate frame, as in tf; empty if it is unknown
 }
 
+// DepthDecoder is a FrameSource that decodes its depth images itself, as DecodeDepth returns them.
+type DepthDecoder interface {
+	FrameSource
+	DecodeDepth(ctx context.Context, i int) (*tensor.Tensor, error)
+}
+
 // DepthNames returns the names of the streams of depth images, in file order.
 func (e *Episode) DepthNames() (names []string) {
 	for i := range e.Media {
@@ -33,10 +39,16 @@ func (e *Episode) DepthNames() (names []string) {
 }
 
 // DecodeDepth returns frame i of depth images as f32 [H,W], exactly as recorded: multiply by DepthCamera.Scale for metres. A pixel
-// without a depth is 0 or NaN. It decodes 16UC1, mono16, 32FC1, 16-bit grey png, and ROS's compressedDepth, in which 32FC1 is a
-// quantised inverse depth in a png. Any other frame is a *FormatError, and a missing one a *RangeError.
+// without a depth is 0 or NaN. It decodes 16UC1, mono16, 32FC1, 16-bit grey png, ROS's compressedDepth, in which 32FC1 is a
+// quantised inverse depth in a png, and frames of a DepthDecoder. Any other frame is a *FormatError, and a missing one a *RangeError.
 func (m *Media) DecodeDepth(ctx context.Context, i int) (*tensor.Tensor, error) {
-	b, err := m.Frame(ctx, i)
+	if err := CheckIndex(ctx, "frame of "+m.Name, i, m.Len()); err != nil {
+		return nil, err
+	}
+	if d, ok := m.Source.(DepthDecoder); ok {
+		return d.DecodeDepth(ctx, i)
+	}
+	b, err := m.Source.ReadFrame(ctx, i)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package ops_test
 
 import (
+	"bytes"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -106,7 +108,7 @@ func TestIntegrateGivesTheProjectiveDistanceOfShapes(t *testing.T) {
 	require.NoError(t, err)
 	defer dev.Close()
 	for name, hit := range shapes {
-		v := viewFrom(vec{0.7, -1.1, -1.3}, 320, 240)
+		v := viewFrom(vec{0.7, -1.1, -1.3}, 200, 150)
 		depth := v.depth(hit)
 		volume, err := dev.NewVolume(ops.VolumeOptions{IntegrateOptions: ops.IntegrateOptions{Voxel: voxel, Truncation: band}, Blocks: 8})
 		require.NoError(t, err)
@@ -138,8 +140,9 @@ func TestIntegrateGivesTheProjectiveDistanceOfShapes(t *testing.T) {
 					}
 				}
 				at512 := b*ops.BlockVoxels + i
-				require.Equal(t, weight, float64(got.Weight[at512]), "%s: block %v, voxel %d", name, key, i)
-				require.InDelta(t, want, got.Distance[at512], 1e-3, "%s: block %v, voxel %d", name, key, i)
+				if weight != float64(got.Weight[at512]) || !(math.Abs(want-float64(got.Distance[at512])) < 1e-3) {
+					t.Fatalf("%s: block %v, voxel %d: distance %v, weight %v, want %v, %v", name, key, i, got.Distance[at512], got.Weight[at512], want, weight)
+				}
 			}
 		}
 		assert.Greater(t, updated, 10_000, name)
@@ -150,7 +153,9 @@ func TestIntegrateGivesTheProjectiveDistanceOfShapes(t *testing.T) {
 				for a, x := range at {
 					key[a] = int32(math.Floor(x / (8 * voxel)))
 				}
-				require.True(t, seen[key] || near(at, 8*voxel), "%s: pixel %d, block %v", name, i, key)
+				if !seen[key] && !near(at, 8*voxel) {
+					t.Fatalf("%s: pixel %d: no block %v", name, i, key)
+				}
 			}
 		}
 	}
@@ -164,6 +169,151 @@ func near(p vec, block float64) bool {
 		}
 	}
 	return false
+}
+
+// tiny returns an image of a few pixels with a random pose.
+func tiny(r *rand.Rand) (ops.IntegrateArgs, *view, []float32) {
+	v := viewFrom(vec{r.NormFloat64(), r.NormFloat64(), r.NormFloat64()}, 3, 2)
+	depth := make([]float32, v.w*v.h)
+	for i := range depth {
+		depth[i] = float32(r.IntN(5)/4)*3 + r.Float32() - 0.1
+	}
+	return integrates([]*view{v}, [][]float32{depth}), v, depth
+}
+
+// shownBlocks adds the blocks near an image's surface to a map: those of points along each ray, from the truncation before the surface to
+// the truncation behind it.
+func (v *view) shownBlocks(depth []float32, voxel, band float32, blocks map[[3]int32]bool) {
+	steps := math.Ceil(float64(band) / float64(voxel))
+	for i, z := range depth {
+		rx, ry := (float32(i%v.w)-float32(v.cx))/float32(v.fx), (float32(i/v.w)-float32(v.cy))/float32(v.fy)
+		for s := range int(steps) + 1 {
+			t := max((z-band)+float32(float32(s)*float32(2*float64(band)/steps)), 0)
+			var key [3]int32
+			for a := range key {
+				m := v.pose[4*a:]
+				d := float32(float32(m[0]*rx)+float32(m[1]*ry)) + m[2]
+				key[a] = int32(math.Floor(float64((float32(d*t) + m[3]) * float32(1/(8*float64(voxel))))))
+			}
+			if z != 0 {
+				blocks[key] = true
+			}
+		}
+	}
+}
+
+// A volume that begins with one block has each block that any image has shown, and no other.
+func TestVolumeLosesNoBlock(t *testing.T) {
+	ctx := context.Background()
+	dev, err := ops.Open("cpu")
+	require.NoError(t, err)
+	defer dev.Close()
+	r := rand.New(rand.NewPCG(1, 61))
+	const each = 200
+	for range thorough.Of(6, 100_000/each) {
+		volume, err := dev.NewVolume(ops.VolumeOptions{IntegrateOptions: ops.IntegrateOptions{Voxel: 0.05, Truncation: 0.13}, Blocks: 1})
+		require.NoError(t, err)
+		want := map[[3]int32]bool{}
+		for range each {
+			args, v, depth := tiny(r)
+			for i, z := range depth {
+				depth[i] = max(z, 0)
+			}
+			args.Depth = tensor.Must(tensor.Of(depth, 1, v.h, v.w))
+			require.NoError(t, volume.Integrate(ctx, args))
+			v.shownBlocks(depth, 0.05, 0.13, want)
+			n, err := volume.Blocks(ctx)
+			require.NoError(t, err)
+			require.Equal(t, len(want), n)
+		}
+		got, err := volume.Download(ctx)
+		require.NoError(t, err)
+		for _, key := range got.Keys {
+			require.True(t, want[key], key)
+			delete(want, key)
+		}
+		require.Empty(t, want)
+		require.NoError(t, volume.Close())
+	}
+}
+
+// A volume that may not grow refuses an image as a whole, and takes the next that fits.
+func TestVolumeRefusesAnImageAsAWhole(t *testing.T) {
+	ctx := context.Background()
+	dev, err := ops.Open("cpu")
+	require.NoError(t, err)
+	defer dev.Close()
+	v := viewFrom(vec{0.7, -1.1, -1.3}, 40, 30)
+	one, all := make([]float32, v.w*v.h), v.depth(shapes["plane"])
+	one[600] = all[600]
+	volume, err := dev.NewVolume(ops.VolumeOptions{IntegrateOptions: ops.IntegrateOptions{Voxel: 0.02}, Blocks: 2, MaxBlocks: 9, Color: true})
+	require.NoError(t, err)
+	defer volume.Close()
+	frame := func(depth []float32) ops.IntegrateArgs {
+		a := integrates([]*view{v}, [][]float32{depth})
+		a.Images = tensor.Must(tensor.Of(bytes.Repeat([]byte{200, 100, 50}, v.w*v.h), 1, v.h, v.w, 3))
+		return a
+	}
+	require.NoError(t, volume.Integrate(ctx, frame(one)))
+	before, err := volume.Download(ctx)
+	require.NoError(t, err)
+	require.NotEmpty(t, before.Keys)
+	var arg *ops.ArgError
+	require.ErrorAs(t, volume.Integrate(ctx, frame(all)), &arg)
+	assert.ErrorIs(t, arg, ops.ErrFull)
+	assert.Equal(t, "Keys", arg.Arg)
+	after, err := volume.Download(ctx)
+	require.NoError(t, err)
+	assert.Equal(t, before, after)
+	require.NoError(t, volume.Integrate(ctx, frame(one)))
+	after, err = volume.Download(ctx)
+	require.NoError(t, err)
+	assert.Equal(t, before.Keys, after.Keys)
+	assert.Equal(t, before.Distance, after.Distance, "a mean of equal distances")
+	for i, w := range before.Weight {
+		assert.Equal(t, 2*w, after.Weight[i])
+		if w > 0 {
+			assert.Equal(t, []float32{200, 100, 50}, after.Color[3*i:][:3])
+		}
+	}
+}
+
+// The values of a block do not depend on its place in the volume.
+func TestIntegrateWithBlocksInAnotherOrder(t *testing.T) {
+	ctx := context.Background()
+	dev, err := ops.Open("cpu")
+	require.NoError(t, err)
+	defer dev.Close()
+	views := []*view{viewFrom(vec{0.7, -1.1, -1.3}, 40, 30), viewFrom(vec{0.5, -1.2, -1.2}, 40, 30)}
+	run := func(permute bool) map[[3]int32][]float32 {
+		volume, err := dev.NewVolume(ops.VolumeOptions{IntegrateOptions: ops.IntegrateOptions{Voxel: 0.03}})
+		require.NoError(t, err)
+		defer volume.Close()
+		for _, v := range views {
+			require.NoError(t, volume.Integrate(ctx, integrates([]*view{v}, [][]float32{v.depth(shapes["box"])})))
+			if n, err := volume.Blocks(ctx); permute {
+				require.NoError(t, err)
+				order := rand.New(rand.NewPCG(2, 2)).Perm(n)
+				for _, x := range []*tensor.Tensor{volume.Keys, volume.Distance, volume.Weight} {
+					used, err := x.Slice(0, 0, n)
+					require.NoError(t, err)
+					moved, err := used.Take(0, order)
+					require.NoError(t, err)
+					require.NoError(t, dev.Copy(ctx, used, moved))
+				}
+			}
+		}
+		got, err := volume.Download(ctx)
+		require.NoError(t, err)
+		out := map[[3]int32][]float32{}
+		for i, key := range got.Keys {
+			out[key] = append(got.Distance[i*ops.BlockVoxels:][:ops.BlockVoxels:ops.BlockVoxels], got.Weight[i*ops.BlockVoxels:][:ops.BlockVoxels]...)
+		}
+		return out
+	}
+	plain := run(false)
+	require.Greater(t, len(plain), 50)
+	assert.Equal(t, plain, run(true))
 }
 
 func BenchmarkIntegrate(b *testing.B) {
@@ -194,5 +344,4 @@ func BenchmarkIntegrate(b *testing.B) {
 	require.NoError(b, err)
 	require.Zero(b, state[2])
 	b.ReportMetric(float64(state[0]), "blocks")
-	_ = rand.IntN
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -243,8 +244,8 @@ func TestWhatIsMissingIsAnOptionError(t *testing.T) {
 		{[]sent{image, info("/cam/depth/camera_info", 0, nil, 1, 1, 2, 3), info("/cam/depth/camera_info", 9, nil, 1, 1, 2, 4)}, depth.Options{}, "Intrinsics", "K[5] of /cam/depth/camera_info changes from 3 to 4"},
 		{[]sent{image}, depth.Options{Intrinsics: k, Scale: -1}, "Scale", "more than 0"},
 		{[]sent{image}, depth.Options{Intrinsics: k, Color: "/rgb"}, "Color", "/cam/depth/image_raw"},
-		{[]sent{image}, depth.Options{Intrinsics: k, Fixed: "map"}, "Fixed", "no tf"},
-		{drive(), depth.Options{Fixed: "odom"}, "Fixed", `one of ["base" "lidar" "map" "mast" "optical"]`},
+		{[]sent{image}, depth.Options{Intrinsics: k, Fixed: "map"}, "Fixed", `one of ["optical"]`},
+		{drive(), depth.Options{Fixed: "odom"}, "Fixed", `one of ["base" "lidar" "mast" "optical" "map"]`},
 		{loop, depth.Options{Intrinsics: k}, "Fixed", "a loop in tf"},
 		{loop, depth.Options{Intrinsics: k, Fixed: "b"}, "Fixed", "a loop in tf"},
 	} {
@@ -278,7 +279,25 @@ func TestLogsWithOddTransforms(t *testing.T) {
 			assert.Equal(t, [16]float32{0: 1, 3: c.x, 5: 1, 10: 1, 15: 1}, f.Pose, name)
 		}
 	}
-	distorted, err := depth.Open(ctx, cpu(t), episode(t, mcapFile(t, image, info("/cam/depth/camera_info", 0, []float64{0, 0.1, 0, 0, 0}, 1, 1, 0, 0)), "header"), depth.Options{})
-	require.NoError(t, err)
-	assert.True(t, distorted.Counts.Distorted)
+}
+
+func TestCameraInfo(t *testing.T) {
+	ctx := context.Background()
+	ros2 := strings.NewReplacer("[] D", "[] d", "[9] K", "[9] k")
+	for _, c := range []struct {
+		images, info, definition string
+		d                        []float64
+		distorted                bool
+	}{
+		{"/cam/depth/image_raw", "/cam/depth/camera_info", infoType, []float64{0, 0.1, 0, 0, 0}, true},
+		{"/cam/depth/image_raw", "/cam/depth/camera_info", ros2.Replace(infoType), []float64{0, 0, 0, 0, -0.1}, true},
+		{"/cam/depth/image_raw", "/cam/depth/camera_info", ros2.Replace(infoType), make([]float64, 5), false},
+		{"/cam/depth/image_raw/other", "/cam/depth/camera_info", infoType, nil, false},
+	} {
+		about := info(c.info, 0, c.d, 5, 6, 7, 8)
+		about.definition = c.definition
+		s, err := depth.Open(ctx, cpu(t), episode(t, mcapFile(t, picture(c.images, 50, "16UC1", false, make([]byte, 12)), about), "header"), depth.Options{})
+		require.NoError(t, err, c)
+		assert.Equal(t, []any{c.distorted, [4]float32{5, 6, 7, 8}}, []any{s.Counts.Distorted, s.Intrinsics}, c)
+	}
 }

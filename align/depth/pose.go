@@ -174,34 +174,27 @@ func tree(e *dataset.Episode) map[string]link {
 // chain returns the links from a frame up to the first frame that is also above the fixed one, and those from there down to the fixed
 // one, listed from above. If fixed is empty, it is the frame without a parent.
 func chain(links map[string]link, frame, fixed string) (up, down []link, err error) {
-	above := func(frame string) (frames []string, list []link) {
-		frames = []string{frame}
-		for l, ok := links[frame]; ok && len(list) <= len(links); l, ok = links[l.parent] {
-			frames, list = append(frames, l.parent), append(list, l)
+	above := func(frame string) (list []link, top string) {
+		for l, ok := links[frame]; ok && len(list) <= len(links); l, ok = links[frame] {
+			list, frame = append(list, l), l.parent
 		}
-		return frames, list
+		return list, frame
 	}
-	frames, up := above(frame)
+	up, top := above(frame)
 	if len(up) > len(links) {
 		return nil, nil, &dataset.OptionError{Arg: "Fixed", Got: fmt.Sprintf("a loop in tf above %q", frame), Want: "a tree"}
 	}
 	if fixed == "" {
 		return up, nil, nil
 	}
-	others, down := above(fixed)
-	for i, name := range others[:min(len(others), len(links)+1)] {
-		if k := slices.Index(frames, name); k >= 0 {
-			down = down[:i]
-			slices.Reverse(down)
-			return up[:k], down, nil
-		}
+	down, other := above(fixed)
+	if other != top {
+		want := fmt.Sprintf("one of %q, connected with %q", append(slices.Sorted(maps.Keys(links)), top), frame)
+		return nil, nil, &dataset.OptionError{Arg: "Fixed", Got: fixed, Want: want}
 	}
-	want := slices.Sorted(maps.Keys(links))
-	for _, l := range links {
-		if !slices.Contains(want, l.parent) {
-			want = append(want, l.parent)
-		}
+	for len(up) > 0 && len(down) > 0 && up[len(up)-1].stream == down[len(down)-1].stream {
+		up, down = up[:len(up)-1], down[:len(down)-1]
 	}
-	slices.Sort(want)
-	return nil, nil, &dataset.OptionError{Arg: "Fixed", Got: fixed, Want: oneOf(want, "none, because the recording has no tf") + fmt.Sprintf(", connected with %q", frame)}
+	slices.Reverse(down)
+	return up, down, nil
 }

@@ -50,7 +50,7 @@ func (f *Report) Print(w io.Writer, columns bool) error {
 		}
 		switch {
 		case m.DepthScale > 0:
-			size += fmt.Sprintf(", depth in %v m", m.DepthScale)
+			size += fmt.Sprintf(", depth, unit %v m", m.DepthScale)
 		case m.Undecoded:
 			size += ": frames are read as they are, not decoded"
 		}
