@@ -13,7 +13,7 @@ import (
 )
 
 // wallLog writes an MCAP file in ROS 1's encoding: a camera that goes toward a wall at z = 2 with 1 m/s, and six depth images of 40 x 30 pixels.
-// Each message is logged 40 ms after the time in its header.
+// An image is logged 40 ms after the time in its header, because it takes longer on its way than a transform.
 func wallLog(t *testing.T) string {
 	wire := func(values ...any) (b []byte) {
 		for _, v := range values {
@@ -49,7 +49,10 @@ func wallLog(t *testing.T) string {
 		record(4, wire(uint16(i+1), uint16(i+1), c[0], "ros1", uint32(0)))
 	}
 	send := func(channel, ms int, parts ...any) {
-		at := uint64(ms+40) * 1e6
+		at := uint64(ms) * 1e6
+		if channel == 3 {
+			at += 40e6
+		}
 		record(5, append(wire(uint16(channel), uint32(0), at, at), wire(parts...)...))
 	}
 	stamp := func(ms int) []any { return []any{uint32(0), uint32(ms / 1000), uint32(ms % 1000 * 1e6)} }

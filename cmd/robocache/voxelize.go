@@ -78,8 +78,8 @@ const voxelizeExample = `  robocache voxelize scan.pcd -o scan.npz --size 0.2 --
       --mode sparse --size 0.2
   robocache voxelize batch.npz -o sparse.npz --mode sparse --reduce mean \
       --size 0.05
-  robocache voxelize rgbd_dataset_freiburg1_desk -o desk.ply --tsdf --size 0.01 \
-      --far 3 --plot desk.png`
+  robocache voxelize rgbd_dataset_freiburg1_desk -o desk.ply --tsdf \
+      --size 0.01 --far 3 --plot desk.png`
 
 func (a *app) voxelizeCommand() *cobra.Command {
 	r := &voxelRequest{
