@@ -15,7 +15,6 @@ const (
 	voxels = 512        // in a block
 	edges  = 3 * voxels // in a block: edge 3*i+axis goes from voxel i to the next along the axis
 	side   = 11         // a window's side: the block, one voxel before and two after
-	task   = 16         // blocks that a goroutine extracts at once
 )
 
 // strides are the distances between neighbours in a window, by axis.
@@ -28,8 +27,10 @@ type window struct {
 	whole    [side * side * side]bool    // the cell from this voxel to the next ones was seen at all corners
 }
 
-// part is the surface within a block.
-type part struct {
+// block is a block with the surface in it.
+type block struct {
+	key             [3]int
+	slot            int // the index in the volume
 	points, normals []float32
 	colors          []uint8
 	cut             [edges / 64]uint64 // a bit for each edge; the edges with a point are in the points' order
@@ -38,96 +39,82 @@ type part struct {
 }
 
 // point returns the point index for an edge.
-func (p *part) point(edge int) int32 {
-	n := p.before + bits.OnesCount64(p.cut[edge/64]&(1<<(edge%64)-1))
-	for _, word := range p.cut[:edge/64] {
+func (b *block) point(edge int) int32 {
+	n := b.before + bits.OnesCount64(b.cut[edge/64]&(1<<(edge%64)-1))
+	for _, word := range b.cut[:edge/64] {
 		n += bits.OnesCount64(word)
 	}
 	return int32(n)
 }
 
-// sortedVolume is a volume with its sorted keys.
-type sortedVolume struct {
+// blockIndex is a volume with its blocks by key.
+type blockIndex struct {
 	Volume
-	keys  [][3]int
-	slots map[[3]int]int // the index in the volume
-	parts map[[3]int]*part
+	blocks map[[3]int]*block
+}
+
+// near returns the block that is a step away along each axis, or nil.
+func (v *blockIndex) near(b *block, x, y, z int) *block {
+	return v.blocks[[3]int{b.key[0] + x, b.key[1] + y, b.key[2] + z}]
 }
 
 func (v *Volume) surface(mesh bool) (*Surface, error) {
 	if err := v.check(); err != nil {
 		return nil, err
 	}
-	n := len(v.Keys)
-	s := &sortedVolume{Volume: *v, slots: make(map[[3]int]int, n), parts: make(map[[3]int]*part, n)}
+	index := &blockIndex{*v, map[[3]int]*block{}}
+	blocks := make([]*block, len(v.Keys))
 	for i, k := range v.Keys {
-		key := [3]int{int(k[0]), int(k[1]), int(k[2])}
-		if other, twice := s.slots[key]; twice {
-			return nil, &Error{"Keys", ErrOption, fmt.Sprintf("%v in rows %d and %d", key, other, i), "each block once"}
+		blocks[i] = &block{key: [3]int{int(k[0]), int(k[1]), int(k[2])}, slot: i}
+		if other := index.near(blocks[i], 0, 0, 0); other != nil {
+			return nil, &Error{"Keys", ErrOption, fmt.Sprintf("%v in rows %d and %d", k, other.slot, i), "each block once"}
 		}
-		s.slots[key] = i
-		s.keys = append(s.keys, key)
+		index.blocks[blocks[i].key] = blocks[i]
 	}
-	slices.SortFunc(s.keys, func(a, b [3]int) int { return slices.Compare(a[:], b[:]) })
+	slices.SortFunc(blocks, func(a, b *block) int { return slices.Compare(a.key[:], b.key[:]) })
 	out := &Surface{}
 	if v.Color != nil {
 		out.Colors = []uint8{}
 	}
-	for i, p := range inParallel(s.keys, func(key [3]int) *part { return s.extract(key, mesh) }) {
-		p.before = len(out.Points) / 3
-		out.Points, out.Normals, out.Colors = append(out.Points, p.points...), append(out.Normals, p.normals...), append(out.Colors, p.colors...)
-		p.points, p.normals, p.colors = nil, nil, nil
-		s.parts[s.keys[i]] = p
+	workers := runtime.GOMAXPROCS(0)
+	ahead := func(*block) int { return 64 * workers }
+	for _, b := range inorder.Each(context.Background(), len(blocks), workers, ahead(nil), ahead, func(_ context.Context, i int) *block {
+		index.extract(blocks[i], mesh)
+		return blocks[i]
+	}) {
+		b.before = len(out.Points) / 3
+		out.Points, out.Normals, out.Colors = append(out.Points, b.points...), append(out.Normals, b.normals...), append(out.Colors, b.colors...)
+		b.points, b.normals, b.colors = nil, nil, nil
 	}
 	if got := len(out.Points) / 3; got > math.MaxInt32 {
 		return nil, &Error{"Volume", ErrTooLarge, fmt.Sprintf("%d points", got), "at most 2^31-1"}
 	}
-	if !mesh {
-		return out, nil
-	}
-	for _, list := range inParallel(s.keys, s.triangles) {
-		out.Triangles = append(out.Triangles, list...)
+	for _, b := range blocks {
+		for _, edge := range b.triangles {
+			var t [3]int32
+			for k, e := range edge {
+				i := int(e) / edges
+				t[k] = index.near(b, i&1, i>>1&1, i>>2).point(int(e) % edges)
+			}
+			out.Triangles = append(out.Triangles, t)
+		}
 	}
 	return out, nil
 }
 
-// inParallel yields do's results in key order.
-func inParallel[T any](keys [][3]int, do func(key [3]int) T) func(yield func(int, T) bool) {
-	return func(yield func(int, T) bool) {
-		workers := runtime.GOMAXPROCS(0)
-		room := func([]T) int { return 4 * workers }
-		for i, list := range inorder.Each(context.Background(), (len(keys)+task-1)/task, workers, room(nil), room, func(_ context.Context, i int) []T {
-			var list []T
-			for _, key := range keys[i*task : min((i+1)*task, len(keys))] {
-				list = append(list, do(key))
-			}
-			return list
-		}) {
-			for k, t := range list {
-				if !yield(i*task+k, t) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // window collects the voxels in and around a block.
-func (s *sortedVolume) window(key [3]int) *window {
+func (v *blockIndex) window(b *block) *window {
 	w := &window{}
-	var slots [27]int
-	for i := range slots {
-		slot, ok := s.slots[[3]int{key[0] + i%3 - 1, key[1] + i/3%3 - 1, key[2] + i/9 - 1}]
-		if slots[i] = slot; !ok {
-			slots[i] = -1
-		}
+	var near [27]*block
+	for i := range near {
+		near[i] = v.near(b, i%3-1, i/3%3-1, i/9-1)
 	}
 	for at := range w.distance {
 		x, y, z := at%side+7, at/side%side+7, at/(side*side)+7 // from the block before
 		w.distance[at] = math.NaN()
-		if slot := slots[z/8*9+y/8*3+x/8]; slot >= 0 {
-			i := slot*voxels + z%8*64 + y%8*8 + x%8
-			if d := s.Distance[i]; s.Weight[i] > 0 && d-d == 0 {
+		if from := near[z/8*9+y/8*3+x/8]; from != nil {
+			i := from.slot*voxels + z%8*64 + y%8*8 + x%8
+			if d := v.Distance[i]; v.Weight[i] > 0 && d-d == 0 {
 				w.distance[at], w.voxel[at] = float64(d), i
 			}
 		}
@@ -145,25 +132,23 @@ func (s *sortedVolume) window(key [3]int) *window {
 // cornerOffset returns the distance from a cell's first corner to corner c in a window.
 func cornerOffset(c int) int { return c&1*strides[0] + c>>1&1*strides[1] + c>>2*strides[2] }
 
-// extract returns a block's points and, for a mesh, its triangles.
-func (s *sortedVolume) extract(key [3]int, mesh bool) *part {
-	w, p := s.window(key), &part{}
+// extract finds a block's points and, for a mesh, its triangles.
+func (v *blockIndex) extract(b *block, mesh bool) {
+	w := v.window(b)
 	for i := range voxels {
 		x, y, z := i%8, i/8%8, i/64
 		at := (z+1)*strides[2] + (y+1)*strides[1] + x + 1
 		for axis, step := range strides {
-			a, b := w.distance[at], w.distance[at+step]
-			if (a < 0) == (b < 0) || a != a || b != b || mesh && !w.inCell(at, axis) {
-				continue
+			from, to := w.distance[at], w.distance[at+step]
+			if (from < 0) != (to < 0) && from == from && to == to && (!mesh || w.inCell(at, axis)) {
+				b.cut[(3*i+axis)/64] |= 1 << ((3*i + axis) % 64)
+				v.point(b, w, [3]int{x, y, z}, at, axis)
 			}
-			p.cut[(3*i+axis)/64] |= 1 << ((3*i + axis) % 64)
-			s.point(p, w, key, [3]int{x, y, z}, at, axis)
 		}
 		if mesh && w.whole[at] {
-			p.cell(w, at, [3]int{x, y, z})
+			b.cell(w, at, [3]int{x, y, z})
 		}
 	}
-	return p
 }
 
 // inCell reports whether at least one cell around an edge is whole.
@@ -174,32 +159,32 @@ func (w *window) inCell(at, axis int) bool {
 
 // point appends the point at which the distance between two voxels is 0. Products are rounded before sums, because the result
 // must be the same on processors with a fused multiply-add.
-func (s *sortedVolume) point(p *part, w *window, key, voxel [3]int, at, axis int) {
+func (v *blockIndex) point(b *block, w *window, voxel [3]int, at, axis int) {
 	to := at + strides[axis]
-	a, b := w.distance[at], w.distance[to]
-	t := a / (a - b)
-	between := func(u, v float64) float64 { return float64(u*(1-t)) + float64(v*t) }
+	step := w.distance[to] - w.distance[at]
+	t := -w.distance[at] / step
+	between := func(p, q float64) float64 { return float64(p*(1-t)) + float64(q*t) }
 	var normal [3]float64
 	length := 0.0
 	for k := range normal {
-		centre := float64(8*key[k]+voxel[k]) + 0.5
+		centre := float64(8*b.key[k]+voxel[k]) + 0.5
 		if k == axis {
 			centre += t
 		}
-		p.points = append(p.points, float32(centre*s.Size))
+		b.points = append(b.points, float32(centre*v.Size))
 		normal[k] = between(w.slope(at, k), w.slope(to, k))
 		length += float64(normal[k] * normal[k])
 	}
 	if length == 0 {
-		normal[axis], length = b-a, float64((b-a)*(b-a))
+		normal[axis], length = step, float64(step*step)
 	}
 	for _, n := range normal {
-		p.normals = append(p.normals, float32(n/math.Sqrt(length)))
+		b.normals = append(b.normals, float32(n/math.Sqrt(length)))
 	}
-	if s.Color != nil {
+	if v.Color != nil {
 		for k := range 3 {
-			c := between(float64(s.Color[3*w.voxel[at]+k]), float64(s.Color[3*w.voxel[to]+k]))
-			p.colors = append(p.colors, uint8(min(max(c+0.5, 0), 255)))
+			c := between(float64(v.Color[3*w.voxel[at]+k]), float64(v.Color[3*w.voxel[to]+k]))
+			b.colors = append(b.colors, uint8(min(max(c+0.5, 0), 255)))
 		}
 	}
 }
@@ -217,7 +202,7 @@ func (w *window) slope(at, axis int) float64 {
 }
 
 // cell appends the triangles for the cell that begins at a voxel.
-func (p *part) cell(w *window, at int, voxel [3]int) {
+func (b *block) cell(w *window, at int, voxel [3]int) {
 	inside := 0
 	for c := range 8 {
 		if w.distance[at+cornerOffset(c)] < 0 {
@@ -236,21 +221,6 @@ func (p *part) cell(w *window, at int, voxel [3]int) {
 			}
 			triangle[k] = uint16(near*edges + 3*index + int(e)%3)
 		}
-		p.triangles = append(p.triangles, triangle)
+		b.triangles = append(b.triangles, triangle)
 	}
-}
-
-// triangles returns a block's triangles as point indices.
-func (s *sortedVolume) triangles(key [3]int) [][3]int32 {
-	var near [8]*part
-	for i := range near {
-		near[i] = s.parts[[3]int{key[0] + i&1, key[1] + i>>1&1, key[2] + i>>2}]
-	}
-	list := make([][3]int32, len(near[0].triangles))
-	for i, t := range near[0].triangles {
-		for k, e := range t {
-			list[i][k] = near[e/edges].point(int(e) % edges)
-		}
-	}
-	return list
 }
