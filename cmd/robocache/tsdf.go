@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -57,6 +56,7 @@ type volumeJob struct {
 	request *voxelRequest
 	report  volumeReport
 	surface *surface.Surface
+	cloud   *dataset.Cloud // the surface's points
 	axes    [3][3]float64 // the sums of the cameras' x, y and z axes in the world
 }
 
@@ -99,7 +99,7 @@ func (a *app) reconstruct(r *voxelRequest) (err error) {
 	defer done()
 	write := inArrays(r.out, j.arrays)
 	if strings.EqualFold(filepath.Ext(r.out), ".ply") {
-		write = j.mesh
+		write = func(w io.Writer) error { return ply.Write(w, j.cloud, ply.Options{Faces: j.surface.Triangles}) }
 	}
 	return save(r.in, r.out, r.plot, write, j.draw, func() error {
 		done()
@@ -233,7 +233,9 @@ func (j *volumeJob) fuse(ctx context.Context, s *depth.Series, v *ops.Volume, f 
 	}
 	j.report.Integrated++
 	j.report.Pixels += int64(h * w)
-	j.report.Valid, j.report.NoDepth, j.report.OutOfRange = j.report.Valid+counts[0], j.report.NoDepth+counts[1], j.report.OutOfRange+counts[2]
+	j.report.Valid += counts[0]
+	j.report.NoDepth += counts[1]
+	j.report.OutOfRange += counts[2]
 	for k := range j.axes {
 		for i := range 3 {
 			j.axes[k][i] += float64(f.Pose[4*i+k])
@@ -259,33 +261,22 @@ func (j *volumeJob) account(s *depth.Series) error {
 	if !s.Posed && n.Integrated > 1 {
 		n.remark("poses-absent", "%s: the recording has no poses, so all images are from one place", s.Name)
 	}
-	for k := range 3 {
-		n.Min[k], n.Max[k] = math.Inf(1), math.Inf(-1)
-		for i := k; i < len(j.surface.Points); i += 3 {
-			n.Min[k], n.Max[k] = min(n.Min[k], float64(j.surface.Points[i])), max(n.Max[k], float64(j.surface.Points[i]))
-		}
+	var err error
+	if j.cloud, err = j.surface.Cloud(); err == nil {
+		n.Min, n.Max, _ = j.cloud.Bounds()
 	}
-	return nil
-}
-
-// mesh writes the surface as a PLY file.
-func (j *volumeJob) mesh(w io.Writer) error {
-	cloud, err := j.surface.Cloud()
-	if err != nil {
-		return err
-	}
-	return ply.Write(w, cloud, ply.Options{Faces: j.surface.Triangles})
+	return err
 }
 
 // arrays writes the surface as arrays.
 func (j *volumeJob) arrays(w arrayfile.Writer) error {
 	s := j.surface
-	n := len(s.Points) / 3
-	list := []named{{"points", tensor.Must(tensor.Of(s.Points, n, 3))}, {"normals", tensor.Must(tensor.Of(s.Normals, n, 3))}}
+	n := j.report.Vertices
+	list := []named{{"points", j.cloud.Points}, {"normals", tensor.Must(tensor.Of(s.Normals, n, 3))}}
 	if s.Colors != nil {
 		list = append(list, named{"colors", tensor.Must(tensor.Of(s.Colors, n, 3))})
 	}
-	triangles := make([]int32, 0, 3*len(s.Triangles))
+	var triangles []int32
 	for _, t := range s.Triangles {
 		triangles = append(triangles, t[:]...)
 	}
