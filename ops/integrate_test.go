@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/test/opstest"
 	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -320,28 +321,5 @@ func BenchmarkIntegrate(b *testing.B) {
 	dev, err := ops.Open("cpu")
 	require.NoError(b, err)
 	defer dev.Close()
-	v := viewFrom(vec{0.3, -0.4, -1.4}, 640, 480)
-	room := func(p, d vec) float64 { // a room of 4 m, seen from inside, with a sphere
-		far := math.Inf(1)
-		for a := range 3 {
-			far = min(far, max((-2.2-p[a])/d[a], (1.2-p[a])/d[a]))
-		}
-		return min(far, shapes["sphere"](p, d))
-	}
-	depth := v.depth(room)
-	a := integrates([]*view{v}, [][]float32{depth})
-	const m = 1 << 15
-	a.Keys, a.Distance, a.Weight = tensor.Must(tensor.New(tensor.I32, m, 3)), tensor.Must(tensor.New(tensor.F32, m, ops.BlockVoxels)), tensor.Must(tensor.New(tensor.F32, m, ops.BlockVoxels))
-	a.State = tensor.Must(tensor.New(tensor.I64, 3))
-	plan, err := dev.PlanIntegrate(a, ops.IntegrateOptions{Voxel: 0.01, Far: 3})
-	require.NoError(b, err)
-	defer plan.Close()
-	for b.Loop() {
-		require.NoError(b, plan.Run(dev.Queue()))
-		require.NoError(b, dev.Synchronize(context.Background()))
-	}
-	state, err := tensor.Elements[int64](a.State)
-	require.NoError(b, err)
-	require.Zero(b, state[2])
-	b.ReportMetric(float64(state[0]), "blocks")
+	opstest.BenchIntegrate(b, dev)
 }

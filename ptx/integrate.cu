@@ -23,6 +23,7 @@ constexpr i32 block_range = 1 << (block_bits - 1); // a block's coordinates are 
 constexpr u64 no_block = ~0ull;                    // a place of the table without a key
 constexpr u32 count_words = 4, count_blocks = 3;
 
+// Loads of the control are relaxed, because those of the read-only path could find what a launch that also writes it has read.
 enum control : u32 { control_found, control_used, control_refused }; // new blocks in the table; blocks in the volume; whether images were refused before
 static_assert(control_refused < integrate_words, "the host allocates the words");
 
@@ -146,7 +147,7 @@ RC_KERNEL(integrate_threads) integrate_clear(const integrate_params p) {
 RC_KERNEL(integrate_threads) integrate_known(const integrate_params p) {
     grid_dependency_wait();
     launch_dependents();
-    const u32 used = ld_nc_u32(waited(p.control) + control_used);
+    const u32 used = ld_relaxed(p.control + control_used);
     const i32 *blocks = waited(p.blocks);
     for (u64 i = (u64)block_x() * integrate_threads + thread_x(); i < used; i += (u64)blocks_x() * integrate_threads) {
         const i32 *b = blocks + 3 * i;
@@ -164,7 +165,7 @@ RC_KERNEL(integrate_threads) integrate_mark(const integrate_params p) {
     launch_dependents();
     barrier();
     const u32 n = block_x() / p.grid, pixels = p.images.h * p.images.w;
-    const u32 room = p.m - ld_nc_u32(waited(p.control) + control_used);
+    const u32 room = p.m - ld_relaxed(p.control + control_used);
     const u64 pixel = (u64)(block_x() - n * p.grid) * integrate_threads + thread_x();
     const camera c(p, n);
     u32 kind = ~0u;
@@ -201,9 +202,8 @@ RC_KERNEL(integrate_threads) integrate_sort(const integrate_params p) {
     __shared__ u32 firsts[integrate_threads];
     grid_dependency_wait();
     launch_dependents();
-    const u32 *control = waited(p.control);
-    const u32 count = ld_nc_u32(control + control_found), used = ld_nc_u32(control + control_used);
-    const bool refused = ld_nc_u32(control + control_refused) || count > p.m - used;
+    const u32 count = ld_relaxed(p.control + control_found), used = ld_relaxed(p.control + control_used);
+    const bool refused = ld_relaxed(p.control + control_refused) || count > p.m - used;
     if (block_x() == 0 && thread_x() == 0) {
         i64 *state = p.state;
         if (refused) {
@@ -242,9 +242,9 @@ RC_KERNEL(integrate_threads) integrate_sort(const integrate_params p) {
 RC_KERNEL(update_threads) integrate_update(const integrate_params p) {
     grid_dependency_wait();
     launch_dependents();
-    const i64 *state = waited(p.state);
-    if (ld_nc_u64(state + 2) != 0) return;
-    const u32 used = (u32)ld_nc_u64(state);
+    const u64 *state = (const u64 *)p.state;
+    if ((i64)ld_relaxed(state + 2) > 0) return;
+    const u32 used = (u32)ld_relaxed(state);
     const u32 i = thread_x() % edge, j = thread_x() / edge % edge, pixels = p.images.h * p.images.w;
     for (u32 slot = block_x(); slot < used; slot += blocks_x()) {
         const i32 *key = waited(p.blocks) + 3 * (u64)slot;

@@ -813,7 +813,7 @@ var manifest = []family{
 	{
 		name: "integrate",
 		sources: []source{
-			{"integrate.cu", "10bf35609c95a8f705c828cb581aff372c1386ebfc4c34e574851798b7e8e1c1"},
+			{"integrate.cu", "10c356138010d6e28d60840bd082a881181c6801033520418e88766cbaf3fa5d"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"depth.cuh", "1569696c86cbba1f5f06f0036b2480b066ee8276c38d3cf38c2e92d9d791bf48"},
 			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
@@ -838,15 +838,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "integrate.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "fe56661748920c33bb523cc57134744750bcda4649e954962c277550df62cb26",
-				PTXHash: "fe56661748920c33bb523cc57134744750bcda4649e954962c277550df62cb26",
-				stored:  source{"integrate.sm_90.ptx.gz", "bcdb04db631e031e71af0929f802a187a9f2d577fbd0017197d9354dbcf19e12"},
+				Hash:    "885c9bf6de0fffbdda279ba082686c4ae48dc17629360bfff2bfa5406ccfba3b",
+				PTXHash: "885c9bf6de0fffbdda279ba082686c4ae48dc17629360bfff2bfa5406ccfba3b",
+				stored:  source{"integrate.sm_90.ptx.gz", "06972672e9b73cce04876c8d5f19a52956b95e3be4c1ce19bba750930578c19b"},
 			},
 			{
 				File: "integrate.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "d47d353673e035c4a842dffc49e6f572610c2fbe0c5d81fd21ba1ccf05486d3f",
-				PTXHash: "d47d353673e035c4a842dffc49e6f572610c2fbe0c5d81fd21ba1ccf05486d3f",
-				stored:  source{"integrate.sm_80.ptx.gz", "6ae6cf5370d2c864634d8df3a86d19d1a1a215a1ac01522aba78ef007388ca8e"},
+				Hash:    "c8f4175845b2c66dcc960575b3b32b55b45570cd3d2deafaaa57b77b17491a69",
+				PTXHash: "c8f4175845b2c66dcc960575b3b32b55b45570cd3d2deafaaa57b77b17491a69",
+				stored:  source{"integrate.sm_80.ptx.gz", "988dfdebaca011c15497d8f3e3f3cfcbf41627ef7c73265802027bb2fab29473"},
 			},
 		},
 	},

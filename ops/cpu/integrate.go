@@ -178,22 +178,20 @@ func (p *integratePlan) row(piece, worker int) {
 				r := c.m[4*a:][:3]
 				d[a] = float32(float32(r[0]*rx)+float32(r[1]*ry)) + r[2]
 			}
-			first, near := p.sample(c, &d, z, 0)
-			last, far := p.sample(c, &d, z, p.Steps)
-			if !near || !far {
+			key, last := p.sample(c, &d, z, 0), p.sample(c, &d, z, p.Steps)
+			if key == noBlock || last == noBlock {
 				kind = backend.CountRange
 			} else {
-				for i := range memo {
-					key := first
-					if i == p.Steps {
-						key = last
-					} else if i > 0 {
-						key, _ = p.sample(c, &d, z, i)
-					}
+				if last != memo[p.Steps] {
+					memo[p.Steps] = last
+					p.show(last, n)
+				}
+				for i := 0; key != last; key = p.sample(c, &d, z, i) { // samples between two of one block are in that block too
 					if key != memo[i] {
 						memo[i] = key
 						p.show(key, n)
 					}
+					i++
 				}
 			}
 		}
@@ -207,21 +205,28 @@ func (p *integratePlan) row(piece, worker int) {
 	}
 }
 
-// sample returns the key of the block of a ray's sample. It returns false if the block is out of range.
-func (p *integratePlan) sample(c *camera, d *[3]float32, z float32, i int) (key uint64, ok bool) {
+// sample returns the key of the block of a ray's sample, or noBlock if it is out of range.
+func (p *integratePlan) sample(c *camera, d *[3]float32, z float32, i int) uint64 {
 	t := max((z-p.Truncation)+float32(float32(i)*p.Step), 0)
-	for a, x := range d {
-		at := float32((float32(x*t) + c.m[4*a+3]) * p.PerBlock)
-		if !(at >= -blockRange && at < blockRange) {
-			return 0, false
-		}
-		block := int32(at)
-		if float32(block) > at {
-			block--
-		}
-		key = key<<backend.BlockBits | uint64(block+blockRange)
+	x := blockAt(float32((float32(d[0]*t) + c.m[3]) * p.PerBlock))
+	y := blockAt(float32((float32(d[1]*t) + c.m[7]) * p.PerBlock))
+	w := blockAt(float32((float32(d[2]*t) + c.m[11]) * p.PerBlock))
+	if x|y|w >= 2*blockRange {
+		return noBlock
 	}
-	return key, true
+	return x<<(2*backend.BlockBits) | y<<backend.BlockBits | w
+}
+
+// blockAt returns the block of a coordinate in blocks, counted from the first, or a greater number than any if it is out of range.
+func blockAt(at float32) uint64 {
+	if !(at >= -blockRange && at < blockRange) {
+		return noBlock
+	}
+	block := int32(at)
+	if float32(block) > at {
+		block--
+	}
+	return uint64(block + blockRange)
 }
 
 func (p *integratePlan) piece(piece, _ int) {

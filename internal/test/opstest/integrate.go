@@ -323,8 +323,8 @@ func drawIntegrate(i int) []trial {
 	if g.one(2) {
 		c.intrinsics, c.poses = vals(tensor.F32, []float64{15, -12, 3, 2}, 4), rigid(g, 1, 4, 4)
 	}
-	if g.one(9) {
-		c.poses.raw[g.IntN(max(len(c.poses.raw), 1))%max(len(c.poses.raw), 1)] = encode(tensor.F32, math.NaN())
+	if n := len(c.poses.raw); n > 0 && g.one(9) {
+		c.poses.raw[g.IntN(n)] = encode(tensor.F32, math.NaN())
 	}
 	if g.one(2) {
 		c.images = packed(tensor.U8, nil, b, h, w, 3)
