@@ -60,7 +60,7 @@ var rules = map[string][]string{
 	"internal/sources":        {"storage"},
 	"internal/summary":        {},
 	"align/planfile":          {"align", "internal/caught", "internal/decimal", "internal/fault", "internal/orderjson", "internal/planorigin", "internal/text", "ops", "tensor", "github.com/goccy/go-yaml/..."},
-	"align/depth":             {"align", "dataset", "ops", "tensor"},
+	"align/depth":             {"align", "dataset", "internal/inorder", "ops", "tensor"},
 	"align/suggest":           {"align", "align/planfile", "dataset", "internal/clocks", "internal/columns", "internal/cover", "internal/plausible", "internal/printed", "internal/recognise", "internal/text", "ops"},
 	"align":                   {"dataset/...", "internal/arrayfile", "internal/atomicfile", "internal/clocks", "internal/columns", "internal/cover", "internal/errs", "internal/plausible", "internal/planorigin", "internal/precision", "internal/prepared", "internal/printed", "internal/recognise", "internal/text", "ops", "tensor"},
 	"loader":                  {"dataset", "dataset/npy", "loader/store", "align", "ops", "stats", "tensor", "internal/caught", "internal/clocks", "internal/columns", "internal/inorder", "internal/plausible", "internal/prepared", "internal/raw", "internal/text", "internal/video", "internal/yuv"},

@@ -52,7 +52,7 @@ func (s *Series) cameraInfo(e *dataset.Episode) (k [4]float64, err error) {
 			k[i] = values[column]
 			for at := column; at < len(values); at += len(info.Columns) {
 				if values[at] != k[i] {
-					missing.Got = fmt.Sprintf("%s of %s changes from %v to %v", info.Columns[column].Name, info.Name, k[i], values[at])
+					missing.Got = fmt.Sprintf("%s in %s changes from %v to %v", info.Columns[column].Name, info.Name, k[i], values[at])
 					return k, missing
 				}
 			}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"runtime"
 	"slices"
 	"sort"
 	"time"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/inorder"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -152,8 +154,11 @@ func (s *Series) Frame(ctx context.Context, i int) (*Frame, error) {
 	at := s.places[i]
 	f := &Frame{Index: at.image, Time: s.images.Times[at.image], Pose: at.pose}
 	var err error
-	if f.Depth, err = s.images.DecodeDepth(ctx, at.image); err != nil || at.color < 0 {
-		return f, err
+	if f.Depth, err = s.images.DecodeDepth(ctx, at.image); err != nil {
+		return nil, err
+	}
+	if at.color < 0 {
+		return f, nil
 	}
 	if f.Color, err = s.colors.Decode(ctx, at.color); err != nil {
 		return nil, err
@@ -165,12 +170,21 @@ func (s *Series) Frame(ctx context.Context, i int) (*Frame, error) {
 	return f, nil
 }
 
-// Frames reads the images in order. If one cannot be read, it yields the error and continues with the next, unless ctx has ended.
+// Frames reads the images in order, several at once. If one cannot be read, it yields the error and continues with the next, unless
+// ctx has ended.
 func (s *Series) Frames(ctx context.Context) iter.Seq2[*Frame, error] {
+	type result struct {
+		frame *Frame
+		err   error
+	}
 	return func(yield func(*Frame, error) bool) {
-		for i := range s.places {
-			f, err := s.Frame(ctx, i)
-			if !yield(f, err) || ctx.Err() != nil {
+		n := min(runtime.GOMAXPROCS(0), 8)
+		read := func(ctx context.Context, i int) (r result) {
+			r.frame, r.err = s.Frame(ctx, i)
+			return r
+		}
+		for _, r := range inorder.Each(ctx, len(s.places), n, n, func(result) int { return n }, read) {
+			if !yield(r.frame, r.err) || ctx.Err() != nil {
 				return
 			}
 		}

@@ -160,6 +160,25 @@ func TestFramesThatCannotBeReadAreErrorsAndTheOthersFollow(t *testing.T) {
 	assert.Contains(t, says[2], "want u8 [2,3,3], as the depth image")
 }
 
+func TestFramesEndWithTheContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	s, err := depth.Open(ctx, cpu(t), episode(t, tumFolder(t, "freiburg1"), ""), depth.Options{MaxGap: ops.Within(1e9)})
+	require.NoError(t, err)
+	require.Equal(t, 3, s.Len())
+	n := 0
+	for range s.Frames(ctx) {
+		n++
+		cancel()
+	}
+	assert.Equal(t, 1, n)
+	for range s.Frames(context.Background()) {
+		break
+	}
+	_, err = depth.Open(ctx, cpu(t), episode(t, tumFolder(t, "freiburg1"), ""), depth.Options{})
+	assert.ErrorIs(t, err, context.Canceled)
+}
+
 func TestAFolderWithoutPoses(t *testing.T) {
 	ctx := context.Background()
 	dir := tumFolder(t, "freiburg3")

@@ -241,7 +241,7 @@ func TestWhatIsMissingIsAnOptionError(t *testing.T) {
 		{[]sent{image}, depth.Options{Intrinsics: [4]float64{1, 0, 0, 0}}, "Intrinsics", "above 0"},
 		{[]sent{image}, depth.Options{Intrinsics: [4]float64{1, 1, math.NaN(), 0}}, "Intrinsics", "finite"},
 		{[]sent{image, info("/cam/depth/camera_info", 0, nil, 0, 0, 0, 0)}, depth.Options{}, "Intrinsics", "above 0"},
-		{[]sent{image, info("/cam/depth/camera_info", 0, nil, 1, 1, 2, 3), info("/cam/depth/camera_info", 9, nil, 1, 1, 2, 4)}, depth.Options{}, "Intrinsics", "K[5] of /cam/depth/camera_info changes from 3 to 4"},
+		{[]sent{image, info("/cam/depth/camera_info", 0, nil, 1, 1, 2, 3), info("/cam/depth/camera_info", 9, nil, 1, 1, 2, 4)}, depth.Options{}, "Intrinsics", "K[5] in /cam/depth/camera_info changes from 3 to 4"},
 		{[]sent{image}, depth.Options{Intrinsics: k, Scale: -1}, "Scale", "more than 0"},
 		{[]sent{image}, depth.Options{Intrinsics: k, Color: "/rgb"}, "Color", "/cam/depth/image_raw"},
 		{[]sent{image}, depth.Options{Intrinsics: k, Fixed: "map"}, "Fixed", `one of ["optical"]`},
