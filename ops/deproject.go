@@ -85,14 +85,7 @@ func newDeprojectJob(c *checker, a DeprojectArgs, o DeprojectOptions) (*backend.
 	if !c.depth(&j.DepthImages, a.Depth, o.Scale, o.Near, o.Far) {
 		return nil, c.err
 	}
-	if c.tensor("Intrinsics", a.Intrinsics) {
-		c.dtype("Intrinsics", a.Intrinsics, tensor.F32)
-		j.IntrinsicsStep = c.perRow("Intrinsics", a.Intrinsics, j.B, 4)
-	}
-	if a.Poses != nil && c.tensor("Poses", a.Poses) {
-		c.dtype("Poses", a.Poses, tensor.F32)
-		j.PoseStep = c.perRow("Poses", a.Poses, j.B, 4, 4)
-	}
+	c.cameras(&j.DepthImages, a.Intrinsics, a.Poses)
 	others := []*tensor.Tensor{a.Depth, a.Intrinsics, a.Poses}
 	c.result("Points", a.Points, tensor.F32, others, j.B, j.H, j.W, 3)
 	if others = append(others, a.Points); a.Mask != nil {
@@ -145,4 +138,16 @@ func (c *checker) depth(j *backend.DepthImages, t *tensor.Tensor, scale, near, f
 		c.set("Options.Far", ErrOption, fmt.Sprint(far), fmt.Sprintf("at least Near, %v", near))
 	}
 	return c.err == nil
+}
+
+// cameras checks the intrinsics and the poses, which may be nil, of depth images.
+func (c *checker) cameras(j *backend.DepthImages, intrinsics, poses *tensor.Tensor) {
+	if c.tensor("Intrinsics", intrinsics) {
+		c.dtype("Intrinsics", intrinsics, tensor.F32)
+		j.IntrinsicsStep = c.perRow("Intrinsics", intrinsics, j.B, 4)
+	}
+	if poses != nil && c.tensor("Poses", poses) {
+		c.dtype("Poses", poses, tensor.F32)
+		j.PoseStep = c.perRow("Poses", poses, j.B, 4, 4)
+	}
 }

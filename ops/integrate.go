@@ -166,14 +166,8 @@ func newIntegrateJob(c *checker, a IntegrateArgs, o IntegrateOptions) (*backend.
 	case !(j.MaxWeight > 0):
 		c.set("Options.MaxWeight", ErrOption, fmt.Sprint(o.MaxWeight), "a positive float32")
 	}
-	if c.tensor("Intrinsics", a.Intrinsics) {
-		c.dtype("Intrinsics", a.Intrinsics, tensor.F32)
-		j.IntrinsicsStep = c.perRow("Intrinsics", a.Intrinsics, j.B, 4)
-	}
-	if c.tensor("Poses", a.Poses) {
-		c.dtype("Poses", a.Poses, tensor.F32)
-		j.PoseStep = c.perRow("Poses", a.Poses, j.B, 4, 4)
-	}
+	c.cameras(&j.DepthImages, a.Intrinsics, a.Poses)
+	c.tensor("Poses", a.Poses)
 	if a.Color == nil {
 		c.absent("Images", a.Images, "nil without Color")
 	} else if c.tensor("Images", a.Images) {

@@ -20,10 +20,9 @@ type VolumeOptions struct {
 	Color bool
 }
 
-// Volume is a TSDF on a device that grows. Its tensors are those of [IntegrateArgs]; after growth they are others.
+// Volume is a TSDF on a device that grows. It has the first five tensors of [IntegrateArgs], which growth replaces.
 type Volume struct {
-	Keys, Distance, Weight, Color, State *tensor.Tensor
-
+	IntegrateArgs
 	d    *Device
 	opts VolumeOptions
 }
@@ -37,33 +36,14 @@ func (d *Device) NewVolume(opts VolumeOptions) (*Volume, error) {
 	if v.opts.Blocks < 0 || opts.MaxBlocks != 0 && v.opts.Blocks > opts.MaxBlocks {
 		return nil, &ArgError{Op: "NewVolume", Arg: "Blocks", Kind: ErrOption, Got: fmt.Sprint(opts.Blocks), Want: "from 1 to MaxBlocks"}
 	}
-	state, err := tensor.New(tensor.I64, backend.VolumeWords)
-	if err != nil {
+	var err error
+	if v.State, err = d.Upload(context.Background(), tensor.Must(tensor.New(tensor.I64, backend.VolumeWords))); err != nil {
 		return nil, err
 	}
-	if v.State, err = d.Upload(context.Background(), state); err != nil {
-		return nil, err
-	}
-	if err = v.alloc(v.opts.Blocks); err != nil {
+	if err = v.grow(context.Background(), v.opts.Blocks, 0); err != nil {
 		return nil, errors.Join(err, v.Close())
 	}
 	return v, nil
-}
-
-// alloc replaces the tensors with the blocks by new ones.
-func (v *Volume) alloc(blocks int) (err error) {
-	made := func(to **tensor.Tensor, dtype tensor.DType, shape ...int) {
-		if err == nil {
-			*to, err = v.d.Alloc(dtype, shape...)
-		}
-	}
-	made(&v.Keys, tensor.I32, blocks, 3)
-	made(&v.Distance, tensor.F32, blocks, BlockVoxels)
-	made(&v.Weight, tensor.F32, blocks, BlockVoxels)
-	if v.opts.Color {
-		made(&v.Color, tensor.F32, blocks, BlockVoxels, 3)
-	}
-	return err
 }
 
 // Blocks returns the number of blocks in use.
@@ -73,29 +53,30 @@ func (v *Volume) Blocks(ctx context.Context) (int, error) {
 }
 
 // Integrate fuses images: args has Depth, Intrinsics, Poses, Images and Counts. See [Device.Integrate]. If the volume
-// has too few blocks, its number of blocks doubles. The error is then an [*ArgError] with the kind [ErrFull] if that is
-// more than MaxBlocks, or a [*MemoryError], and the volume stays as it is.
+// has too few blocks, their number doubles. The error is an [*ArgError] with the kind [ErrFull] if MaxBlocks are too
+// few, or a [*MemoryError], and the volume stays as it is.
 func (v *Volume) Integrate(ctx context.Context, args IntegrateArgs) error {
 	for {
 		args.Keys, args.Distance, args.Weight, args.Color, args.State = v.Keys, v.Distance, v.Weight, v.Color, v.State
-		err := v.d.Integrate(ctx, args, v.opts.IntegrateOptions)
-		if !errors.Is(err, ErrFull) {
+		full := v.d.Integrate(ctx, args, v.opts.IntegrateOptions)
+		if !errors.Is(full, ErrFull) {
+			return full
+		}
+		state, err := readState(ctx, v.d, v.State)
+		if err == nil {
+			state[backend.VolumeRefused] = 0
+			err = v.d.Copy(ctx, v.State, tensor.Must(tensor.Of(state[:], len(state))))
+		}
+		if err != nil {
 			return err
 		}
-		state, failed := readState(ctx, v.d, v.State)
-		if failed == nil {
-			state[backend.VolumeRefused] = 0
-			failed = v.d.Copy(ctx, v.State, tensor.Must(tensor.Of(state[:], len(state))))
-		}
-		blocks := 2 * v.Keys.Dim(0)
+		m := v.Keys.Dim(0)
+		blocks := 2 * m
 		if v.opts.MaxBlocks != 0 {
 			blocks = min(blocks, v.opts.MaxBlocks)
 		}
-		switch {
-		case failed != nil:
-			return failed
-		case blocks <= v.Keys.Dim(0):
-			return err
+		if blocks == m {
+			return full
 		}
 		if err := v.grow(ctx, blocks, int(state[backend.VolumeBlocks])); err != nil {
 			return err
@@ -103,30 +84,38 @@ func (v *Volume) Integrate(ctx context.Context, args IntegrateArgs) error {
 	}
 }
 
-// grow gives the volume more blocks, and keeps those in use.
+// grow replaces the tensors with the blocks by larger ones, with copies of the blocks in use.
 func (v *Volume) grow(ctx context.Context, blocks, used int) error {
-	old := *v
-	err := v.alloc(blocks)
-	for i, to := range v.blocks() {
-		if from := old.blocks()[i]; err == nil && to != nil {
-			err = copyBlocks(ctx, v.d, to, from, used)
+	larger := Volume{d: v.d}
+	err := larger.each(v, func(to, from **tensor.Tensor, dtype tensor.DType, shape ...int) (err error) {
+		if *to, err = v.d.Alloc(dtype, append([]int{blocks}, shape...)...); err == nil && used > 0 {
+			err = copyBlocks(ctx, v.d, *to, *from, used)
 		}
-	}
-	unused := &old
+		return err
+	})
 	if err != nil {
-		failed := *v
-		*v, unused = old, &failed
+		return errors.Join(err, larger.Close())
 	}
-	for i, t := range unused.blocks() {
-		if t != nil && t != v.blocks()[i] {
-			err = errors.Join(err, t.Close())
-		}
-	}
+	larger.State, v.State = v.State, nil
+	err = v.Close()
+	v.IntegrateArgs = larger.IntegrateArgs
 	return err
 }
 
-func (v *Volume) blocks() []*tensor.Tensor {
-	return []*tensor.Tensor{v.Keys, v.Distance, v.Weight, v.Color}
+// each calls fn with each tensor of v and of another volume that has the blocks, and its shape from the second dimension on. It stops at
+// an error. The tensors for colours are left out if other has none.
+func (v *Volume) each(other *Volume, fn func(a, b **tensor.Tensor, dtype tensor.DType, shape ...int) error) error {
+	err := fn(&v.Keys, &other.Keys, tensor.I32, 3)
+	if err == nil {
+		err = fn(&v.Distance, &other.Distance, tensor.F32, BlockVoxels)
+	}
+	if err == nil {
+		err = fn(&v.Weight, &other.Weight, tensor.F32, BlockVoxels)
+	}
+	if err == nil && other.opts.Color {
+		err = fn(&v.Color, &other.Color, tensor.F32, BlockVoxels, 3)
+	}
+	return err
 }
 
 // copyBlocks copies the first n blocks of a tensor.
@@ -148,31 +137,39 @@ type VolumeBlocks struct {
 }
 
 // Download returns a copy of the blocks in use.
-func (v *Volume) Download(ctx context.Context) (VolumeBlocks, error) {
+func (v *Volume) Download(ctx context.Context) (out VolumeBlocks, err error) {
 	n, err := v.Blocks(ctx)
 	if err != nil {
-		return VolumeBlocks{}, err
+		return out, err
 	}
-	keys := make([]int32, 3*n)
-	out := VolumeBlocks{Keys: make([][3]int32, n), Distance: make([]float32, n*BlockVoxels), Weight: make([]float32, n*BlockVoxels)}
-	errs := []error{
-		copyBlocks(ctx, v.d, tensor.Must(tensor.Of(keys, n, 3)), v.Keys, n),
-		copyBlocks(ctx, v.d, tensor.Must(tensor.Of(out.Distance, n, BlockVoxels)), v.Distance, n),
-		copyBlocks(ctx, v.d, tensor.Must(tensor.Of(out.Weight, n, BlockVoxels)), v.Weight, n),
+	var host Volume
+	err = host.each(v, func(to, from **tensor.Tensor, dtype tensor.DType, shape ...int) (err error) {
+		if *to, err = tensor.New(dtype, append([]int{n}, shape...)...); err == nil {
+			err = copyBlocks(ctx, v.d, *to, *from, n)
+		}
+		return err
+	})
+	if err != nil {
+		return out, err
 	}
-	if v.Color != nil {
-		out.Color = make([]float32, 3*len(out.Weight))
-		errs = append(errs, copyBlocks(ctx, v.d, tensor.Must(tensor.Of(out.Color, n, BlockVoxels, 3)), v.Color, n))
+	keys, err := tensor.Elements[int32](host.Keys)
+	for ; len(keys) > 0; keys = keys[3:] {
+		out.Keys = append(out.Keys, [3]int32(keys))
 	}
-	for i := range out.Keys {
-		out.Keys[i] = [3]int32(keys[3*i:])
+	for _, part := range []struct {
+		to   *[]float32
+		from *tensor.Tensor
+	}{{&out.Distance, host.Distance}, {&out.Weight, host.Weight}, {&out.Color, host.Color}} {
+		if part.from != nil && err == nil {
+			*part.to, err = tensor.Elements[float32](part.from)
+		}
 	}
-	return out, errors.Join(errs...)
+	return out, err
 }
 
 // Close releases the tensors. Close twice is fine.
 func (v *Volume) Close() (err error) {
-	for _, t := range append(v.blocks(), v.State) {
+	for _, t := range []*tensor.Tensor{v.Keys, v.Distance, v.Weight, v.Color, v.State} {
 		if t != nil {
 			err = errors.Join(err, t.Close())
 		}

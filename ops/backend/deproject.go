@@ -17,14 +17,14 @@ type DepthImages struct {
 	B, H, W          int
 	Words            bool // depths are 16-bit numbers
 	Scale, Near, Far float32
+	IntrinsicsStep   int // 4, or 0 if all images share the intrinsics
+	PoseStep         int // 16, or 0 if all images share one pose
 }
 
 // DeprojectJob is a validated Deproject.
 type DeprojectJob struct {
 	DeprojectTensors
 	DepthImages
-	IntrinsicsStep int // 4, or 0 if all images share the intrinsics
-	PoseStep       int // 16, or 0 if all images share one pose
 }
 
 // Bound returns the job's tensors.

@@ -52,8 +52,6 @@ type IntegrateJob struct {
 	Voxel, Truncation     float32
 	MaxWeight             float32
 	DepthWeight           bool // the weight is 1/z^2
-	IntrinsicsStep        int  // 4, or 0 if all images share the intrinsics
-	PoseStep              int  // 16, or 0 if all images share one pose
 	Steps                 int  // from a ray's first sample to its last
 	Step                  float32
 	PerBlock, PerDistance float32 // 1 / (8 * Voxel), and 1 / Truncation

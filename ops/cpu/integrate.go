@@ -74,6 +74,8 @@ func (p *integratePlan) all(do func(*task)) error {
 	fill(p.keys, noBlock)
 	fill(p.first, math.MaxUint32)
 	used := min(max(int(p.state[backend.VolumeBlocks]), 0), p.M)
+	p.found.Store(0)
+	p.room = int64(p.M - used)
 	for slot := range used {
 		at, _ := p.place(keyOf([3]int32(p.blocks[3*slot:])))
 		p.first[at] = 0
@@ -83,8 +85,6 @@ func (p *integratePlan) all(do func(*task)) error {
 		k := p.intrinsics[n*p.IntrinsicsStep:]
 		p.cameras[n] = camera{k[0], k[1], k[2], k[3], (*[16]float32)(p.poses[n*p.PoseStep:])}
 	}
-	p.found.Store(0)
-	p.room = int64(p.M - used)
 	do(&p.checks)
 	if p.state[backend.VolumeRefused] > 0 || p.found.Load() > p.room {
 		p.state[backend.VolumeRefused] += int64(p.B)

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -21,7 +24,7 @@ type integrating struct {
 }
 
 func integrateParts() parts {
-	return parts{"named": (*suite).integrateNamed, "generated": generated("integrate")}
+	return parts{"named": (*suite).integrateNamed, "refused": (*suite).integrateRefused, "generated": generated("integrate")}
 }
 
 // begun is the number in each unused element of the volume.
@@ -345,17 +348,48 @@ func drawIntegrate(i int) []trial {
 func (s *suite) integrateNamed(t *testing.T) {
 	g := &generator{Rand: rng(4), c: &resampling{}}
 	c := viewing(g, "full", tensor.F32, 2, 9, 57, 1000)
+	c.opts.Voxel = 0.011 // more new blocks than a block of threads sorts at once
 	c.m = int(c.after(1)["State"].raw[0])
-	c.runs = 2
+	require.Greater(t, c.m, 512)
 	s.run(t, c, layouts[1])
 	few := *c
-	few.title = "a block too few"
+	few.title, few.runs = "a block too few", 2
 	few.m--
 	s.run(t, &few, layouts[1])
-	far := *c
-	far.title, far.opts = "far blocks", ops.IntegrateOptions{Voxel: 1e-6}
-	far.m = 20
-	s.run(t, &far, layouts[0])
+	far := viewing(g, "far blocks", tensor.F32, 1, 3, 10, 200)
+	far.poses = vals(tensor.F32, []float64{1, 0, 0, 1.6, 0, 1, 0, -1.6, 0, 0, 1, 0.7, 0, 0, 0, 1}, 4, 4)
+	far.opts.Voxel = 2e-7 // coordinates up to 1.7 m
+	s.run(t, far, layouts[0])
+	want := far.after(1)
+	require.Greater(t, min(want["Counts"].raw[0], want["Counts"].raw[2]), uint64(5), "pixels in range, and out of range")
+	require.Positive(t, want["State"].raw[1])
+}
+
+// integrateRefused tests that a full volume keeps its bits and refuses images until its State is changed.
+func (s *suite) integrateRefused(t *testing.T) {
+	g := &generator{Rand: rng(5), c: &resampling{}}
+	c := viewing(g, "fits", tensor.F32, 1, 3, 4, 1000)
+	c.m = int(c.after(1)["State"].raw[0])
+	more := viewing(g, "more", tensor.F32, 1, 3, 4, 0)
+	r := s.rig(t, &subject{operation: c, op: "Integrate", inputs: map[string]**array{"Depth": &c.depth}, goesOn: true})
+	q, first := s.dev.Queue(), c.depth
+	r.runs(t, q, 1, "fits", r.on(q))
+	before, err := r.p.read()
+	require.NoError(t, err)
+	r.set(t, "Depth", more.depth)
+	for range 2 {
+		require.NoError(t, r.plan.Run(q))
+		require.NoError(t, q.Synchronize(background))
+	}
+	r.set(t, "Depth", first) // which fits, but comes after others that were refused
+	require.NoError(t, r.plan.Run(q))
+	require.NoError(t, q.Synchronize(background))
+	after, err := r.p.read()
+	require.NoError(t, err)
+	assert.Equal(t, []uint64{uint64(c.m), 1, 3}, after.out["State"].raw)
+	for _, name := range []string{"Keys", "Distance", "Weight"} {
+		assert.Equal(t, before.out[name].raw, after.out[name].raw, name)
+	}
 }
 
 // integrateSubject returns an Integrate of two images that change.
