@@ -24,7 +24,6 @@ var strides = [3]int{1, side, side * side}
 type window struct {
 	distance [side * side * side]float64 // NaN if the voxel was never seen
 	voxel    [side * side * side]int     // the index in the volume
-	whole    [side * side * side]bool    // the cell from this voxel to the next ones was seen at all corners
 }
 
 // block is a block with the surface in it.
@@ -119,18 +118,20 @@ func (v *blockIndex) window(b *block) *window {
 			}
 		}
 	}
-	for at := range len(w.whole) - strides[0] - strides[1] - strides[2] {
-		sum := 0.0
-		for c := range 8 {
-			sum += w.distance[at+cornerOffset(c)]
-		}
-		w.whole[at] = sum == sum
-	}
 	return w
 }
 
-// cornerOffset returns the distance from a cell's first corner to corner c in a window.
-func cornerOffset(c int) int { return c&1*strides[0] + c>>1&1*strides[1] + c>>2*strides[2] }
+// inside returns the corners inside the cell that begins at a voxel, as in cases. whole is false if a corner was never seen.
+func (w *window) inside(at int) (inside int, whole bool) {
+	sum := 0.0
+	for c := range 8 {
+		d := w.distance[at+c&1*strides[0]+c>>1&1*strides[1]+c>>2*strides[2]]
+		if sum += d; d < 0 {
+			inside |= 1 << c
+		}
+	}
+	return inside, sum == sum
+}
 
 // extract finds a block's points and, for a mesh, its triangles.
 func (v *blockIndex) extract(b *block, mesh bool) {
@@ -145,8 +146,8 @@ func (v *blockIndex) extract(b *block, mesh bool) {
 				v.point(b, w, [3]int{x, y, z}, at, axis)
 			}
 		}
-		if mesh && w.whole[at] {
-			b.cell(w, at, [3]int{x, y, z})
+		if inside, whole := w.inside(at); mesh && whole {
+			b.cell(inside, [3]int{x, y, z})
 		}
 	}
 }
@@ -154,7 +155,12 @@ func (v *blockIndex) extract(b *block, mesh bool) {
 // inCell reports whether at least one cell around an edge is whole.
 func (w *window) inCell(at, axis int) bool {
 	b, c := strides[(axis+1)%3], strides[(axis+2)%3]
-	return w.whole[at] || w.whole[at-b] || w.whole[at-c] || w.whole[at-b-c]
+	for _, first := range [4]int{at, at - b, at - c, at - b - c} {
+		if _, whole := w.inside(first); whole {
+			return true
+		}
+	}
+	return false
 }
 
 // point appends the point at which the distance between two voxels is 0. Products are rounded before sums, because the result
@@ -202,13 +208,7 @@ func (w *window) slope(at, axis int) float64 {
 }
 
 // cell appends the triangles for the cell that begins at a voxel.
-func (b *block) cell(w *window, at int, voxel [3]int) {
-	inside := 0
-	for c := range 8 {
-		if w.distance[at+cornerOffset(c)] < 0 {
-			inside |= 1 << c
-		}
-	}
+func (b *block) cell(inside int, voxel [3]int) {
 	list := cases[inside]
 	for i := 0; i < len(list); i += 3 {
 		var triangle [3]uint16
