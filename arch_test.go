@@ -60,6 +60,7 @@ var rules = map[string][]string{
 	"internal/sources":        {"storage"},
 	"internal/summary":        {},
 	"align/planfile":          {"align", "internal/caught", "internal/decimal", "internal/fault", "internal/orderjson", "internal/planorigin", "internal/text", "ops", "tensor", "github.com/goccy/go-yaml/..."},
+	"align/depth":             {"align", "dataset", "internal/inorder", "ops", "tensor"},
 	"align/suggest":           {"align", "align/planfile", "dataset", "internal/clocks", "internal/columns", "internal/cover", "internal/plausible", "internal/printed", "internal/recognise", "internal/text", "ops"},
 	"align":                   {"dataset/...", "internal/arrayfile", "internal/atomicfile", "internal/clocks", "internal/columns", "internal/cover", "internal/errs", "internal/plausible", "internal/planorigin", "internal/precision", "internal/prepared", "internal/printed", "internal/recognise", "internal/text", "ops", "tensor"},
 	"loader":                  {"dataset", "dataset/npy", "loader/store", "align", "ops", "stats", "tensor", "internal/caught", "internal/clocks", "internal/columns", "internal/inorder", "internal/plausible", "internal/prepared", "internal/raw", "internal/text", "internal/video", "internal/yuv"},
@@ -69,7 +70,8 @@ var rules = map[string][]string{
 	"doctor/page":             {"doctor", "dataset", "dataset/notetext", "internal/text"},
 	"stats":                   {"tensor", "dataset/...", "align", "ops", "internal/fault", "internal/inorder", "internal/orderjson", "internal/summary", "internal/text"},
 	"view":                    {"tensor", "dataset", "dataset/notetext", "align", "align/suggest", "doctor", "ops", "internal/caught", "internal/cover", "internal/recognise"},
-	"viz":                     {"tensor", "dataset", "internal/atomicfile", "internal/errs", "internal/text", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
+	"surface":                 {"tensor", "dataset", "internal/errs", "internal/inorder"},
+	"viz":                     {"tensor", "dataset", "surface", "internal/atomicfile", "internal/errs", "internal/text", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
 	"cmd":                     {"public", "internal/...", "cmd/robocache/internal/cli", "github.com/spf13/..."},
 	"examples":                {"public"},
 	"bench":                   {"public"},
@@ -418,14 +420,14 @@ var layers = map[string][]string{
 	"video/nvdec":         {"doc refusal", "session", "pool", "decoder", "driver"},
 	"ops": {
 		"doc errors words clock", "check", "channel resample fuse backward voxelize voxelize_job draw draw_job frames frames_job", "used", "queue device mark", "staging",
-		"resample_device fuse_device backward_device voxelize_device draw_device frames_device tally deproject farthest batch connect sum shared",
+		"resample_device fuse_device backward_device voxelize_device draw_device frames_device tally deproject farthest integrate batch connect sum shared", "volume",
 	},
-	"ops/backend": {"doc errors enum clock fault draw_order draw_mixture frame_words", "bound host nn_words", "resample fuse backward voxelize draw frames tally deproject farthest nn_matmul nn_attention nn_gradient nn_noise nn_rows nn_tokens", "nn_bound backend shared", "nn"},
+	"ops/backend": {"doc errors enum clock fault draw_order draw_mixture frame_words", "bound host nn_words", "resample fuse backward voxelize draw frames tally deproject farthest integrate nn_matmul nn_attention nn_gradient nn_noise nn_rows nn_tokens", "nn_bound backend shared", "nn"},
 	"ops/record":  {"doc plan target", "world launch tensors check encode", "driver", "side", "export", "recorder session"},
 	"ops/cuda": {
 		"doc gpu fields variant considered voxel_chain", "choose plan", "items general channels",
 		"fast unaligned unaligned_contiguous small thread_per_row voxel_atomic voxel_bucket voxel_group voxel_sort voxel_count voxel_write",
-		"fuse resample voxelize backward draw frames tally deproject farthest nn nn_matmul nn_attention nn_gradient nn_noise nn_rows meet", "backend explain tune",
+		"fuse resample voxelize backward draw frames tally deproject farthest integrate nn nn_matmul nn_attention nn_gradient nn_noise nn_rows meet", "backend explain tune",
 	},
 	"convert": {
 		"doc options account missing_streams column_order row_clock picture", "episode_error report sample_usage", "picked input", "target frame_stream shard_weights",
@@ -446,7 +448,7 @@ var layers = map[string][]string{
 		"context copy ipc memory_calls host_calls stream_calls capture_calls", "launch module_calls graph_calls nccl", "dispatch", "function_table",
 	},
 	"dataset/lerobot": {
-		"doc json paths problems values", "source", "header small_table", "catalog", "video_places row_index", "tables column_checks compare set",
+		"doc json paths problems values", "source depth", "header small_table", "catalog", "video_places row_index", "tables column_checks compare set",
 		"index episode_reader video_stats modality statistics", "clock video_backend", "images videos", "episode", "lerobot",
 	},
 	"dataset/lerobot/write": {
@@ -467,7 +469,7 @@ var layers = map[string][]string{
 		"app help input dataset_watch stream_completion", "request alignment_report batch_index batch_request batch_metrics cloud bench_run",
 		"stdout recording npz_rows npz_job batch_report batch_state batch_folder batch_samples",
 		"pack_report policy_run alignment batch_drawing conversion convert_report train_events train_settings training voxel_request cloud_points",
-		"batch_draw train_describe train_ranks train_steps cloud_recording cloud_series voxel_job pack_shards kernel_choice", "trainer",
+		"batch_draw train_describe train_ranks train_steps cloud_recording cloud_series voxel_job tsdf pack_shards kernel_choice", "trainer",
 		"view_prediction doctor_reader", "batches bench convert doctor fuse info inspect pack plan policy policy_serve resample serve stats train tune view voxelize", "profile",
 		"root", "main",
 	},

@@ -208,17 +208,26 @@ func pixels[T uint8 | float32](b []T, shape ...int) (*tensor.Tensor, *FormatErro
 	return t, nil
 }
 
-// decodeImage decodes an image file. It checks the size in the header first, because a broken header may declare any size.
-func decodeImage(b []byte, head func(r io.Reader) (image.Config, error), whole func(r io.Reader) (image.Image, error)) (*tensor.Tensor, *FormatError) {
+// imageHead reads an image file's header and checks the size, because a broken header may declare any.
+func imageHead(b []byte, head func(r io.Reader) (image.Config, error)) (image.Config, *FormatError) {
 	config, err := head(bytes.NewReader(b))
 	if err != nil {
-		return nil, imageError(err)
+		return config, imageError(err)
 	}
 	if n := int64(config.Width) * int64(config.Height); n > maxImage || n > maxPixelsPerByte*int64(len(b)) {
-		return nil, &FormatError{Kind: ErrTooLarge, Got: fmt.Sprintf("%dx%d pixels in %d bytes", config.Width, config.Height, len(b)), Want: "an image that these could hold"}
+		return config, &FormatError{Kind: ErrTooLarge, Got: fmt.Sprintf("%dx%d pixels in %d bytes", config.Width, config.Height, len(b)), Want: "an image that these could hold"}
 	}
 	if err := memory.Fits("image", 4*int64(config.Width)*int64(config.Height)); err != nil {
-		return nil, &FormatError{Kind: ErrTooLarge, Err: err}
+		return config, &FormatError{Kind: ErrTooLarge, Err: err}
+	}
+	return config, nil
+}
+
+// decodeImage decodes an image file, after its header.
+func decodeImage(b []byte, head func(r io.Reader) (image.Config, error), whole func(r io.Reader) (image.Image, error)) (*tensor.Tensor, *FormatError) {
+	config, bad := imageHead(b, head)
+	if bad != nil {
+		return nil, bad
 	}
 	switch config.ColorModel {
 	case color.Gray16Model, color.RGBA64Model, color.NRGBA64Model:

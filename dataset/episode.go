@@ -303,6 +303,8 @@ type Media struct {
 	// Rate is the frame rate by the video's own clock, frames a second, which may differ from Times; 0 without a video, or if it
 	// has one frame.
 	Rate float64
+	// Depth is set if the frames are depth images that DecodeDepth reads; else nil.
+	Depth *DepthCamera
 	// Source reads the bytes of a frame when Frame or Decode is called.
 	Source FrameSource
 }

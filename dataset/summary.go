@@ -70,6 +70,8 @@ type MediaSummary struct {
 	Frames         int
 	Width, Height  int  // the first known size, pixels; 0 if no episode has one
 	Undecoded      bool // true if Media.Decode cannot decode the frames in its first episode
+	// DepthScale is DepthCamera.Scale in the first episode that has it; 0 if the frames are no depth images.
+	DepthScale float64
 
 	medians []int64
 }
@@ -140,6 +142,9 @@ func (s *Summary) Add(e *Episode) {
 			s.Media = append(s.Media, MediaSummary{Name: m.Name, Type: m.Type, Encoding: m.Encoding, Undecoded: !m.Decodes()})
 		}
 		k := &s.Media[at]
+		if m.Depth != nil && k.DepthScale == 0 {
+			k.DepthScale = m.Depth.Scale
+		}
 		k.Episodes++
 		k.Frames += m.Len()
 		if k.Width == 0 {

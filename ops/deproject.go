@@ -82,53 +82,10 @@ func (d *Device) PlanDeproject(args DeprojectArgs, opts DeprojectOptions) (*Plan
 // newDeprojectJob validates the arguments against tensors on the given device.
 func newDeprojectJob(c *checker, a DeprojectArgs, o DeprojectOptions) (*backend.DeprojectJob, error) {
 	j := &backend.DeprojectJob{DeprojectTensors: backend.DeprojectTensors(a)}
-	if !c.tensor("Depth", a.Depth) {
+	if !c.depth(&j.DepthImages, a.Depth, o.Scale, o.Near, o.Far) {
 		return nil, c.err
 	}
-	c.dtype("Depth", a.Depth, tensor.F32, tensor.U8)
-	j.Words = a.Depth.DType() == tensor.U8
-	if shape := a.Depth.Shape(); c.err == nil {
-		switch {
-		case j.Words && (len(shape) != 4 || shape[3] != 2):
-			c.set("Depth", ErrShape, tensor.FormatShape(shape), "[B,H,W,2], the bytes of 16-bit numbers")
-		case !j.Words && len(shape) != 3:
-			c.set("Depth", ErrShape, tensor.FormatShape(shape), "[B,H,W]")
-		case j.Words && a.Depth.Stride(2) != 2 && shape[2] > 1:
-			c.set("Depth", ErrStride, fmt.Sprintf("stride %d from a pixel to the next", a.Depth.Stride(2)), "2")
-		}
-	}
-	c.lastContiguous("Depth", a.Depth)
-	if c.err != nil {
-		return nil, c.err
-	}
-	j.B, j.H, j.W = a.Depth.Dim(0), a.Depth.Dim(1), a.Depth.Dim(2)
-	c.limit("Depth", j.H*j.W)
-	scale, far := o.Scale, o.Far
-	if scale == 0 && j.Words {
-		scale = 0.001
-	} else if scale == 0 {
-		scale = 1
-	}
-	if far == 0 {
-		far = math.MaxFloat32
-	}
-	j.Scale, j.Near, j.Far = float32(scale), float32(o.Near), float32(min(far, math.MaxFloat32))
-	switch {
-	case !(j.Scale > 0 && j.Scale <= math.MaxFloat32):
-		c.set("Options.Scale", ErrOption, fmt.Sprint(o.Scale), "a positive float32")
-	case !(o.Near >= 0):
-		c.set("Options.Near", ErrOption, fmt.Sprint(o.Near), "0 or more")
-	case !(far >= o.Near):
-		c.set("Options.Far", ErrOption, fmt.Sprint(o.Far), fmt.Sprintf("at least Near, %v", o.Near))
-	}
-	if c.tensor("Intrinsics", a.Intrinsics) {
-		c.dtype("Intrinsics", a.Intrinsics, tensor.F32)
-		j.IntrinsicsStep = c.perRow("Intrinsics", a.Intrinsics, j.B, 4)
-	}
-	if a.Poses != nil && c.tensor("Poses", a.Poses) {
-		c.dtype("Poses", a.Poses, tensor.F32)
-		j.PoseStep = c.perRow("Poses", a.Poses, j.B, 4, 4)
-	}
+	c.cameras(&j.DepthImages, a.Intrinsics, a.Poses)
 	others := []*tensor.Tensor{a.Depth, a.Intrinsics, a.Poses}
 	c.result("Points", a.Points, tensor.F32, others, j.B, j.H, j.W, 3)
 	if others = append(others, a.Points); a.Mask != nil {
@@ -138,4 +95,59 @@ func newDeprojectJob(c *checker, a DeprojectArgs, o DeprojectOptions) (*backend.
 		c.result("Counts", a.Counts, tensor.I64, others, j.B, 3)
 	}
 	return j, c.err
+}
+
+// depth checks depth images with their options, and sets their description. It returns true if there is no error so far.
+func (c *checker) depth(j *backend.DepthImages, t *tensor.Tensor, scale, near, far float64) bool {
+	if !c.tensor("Depth", t) {
+		return false
+	}
+	c.dtype("Depth", t, tensor.F32, tensor.U8)
+	j.Words = t.DType() == tensor.U8
+	if shape := t.Shape(); c.err == nil {
+		switch {
+		case j.Words && (len(shape) != 4 || shape[3] != 2):
+			c.set("Depth", ErrShape, tensor.FormatShape(shape), "[B,H,W,2], the bytes of 16-bit numbers")
+		case !j.Words && len(shape) != 3:
+			c.set("Depth", ErrShape, tensor.FormatShape(shape), "[B,H,W]")
+		case j.Words && t.Stride(2) != 2 && shape[2] > 1:
+			c.set("Depth", ErrStride, fmt.Sprintf("stride %d from a pixel to the next", t.Stride(2)), "2")
+		}
+	}
+	c.lastContiguous("Depth", t)
+	if c.err != nil {
+		return false
+	}
+	j.B, j.H, j.W = t.Dim(0), t.Dim(1), t.Dim(2)
+	c.limit("Depth", j.H*j.W)
+	if scale == 0 && j.Words {
+		scale = 0.001
+	} else if scale == 0 {
+		scale = 1
+	}
+	if far == 0 {
+		far = math.MaxFloat32
+	}
+	j.Scale, j.Near, j.Far = float32(scale), float32(near), float32(min(far, math.MaxFloat32))
+	switch {
+	case !(j.Scale > 0 && j.Scale <= math.MaxFloat32):
+		c.set("Options.Scale", ErrOption, fmt.Sprint(scale), "a positive float32")
+	case !(near >= 0):
+		c.set("Options.Near", ErrOption, fmt.Sprint(near), "0 or more")
+	case !(far >= near):
+		c.set("Options.Far", ErrOption, fmt.Sprint(far), fmt.Sprintf("at least Near, %v", near))
+	}
+	return c.err == nil
+}
+
+// cameras checks the intrinsics and the poses, which may be nil, of depth images.
+func (c *checker) cameras(j *backend.DepthImages, intrinsics, poses *tensor.Tensor) {
+	if c.tensor("Intrinsics", intrinsics) {
+		c.dtype("Intrinsics", intrinsics, tensor.F32)
+		j.IntrinsicsStep = c.perRow("Intrinsics", intrinsics, j.B, 4)
+	}
+	if poses != nil && c.tensor("Poses", poses) {
+		c.dtype("Poses", poses, tensor.F32)
+		j.PoseStep = c.perRow("Poses", poses, j.B, 4, 4)
+	}
 }

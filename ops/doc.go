@@ -32,7 +32,8 @@
 // episodes in a store, in a new order each epoch: all windows shuffled, shards shuffled, or a weighted mixture of
 // datasets. [Device.Voxelize] sorts points into the cells of a grid. [Device.Tally] makes one pass of exact statistics
 // over the columns of a matrix. [Device.Frames] turns decoded pictures into a batch of images, and [Device.Deproject]
-// depth images into points. [Device.FarthestPoints] chooses points that are far apart.
+// depth images into points. [Device.FarthestPoints] chooses points that are far apart. [Device.Integrate] fuses depth
+// images into a volume of signed distances, and a [Volume] grows.
 //
 // Every operation has two forms. The convenient form, for example [Device.Resample], takes tensors on the host or on
 // the device, allocates missing outputs and returns when the result is ready or when its context ends. The other form
@@ -70,7 +71,7 @@
 //
 // Each step rounds separately, without fused multiply-add. f16 and bf16 are computed in float32, and f64 in float64.
 // The result is rounded once to the output's dtype, to nearest even. Resample, Fuse, their gradients, Draw, Tally,
-// Frames, Deproject and FarthestPoints give equal bits on every backend. The one exception is NaN: if arithmetic makes a NaN, any other NaN counts as equal.
+// Frames, Deproject, FarthestPoints and Integrate give equal bits on every backend. The one exception is NaN: if arithmetic makes a NaN, any other NaN counts as equal.
 //
 // Package ops/backend contains the interface for backends and the types of jobs. If a name here stands for a type
 // there, the documentation is here.

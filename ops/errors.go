@@ -21,6 +21,7 @@ var (
 	ErrMissing     = backend.ErrMissing
 	ErrOverlap     = backend.ErrOverlap
 	ErrPageable    = backend.ErrPageable
+	ErrFull        = backend.ErrFull
 
 	// Kinds of *ValueError.
 	ErrUnsorted   = backend.ErrUnsorted

@@ -271,16 +271,23 @@ func (f *far) FarthestPoints(j *backend.FarthestJob) (backend.Plan, error) {
 	return &farPlan{p, j.Bound()}, err
 }
 
+func (f *far) Integrate(j *backend.IntegrateJob) (backend.Plan, error) {
+	a := *j
+	f.all(&a.Keys, &a.Distance, &a.Weight, &a.Color, &a.State, &a.Counts, &a.Depth, &a.Intrinsics, &a.Poses, &a.Images)
+	p, err := f.cpu.Integrate(&a)
+	return &farPlan{p, j.Bound()}, err
+}
+
 func TestDeviceWithMemoryOfItsOwn(t *testing.T) {
 	thorough.SkipRace(t, thorough.Simulates)
 	dev, err := ops.Open("far")
 	backend := lastFar
 	require.NoError(t, err)
 	// The answers are the CPU's, which all cases compare: here it is where tensors lie that counts.
-	parts := []string{"resample", "fuse", "backward", "voxel", "draw", "tally", "frames", "deproject", "farthest", "life"}
+	parts := []string{"resample", "fuse", "backward", "voxel", "draw", "tally", "frames", "deproject", "farthest", "integrate", "life"}
 	if !thorough.Long { // the generated cases have views and absent tensors of every kind
 		parts = []string{"resample/generated", "resample/values", "resample/strides", "resample/empty", "fuse/generated", "fuse/values", "backward/generated", "backward/values",
-			"voxel/generated", "voxel/caps", "voxel/batches", "draw/generated", "draw/values", "tally/named", "tally/generated", "frames/generated", "frames/values", "deproject", "farthest", "life"}
+			"voxel/generated", "voxel/caps", "voxel/batches", "draw/generated", "draw/values", "tally/named", "tally/generated", "frames/generated", "frames/values", "deproject", "farthest", "integrate", "life"}
 	}
 	opstest.Run(t, dev, opstest.Config{MemoryInUse: backend.sum}, parts...)
 	bytes, count := backend.inUse()

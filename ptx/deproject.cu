@@ -3,7 +3,7 @@
 // A thread makes pixels of one image, deproject_each of them, a block apart. With counts, each block adds its own to sums of the image in scratch memory. The
 // image's last block writes them, and leaves zeros for the next run.
 // Bytes moved: the depths once, the points and the mask once.
-#include "warp.cuh"
+#include "depth.cuh"
 
 using namespace rc;
 
@@ -19,23 +19,11 @@ RC_HOST struct deproject_params {
     u8 *mask;      // [b,h,w], or null
     i64 *counts;   // [b,3], or null
     u64 *sums;     // [b,deproject_sums], 0 between runs
-    const void *depth;
-    u64 image, row; // elements from an image to the next, and from a row to the next; bytes of 16-bit depths
+    depth_images images;
     const float *intrinsics, *poses;
     u64 intrinsics_step, pose_step;
-    u32 h, w;
     u32 blocks; // for each image
-    u32 words;  // depths are 16-bit numbers
-    float scale, near, far;
 };
-
-// depth_of returns the depth of a pixel. Numbers of 16 bits may begin at any byte.
-RC_FN float depth_of(const deproject_params &p, u64 at, u32 u) {
-    const void *depth = waited(p.depth);
-    if (!p.words) return ld_nc_f32((const float *)depth + at + u);
-    const u8 *q = (const u8 *)depth + at + 2 * (u64)u;
-    return (float)(q[0] | (u32)q[1] << 8);
-}
 
 } // namespace
 
@@ -45,7 +33,7 @@ RC_KERNEL(deproject_threads) deproject(const deproject_params p) {
     grid_dependency_wait();
     launch_dependents();
     barrier();
-    const u32 n = block_x() / p.blocks, block = block_x() - n * p.blocks, pixels = p.h * p.w;
+    const u32 n = block_x() / p.blocks, block = block_x() - n * p.blocks, pixels = p.images.h * p.images.w;
     const float *k = waited(p.intrinsics) + n * p.intrinsics_step;
     const float fx = ld_nc_f32(k), fy = ld_nc_f32(k + 1), cx = ld_nc_f32(k + 2), cy = ld_nc_f32(k + 3);
     const float *m = p.poses == nullptr ? nullptr : waited(p.poses) + n * p.pose_step;
@@ -54,9 +42,10 @@ RC_KERNEL(deproject_threads) deproject(const deproject_params p) {
     for (u32 i = 0; i < deproject_each; i++) {
         const u64 pixel = (u64)(block * deproject_each + i) * deproject_threads + thread_x();
         if (pixel >= pixels) break;
-        const u32 v = (u32)pixel / p.w, u = (u32)pixel - v * p.w;
-        const float depth = depth_of(p, n * p.image + v * p.row, u), z = depth * p.scale;
-        const bool none = depth == 0.0f || !is_finite(depth), good = !none && z >= p.near && z <= p.far;
+        const u32 v = (u32)pixel / p.images.w, u = (u32)pixel - v * p.images.w;
+        float z;
+        const u32 kind = metres(p.images, n, v, u, z);
+        const bool good = kind == count_valid;
         float at[3] = {nan, nan, nan};
         if (good) {
             at[0] = div_rn(((float)u - cx) * z, fx), at[1] = div_rn(((float)v - cy) * z, fy), at[2] = z;
@@ -69,7 +58,7 @@ RC_KERNEL(deproject_threads) deproject(const deproject_params p) {
         const u64 to = (u64)n * pixels + pixel;
         RC_UNROLL for (u32 a = 0; a < 3; a++) st_f32(p.points + 3 * to + a, at[a]);
         if (p.mask != nullptr) st_u8(p.mask + to, good);
-        valid += good, missing += none;
+        valid += good, missing += kind == count_missing;
     }
     if (p.counts == nullptr) return;
     if (valid) shared_add(found, valid);

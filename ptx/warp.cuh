@@ -113,6 +113,14 @@ RC_FN u64 atomic_add(u64 *p, u64 v) {
     return old;
 }
 
+RC_FN void reduce_min(u32 *p, u32 v) { asm volatile("red.global.min.u32 [%0], %1;" ::"l"(global(p)), "r"(v) : "memory"); }
+// atomic_compare_swap writes v if *p is was, and returns what was there before.
+RC_FN u64 atomic_compare_swap(u64 *p, u64 was, u64 v) {
+    u64 old;
+    asm volatile("atom.global.cas.b64 %0, [%1], %2, %3;" : "=l"(old) : "l"(global(p)), "l"(was), "l"(v) : "memory");
+    return old;
+}
+
 // Words that one block writes and others wait for: each is read and written in one piece, in no order with anything else.
 RC_FN u64 ld_relaxed(const u64 *p) {
     u64 v;

@@ -369,24 +369,16 @@ const DeprojectSums = 3 // deproject_sums in deproject.cu: of an image: valid pi
 
 // DeprojectParams is deproject_params in deproject.cu: 120 bytes.
 type DeprojectParams struct {
-	Points         uint64  // offset 0: [b,h,w,3]
-	Mask           uint64  // offset 8: [b,h,w], or null
-	Counts         uint64  // offset 16: [b,3], or null
-	Sums           uint64  // offset 24: [b,deproject_sums], 0 between runs
-	Depth          uint64  // offset 32
-	Image          uint64  // offset 40: elements from an image to the next, and from a row to the next; bytes of 16-bit depths
-	Row            uint64  // offset 48: elements from an image to the next, and from a row to the next; bytes of 16-bit depths
-	Intrinsics     uint64  // offset 56
-	Poses          uint64  // offset 64
-	IntrinsicsStep uint64  // offset 72
-	PoseStep       uint64  // offset 80
-	H              uint32  // offset 88
-	W              uint32  // offset 92
-	Blocks         uint32  // offset 96: for each image
-	Words          uint32  // offset 100: depths are 16-bit numbers
-	Scale          float32 // offset 104
-	Near           float32 // offset 108
-	Far            float32 // offset 112
+	Points         uint64      // offset 0: [b,h,w,3]
+	Mask           uint64      // offset 8: [b,h,w], or null
+	Counts         uint64      // offset 16: [b,3], or null
+	Sums           uint64      // offset 24: [b,deproject_sums], 0 between runs
+	Images         DepthImages // offset 32
+	Intrinsics     uint64      // offset 80
+	Poses          uint64      // offset 88
+	IntrinsicsStep uint64      // offset 96
+	PoseStep       uint64      // offset 104
+	Blocks         uint32      // offset 112: for each image
 	_              [4]byte
 }
 
@@ -398,21 +390,42 @@ func (p *DeprojectParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Mask)
 	b = binary.LittleEndian.AppendUint64(b, p.Counts)
 	b = binary.LittleEndian.AppendUint64(b, p.Sums)
-	b = binary.LittleEndian.AppendUint64(b, p.Depth)
-	b = binary.LittleEndian.AppendUint64(b, p.Image)
-	b = binary.LittleEndian.AppendUint64(b, p.Row)
+	b = p.Images.append(b)
 	b = binary.LittleEndian.AppendUint64(b, p.Intrinsics)
 	b = binary.LittleEndian.AppendUint64(b, p.Poses)
 	b = binary.LittleEndian.AppendUint64(b, p.IntrinsicsStep)
 	b = binary.LittleEndian.AppendUint64(b, p.PoseStep)
+	b = binary.LittleEndian.AppendUint32(b, p.Blocks)
+	b = append(b, 0, 0, 0, 0)
+	return b
+}
+
+// DepthImages is depth_images in depth.cuh: 48 bytes.
+type DepthImages struct {
+	Depth uint64  // offset 0
+	Image uint64  // offset 8: elements from an image to the next, and from a row to the next; bytes of 16-bit depths
+	Row   uint64  // offset 16: elements from an image to the next, and from a row to the next; bytes of 16-bit depths
+	H     uint32  // offset 24
+	W     uint32  // offset 28
+	Words uint32  // offset 32: depths are 16-bit numbers
+	Scale float32 // offset 36
+	Near  float32 // offset 40
+	Far   float32 // offset 44
+}
+
+// Bytes returns p in the layout that the kernel expects.
+func (p *DepthImages) Bytes() []byte { return p.append(make([]byte, 0, 48)) }
+
+func (p *DepthImages) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Depth)
+	b = binary.LittleEndian.AppendUint64(b, p.Image)
+	b = binary.LittleEndian.AppendUint64(b, p.Row)
 	b = binary.LittleEndian.AppendUint32(b, p.H)
 	b = binary.LittleEndian.AppendUint32(b, p.W)
-	b = binary.LittleEndian.AppendUint32(b, p.Blocks)
 	b = binary.LittleEndian.AppendUint32(b, p.Words)
 	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Scale))
 	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Near))
 	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Far))
-	b = append(b, 0, 0, 0, 0)
 	return b
 }
 
@@ -1490,6 +1503,87 @@ const GradientSumShared = 2048 // gradient_sum_shared in gradient.cu
 const GradientLargeScratch = 69632 // gradient_large_scratch in gradient.cu: Scratch memory in bytes for a tile's split: 16 per thread for each of its tensor core tiles, and for each tile that adds columns in DY.
 
 const GradientSmallScratch = 18432 // gradient_small_scratch in gradient.cu: Scratch memory in bytes for a tile's split: 16 per thread for each of its tensor core tiles, and for each tile that adds columns in DY.
+
+const IntegrateThreads = 256 // integrate_threads in integrate.cu
+
+const UpdateThreads = 128 // update_threads in integrate.cu
+
+const IntegrateWords = 4 // integrate_words in integrate.cu: of the scratch memory's control
+
+// IntegrateParams is integrate_params in integrate.cu: 248 bytes.
+type IntegrateParams struct {
+	Blocks         uint64      // offset 0: [m,3]
+	Distance       uint64      // offset 8: [m,512]; color [m,512,3], or null
+	Weight         uint64      // offset 16: [m,512]; color [m,512,3], or null
+	Color          uint64      // offset 24: [m,512]; color [m,512,3], or null
+	State          uint64      // offset 32: [3], [b,4]; counts may be null
+	Counts         uint64      // offset 40: [3], [b,4]; counts may be null
+	Images         DepthImages // offset 48
+	Intrinsics     uint64      // offset 96
+	Poses          uint64      // offset 104
+	IntrinsicsStep uint64      // offset 112
+	PoseStep       uint64      // offset 120
+	Colors         uint64      // offset 128: of pixels, or null
+	ColorImage     uint64      // offset 136
+	ColorRow       uint64      // offset 144
+	Keys           uint64      // offset 152: [1 << table_bits]
+	First          uint64      // offset 160: [1 << table_bits], the first image that shows the block, from 1 on; 0 if it is in the volume already
+	Begin          uint64      // offset 168: [m], the same for each block in the volume
+	Fresh          uint64      // offset 176: [m], places of new blocks in the table
+	Control        uint64      // offset 184: [integrate_words]
+	Metric         uint64      // offset 192: [b,h,w], valid depths in metres, and NaN for others
+	B              uint32      // offset 200
+	M              uint32      // offset 204
+	TableBits      uint32      // offset 208
+	Steps          uint32      // offset 212
+	Grid           uint32      // offset 216: blocks for each image
+	DepthWeight    uint32      // offset 220
+	Voxel          float32     // offset 224
+	Truncation     float32     // offset 228
+	MaxWeight      float32     // offset 232
+	Step           float32     // offset 236
+	PerBlock       float32     // offset 240
+	PerDistance    float32     // offset 244
+}
+
+// Bytes returns p in the layout that the kernel expects.
+func (p *IntegrateParams) Bytes() []byte { return p.append(make([]byte, 0, 248)) }
+
+func (p *IntegrateParams) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Blocks)
+	b = binary.LittleEndian.AppendUint64(b, p.Distance)
+	b = binary.LittleEndian.AppendUint64(b, p.Weight)
+	b = binary.LittleEndian.AppendUint64(b, p.Color)
+	b = binary.LittleEndian.AppendUint64(b, p.State)
+	b = binary.LittleEndian.AppendUint64(b, p.Counts)
+	b = p.Images.append(b)
+	b = binary.LittleEndian.AppendUint64(b, p.Intrinsics)
+	b = binary.LittleEndian.AppendUint64(b, p.Poses)
+	b = binary.LittleEndian.AppendUint64(b, p.IntrinsicsStep)
+	b = binary.LittleEndian.AppendUint64(b, p.PoseStep)
+	b = binary.LittleEndian.AppendUint64(b, p.Colors)
+	b = binary.LittleEndian.AppendUint64(b, p.ColorImage)
+	b = binary.LittleEndian.AppendUint64(b, p.ColorRow)
+	b = binary.LittleEndian.AppendUint64(b, p.Keys)
+	b = binary.LittleEndian.AppendUint64(b, p.First)
+	b = binary.LittleEndian.AppendUint64(b, p.Begin)
+	b = binary.LittleEndian.AppendUint64(b, p.Fresh)
+	b = binary.LittleEndian.AppendUint64(b, p.Control)
+	b = binary.LittleEndian.AppendUint64(b, p.Metric)
+	b = binary.LittleEndian.AppendUint32(b, p.B)
+	b = binary.LittleEndian.AppendUint32(b, p.M)
+	b = binary.LittleEndian.AppendUint32(b, p.TableBits)
+	b = binary.LittleEndian.AppendUint32(b, p.Steps)
+	b = binary.LittleEndian.AppendUint32(b, p.Grid)
+	b = binary.LittleEndian.AppendUint32(b, p.DepthWeight)
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Voxel))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Truncation))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.MaxWeight))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Step))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.PerBlock))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.PerDistance))
+	return b
+}
 
 const LossThreads = 256 // loss_threads in loss.cu
 

@@ -55,6 +55,8 @@ import "embed"
 //go:embed gradient.sm_90.cubin.gz
 //go:embed gradient.sm_90.ptx.gz
 //go:embed gradient.sm_80.ptx.gz
+//go:embed integrate.sm_90.ptx.gz
+//go:embed integrate.sm_80.ptx.gz
 //go:embed loss.sm_90.cubin.gz
 //go:embed loss.sm_90.ptx.gz
 //go:embed loss.sm_80.ptx.gz
@@ -141,7 +143,7 @@ var manifest = []family{
 		sources: []source{
 			{"adamw.cu", "999d980a8172ec40880095888e750fb1c090dd325f756d4c45e3771bb314504f"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "gradient_norm", MaxThreads: 256, Params: []Param{
@@ -180,7 +182,7 @@ var manifest = []family{
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "attention_32", MaxThreads: 256, Params: []Param{
@@ -225,7 +227,7 @@ var manifest = []family{
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "attention_backward_32", MaxThreads: 256, Params: []Param{
@@ -298,9 +300,10 @@ var manifest = []family{
 	{
 		name: "deproject",
 		sources: []source{
-			{"deproject.cu", "10dc909a58157ab15b1cbd2e8265f638397cb0f1244210ce6f74cc1c9006fb9e"},
+			{"deproject.cu", "43f1cc6b1ccdf9ef2cf1597da194e4f03c828ec910ee85a8430bbc0b591192b2"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"depth.cuh", "1569696c86cbba1f5f06f0036b2480b066ee8276c38d3cf38c2e92d9d791bf48"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "deproject", MaxThreads: 256, Params: []Param{
@@ -316,15 +319,15 @@ var manifest = []family{
 			},
 			{
 				File: "deproject.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "e328eb2924ef600e6d8fcc6a934be97eb84f8ef5a1f5d70c2a2055915be77d5c",
-				PTXHash: "e328eb2924ef600e6d8fcc6a934be97eb84f8ef5a1f5d70c2a2055915be77d5c",
-				stored:  source{"deproject.sm_90.ptx.gz", "24b1cfe431751f3b32c8f0f057ebc53cd0b3f7f9dd4478db5366015e6ee5940a"},
+				Hash:    "129360c526efabb7093f39ca364f3aea6f362fe17965eaf656947641416af44b",
+				PTXHash: "129360c526efabb7093f39ca364f3aea6f362fe17965eaf656947641416af44b",
+				stored:  source{"deproject.sm_90.ptx.gz", "50fc668a5347d893650b84f2293b4be883ae9aa9dcf9506ac258d6cd151181bd"},
 			},
 			{
 				File: "deproject.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "b099776f0403899ff72e901e18c107e549691fa15949455a1866daad65ebf8e3",
-				PTXHash: "b099776f0403899ff72e901e18c107e549691fa15949455a1866daad65ebf8e3",
-				stored:  source{"deproject.sm_80.ptx.gz", "c7e1437d4b01b435ea91467300bac60a8bcdb42590dc200b4b87fe1a290ec310"},
+				Hash:    "dad277559ae41ef91aa3ce750a9cd7819b2b995097540660cb3751c354594ef1",
+				PTXHash: "dad277559ae41ef91aa3ce750a9cd7819b2b995097540660cb3751c354594ef1",
+				stored:  source{"deproject.sm_80.ptx.gz", "8fc52baf7145ac501b7ec149fe7a4925f247ed765e745d9334878e198777660c"},
 			},
 		},
 	},
@@ -338,7 +341,7 @@ var manifest = []family{
 			{"resample_job.cuh", "8cb60fd16b426303f8f7745468d6c0168cb6c1f5ad3457f3a65e5ecda8c8d52e"},
 			{"streams.cuh", "e938b86520db930d2032084585a8eff45705b933df20e6305e9c82879324d104"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "draw", MaxThreads: 160, Params: []Param{
@@ -374,7 +377,7 @@ var manifest = []family{
 			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "embed", MaxThreads: 256, Params: []Param{
@@ -410,7 +413,7 @@ var manifest = []family{
 		sources: []source{
 			{"farthest.cu", "c8e91f680e3a0345e5a844ec69d62f835516840cb4c7d5914f4907b42fa055ea"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "farthest", MaxThreads: 512, Params: []Param{
@@ -445,7 +448,7 @@ var manifest = []family{
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"frames.cuh", "382e0a8b13cc9f3f63eb24f2df41f8d8514ee641f5507b7e995d1b98dd8c3556"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "frames", MaxThreads: 256, Params: []Param{
@@ -494,7 +497,7 @@ var manifest = []family{
 			{"streams.cuh", "e938b86520db930d2032084585a8eff45705b933df20e6305e9c82879324d104"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "fuse", MaxThreads: 128, Params: []Param{
@@ -539,7 +542,7 @@ var manifest = []family{
 			{"streams.cuh", "e938b86520db930d2032084585a8eff45705b933df20e6305e9c82879324d104"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "fuse_backward", MaxThreads: 128, Params: []Param{
@@ -584,7 +587,7 @@ var manifest = []family{
 			{"streams.cuh", "e938b86520db930d2032084585a8eff45705b933df20e6305e9c82879324d104"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "fuse_backward_f64", MaxThreads: 128, Params: []Param{
@@ -629,7 +632,7 @@ var manifest = []family{
 			{"streams.cuh", "e938b86520db930d2032084585a8eff45705b933df20e6305e9c82879324d104"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "fuse_chunks", MaxThreads: 128, Params: []Param{
@@ -670,7 +673,7 @@ var manifest = []family{
 			{"streams.cuh", "e938b86520db930d2032084585a8eff45705b933df20e6305e9c82879324d104"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "fuse_fast", MaxThreads: 128, Params: []Param{
@@ -715,7 +718,7 @@ var manifest = []family{
 			{"streams.cuh", "e938b86520db930d2032084585a8eff45705b933df20e6305e9c82879324d104"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "fuse_small", MaxThreads: 160, Params: []Param{
@@ -757,7 +760,7 @@ var manifest = []family{
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"unaligned.cuh", "b0e0031cc3046e58e6c449745544c7551542878f98c7802f27fc147dac530e7f"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "fuse_unaligned", MaxThreads: 128, Params: []Param{
@@ -794,7 +797,7 @@ var manifest = []family{
 			{"gradient.cu", "330b5cc50693cc1b4d14f4a2b6feee28764e89f8b24e50479128d7cb071bcb31"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "gradient", MaxThreads: 128, Params: []Param{
@@ -823,6 +826,46 @@ var manifest = []family{
 		},
 	},
 	{
+		name: "integrate",
+		sources: []source{
+			{"integrate.cu", "10c356138010d6e28d60840bd082a881181c6801033520418e88766cbaf3fa5d"},
+			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
+			{"depth.cuh", "1569696c86cbba1f5f06f0036b2480b066ee8276c38d3cf38c2e92d9d791bf48"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
+		},
+		entries: []Entry{
+			{Name: "integrate_clear", MaxThreads: 256, Params: []Param{
+				{"b8", 248, 8},
+			}},
+			{Name: "integrate_known", MaxThreads: 256, Params: []Param{
+				{"b8", 248, 8},
+			}},
+			{Name: "integrate_mark", MaxThreads: 256, Params: []Param{
+				{"b8", 248, 8},
+			}},
+			{Name: "integrate_sort", MaxThreads: 256, Params: []Param{
+				{"b8", 248, 8},
+			}},
+			{Name: "integrate_update", MaxThreads: 128, Params: []Param{
+				{"b8", 248, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "integrate.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "885c9bf6de0fffbdda279ba082686c4ae48dc17629360bfff2bfa5406ccfba3b",
+				PTXHash: "885c9bf6de0fffbdda279ba082686c4ae48dc17629360bfff2bfa5406ccfba3b",
+				stored:  source{"integrate.sm_90.ptx.gz", "06972672e9b73cce04876c8d5f19a52956b95e3be4c1ce19bba750930578c19b"},
+			},
+			{
+				File: "integrate.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "c8f4175845b2c66dcc960575b3b32b55b45570cd3d2deafaaa57b77b17491a69",
+				PTXHash: "c8f4175845b2c66dcc960575b3b32b55b45570cd3d2deafaaa57b77b17491a69",
+				stored:  source{"integrate.sm_80.ptx.gz", "988dfdebaca011c15497d8f3e3f3cfcbf41627ef7c73265802027bb2fab29473"},
+			},
+		},
+	},
+	{
 		name: "loss",
 		sources: []source{
 			{"loss.cu", "c5498b05e0e34d607565fa86e63478bd002338fbcc42e4f99ac46c5b7e04a2f6"},
@@ -830,7 +873,7 @@ var manifest = []family{
 			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "loss", MaxThreads: 256, Params: []Param{
@@ -868,7 +911,7 @@ var manifest = []family{
 			{"matmul_rows.cuh", "c84003b399048864d02e6e2d61797063c6c102aba895955941e281ceeeadda0e"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "matmul_nt_32", MaxThreads: 128, Params: []Param{
@@ -918,7 +961,7 @@ var manifest = []family{
 			{"matmul_rows.cuh", "c84003b399048864d02e6e2d61797063c6c102aba895955941e281ceeeadda0e"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "matmul_norm_64", MaxThreads: 128, Params: []Param{
@@ -965,7 +1008,7 @@ var manifest = []family{
 			{"matmul_rows.cuh", "c84003b399048864d02e6e2d61797063c6c102aba895955941e281ceeeadda0e"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "matmul_norm_back_64", MaxThreads: 128, Params: []Param{
@@ -1007,7 +1050,7 @@ var manifest = []family{
 		sources: []source{
 			{"meet.cu", "021f4f7a18733543e93089dfaec2fd1335d2d908b5934fb3f9d21a3ff2dc56d3"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "meet", MaxThreads: 32, Params: []Param{
@@ -1042,7 +1085,7 @@ var manifest = []family{
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "noise", MaxThreads: 256, Params: []Param{
@@ -1080,7 +1123,7 @@ var manifest = []family{
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "norm", MaxThreads: 256, Params: []Param{
@@ -1165,7 +1208,7 @@ var manifest = []family{
 			{"rotations.cuh", "7ac3ab757d99f686a5ee2283b720937be3d767e015bdeec278f94a0e83fb79a5"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "resample_channels", MaxThreads: 128, Params: []Param{
@@ -1208,7 +1251,7 @@ var manifest = []family{
 			{"rotations.cuh", "7ac3ab757d99f686a5ee2283b720937be3d767e015bdeec278f94a0e83fb79a5"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "resample_channels_f64", MaxThreads: 128, Params: []Param{
@@ -1251,7 +1294,7 @@ var manifest = []family{
 			{"rotations.cuh", "7ac3ab757d99f686a5ee2283b720937be3d767e015bdeec278f94a0e83fb79a5"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "resample_curves", MaxThreads: 128, Params: []Param{
@@ -1294,7 +1337,7 @@ var manifest = []family{
 			{"rotations.cuh", "7ac3ab757d99f686a5ee2283b720937be3d767e015bdeec278f94a0e83fb79a5"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "resample_curves_f64", MaxThreads: 128, Params: []Param{
@@ -1374,7 +1417,7 @@ var manifest = []family{
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"unaligned_contiguous.cuh", "923ec3b5b212f23d314be39acd706ad4ce5aa66752f6436a048ffa1651678432"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "resample_fast", MaxThreads: 128, Params: []Param{
@@ -1421,7 +1464,7 @@ var manifest = []family{
 			{"thread_per_row.cuh", "97b67928fad94b4e46b289a4aaabcb25ce5a6a5b7920a2abb071ea6ce62f17cd"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "resample_thread_per_row", MaxThreads: 128, Params: []Param{
@@ -1454,7 +1497,7 @@ var manifest = []family{
 		sources: []source{
 			{"tally.cu", "258f35883737331557e94033722960f090413a5b9ec26b6018b49d3a58c941ee"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "tally", MaxThreads: 512, Params: []Param{
@@ -1492,7 +1535,7 @@ var manifest = []family{
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "tokens", MaxThreads: 256, Params: []Param{
@@ -1533,7 +1576,7 @@ var manifest = []family{
 			{"voxel.cuh", "10121ee062b4808b3ecbd50b66d00eb7019c221f24edea4742c7e2be87ebe557"},
 			{"voxel_keys.cuh", "4ff5dfc7d2655b7e31a7cd698bd2433a3cedcd0ae424fa4ddc5eab02cc9dfa24"},
 			{"voxel_values.cuh", "a6ed7e03aaa0fe6530389842ea2a966445e47ee43a671f6ea5edae424495e8d9"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "voxel_atomic_max", MaxThreads: 256, Params: []Param{
@@ -1579,7 +1622,7 @@ var manifest = []family{
 			{"voxel_partition.cuh", "b5dec5a838d6dfda5ab6002cdf3c40ebfe7d3880d84b7b6123623dd2fb97295e"},
 			{"voxel_places.cuh", "c1fcf583ea6ae24db13ed378fbaacff85592ca1f5f714b4192a45b49836106b8"},
 			{"voxel_values.cuh", "a6ed7e03aaa0fe6530389842ea2a966445e47ee43a671f6ea5edae424495e8d9"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "voxel_bucket", MaxThreads: 512, Params: []Param{
@@ -1616,7 +1659,7 @@ var manifest = []family{
 			{"voxel.cuh", "10121ee062b4808b3ecbd50b66d00eb7019c221f24edea4742c7e2be87ebe557"},
 			{"voxel_keys.cuh", "4ff5dfc7d2655b7e31a7cd698bd2433a3cedcd0ae424fa4ddc5eab02cc9dfa24"},
 			{"voxel_partition.cuh", "b5dec5a838d6dfda5ab6002cdf3c40ebfe7d3880d84b7b6123623dd2fb97295e"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "voxel_partition_cells", MaxThreads: 512, Params: []Param{
@@ -1658,7 +1701,7 @@ var manifest = []family{
 			{"voxel_large.cuh", "6605e6be9c701d028d5b0b8d666c755494769a60d08342c9ffd81a0d7e5e9bf5"},
 			{"voxel_list.cuh", "c9595e2d6aa33146ddc01ab11a5d156d7033482293f75e7017ea730273b09d4c"},
 			{"voxel_values.cuh", "a6ed7e03aaa0fe6530389842ea2a966445e47ee43a671f6ea5edae424495e8d9"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "voxel_prepare_f64", MaxThreads: 256, Params: []Param{
@@ -1700,7 +1743,7 @@ var manifest = []family{
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
 			{"voxel.cuh", "10121ee062b4808b3ecbd50b66d00eb7019c221f24edea4742c7e2be87ebe557"},
 			{"voxel_fill.cuh", "bc67f8e2067b21e38d6da0e467d70836a1713b690fcfa8995bac40643b3c2cd1"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "voxel_fill", MaxThreads: 256, Params: []Param{
@@ -1740,7 +1783,7 @@ var manifest = []family{
 			{"voxel_partition.cuh", "b5dec5a838d6dfda5ab6002cdf3c40ebfe7d3880d84b7b6123623dd2fb97295e"},
 			{"voxel_places.cuh", "c1fcf583ea6ae24db13ed378fbaacff85592ca1f5f714b4192a45b49836106b8"},
 			{"voxel_values.cuh", "a6ed7e03aaa0fe6530389842ea2a966445e47ee43a671f6ea5edae424495e8d9"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "voxel_partition_points", MaxThreads: 512, Params: []Param{
@@ -1785,7 +1828,7 @@ var manifest = []family{
 			{"voxel_large.cuh", "6605e6be9c701d028d5b0b8d666c755494769a60d08342c9ffd81a0d7e5e9bf5"},
 			{"voxel_list.cuh", "c9595e2d6aa33146ddc01ab11a5d156d7033482293f75e7017ea730273b09d4c"},
 			{"voxel_values.cuh", "a6ed7e03aaa0fe6530389842ea2a966445e47ee43a671f6ea5edae424495e8d9"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "voxel_reduce", MaxThreads: 256, Params: []Param{
@@ -1829,7 +1872,7 @@ var manifest = []family{
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
 			{"voxel.cuh", "10121ee062b4808b3ecbd50b66d00eb7019c221f24edea4742c7e2be87ebe557"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "voxel_histogram", MaxThreads: 256, Params: []Param{
@@ -1872,7 +1915,7 @@ var manifest = []family{
 			{"voxel.cuh", "10121ee062b4808b3ecbd50b66d00eb7019c221f24edea4742c7e2be87ebe557"},
 			{"voxel_fill.cuh", "bc67f8e2067b21e38d6da0e467d70836a1713b690fcfa8995bac40643b3c2cd1"},
 			{"voxel_keys.cuh", "4ff5dfc7d2655b7e31a7cd698bd2433a3cedcd0ae424fa4ddc5eab02cc9dfa24"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "voxel_write_fill", MaxThreads: 256, Params: []Param{

@@ -57,9 +57,10 @@ func newCanvas(w, h int) *canvas {
 	return c
 }
 
-// face draws the parallelogram from corner p along a and b. light has the brightness at the corners p, p+a, p+b and p+a+b. The
-// face is darker within edge dots from its sides.
-func (c *canvas) face(v *view, p, a, b [3]float64, col shade, light [4]float64, edge float64) {
+// face draws the parallelogram from corner p along a and b, or the triangle p, p+a, p+b if most is 1: points p + s*a + t*b with
+// s + t up to most. light has the brightness at the corners p, p+a, p+b and p+a+b. The face is darker within edge dots from its
+// sides.
+func (c *canvas) face(v *view, p, a, b [3]float64, col shade, light [4]float64, edge, most float64) {
 	x, y, near := v.at(p)
 	ax, ay, az := v.scale*dot3(v.right, a), v.scale*dot3(v.up, a), dot3(v.toward, a)
 	bx, by, bz := v.scale*dot3(v.right, b), v.scale*dot3(v.up, b), dot3(v.toward, b)
@@ -74,7 +75,7 @@ func (c *canvas) face(v *view, p, a, b [3]float64, col shade, light [4]float64, 
 		for at := x0; at < x1; at++ {
 			dx, dy := float64(at)+0.5-x, float64(row)+0.5-y
 			s, t := (dx*by-dy*bx)/det, (ax*dy-ay*dx)/det
-			if s < 0 || s >= 1 || t < 0 || t >= 1 {
+			if s < 0 || s >= 1 || t < 0 || t >= 1 || s+t > most {
 				continue
 			}
 			i := (c.h-1-row)*c.w + at

@@ -167,16 +167,16 @@ func (s *voxelSheet) cubes(dots *canvas, v *view) {
 	dx, dy, dz := [3]float64{b.size[0]}, [3]float64{0, b.size[1]}, [3]float64{0, 0, b.size[2]}
 	for i, at := range b.at {
 		x, y, z := int(at[0]), int(at[1]), int(at[2])
-		dots.face(v, b.corner(x, y, 0), dx, dy, shadow, [4]float64{1, 1, 1, 1}, 0)
+		dots.face(v, b.corner(x, y, 0), dx, dy, shadow, [4]float64{1, 1, 1, 1}, 0, 2)
 		col := s.colour(b.value[i])
 		if !b.has(x, y, z+1) {
-			dots.face(v, b.corner(x, y, z+1), dx, dy, col, b.light(x, y, z+1, [3]int{1, 0, 0}, [3]int{0, 1, 0}, 1), edge)
+			dots.face(v, b.corner(x, y, z+1), dx, dy, col, b.light(x, y, z+1, [3]int{1, 0, 0}, [3]int{0, 1, 0}, 1), edge, 2)
 		}
 		if !b.has(x+1, y, z) {
-			dots.face(v, b.corner(x+1, y, z), dy, dz, col, b.light(x+1, y, z, [3]int{0, 1, 0}, [3]int{0, 0, 1}, 0.84), edge)
+			dots.face(v, b.corner(x+1, y, z), dy, dz, col, b.light(x+1, y, z, [3]int{0, 1, 0}, [3]int{0, 0, 1}, 0.84), edge, 2)
 		}
 		if !b.has(x, y-1, z) {
-			dots.face(v, b.corner(x, y, z), dx, dz, col, b.light(x, y-1, z, [3]int{1, 0, 0}, [3]int{0, 0, 1}, 0.66), edge)
+			dots.face(v, b.corner(x, y, z), dx, dz, col, b.light(x, y-1, z, [3]int{1, 0, 0}, [3]int{0, 0, 1}, 0.66), edge, 2)
 		}
 	}
 }
@@ -264,7 +264,7 @@ func (s *voxelSheet) fromAbove(c draw.Canvas) {
 	over.ox, over.oy = -over.scale*lo[0], -over.scale*lo[1]
 	for i, at := range b.at {
 		x, y, z := int(at[0]), int(at[1]), int(at[2])
-		dots.face(&over, b.corner(x, y, z), [3]float64{b.size[0]}, [3]float64{0, b.size[1]}, s.colour(b.value[i]), [4]float64{1, 1, 1, 1}, 0)
+		dots.face(&over, b.corner(x, y, z), [3]float64{b.size[0]}, [3]float64{0, b.size[1]}, s.colour(b.value[i]), [4]float64{1, 1, 1, 1}, 0, 2)
 	}
 
 	point := func(x, y float64) vg.Point {

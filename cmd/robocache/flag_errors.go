@@ -36,7 +36,7 @@ func flagOf(f *pflag.FlagSet, arg string) *pflag.Flag {
 }
 
 // arguments are flags with other names than their arguments.
-var arguments = map[string]string{"definitions": "msg-path", "fresh": "check-fresh"}
+var arguments = map[string]string{"definitions": "msg-path", "fresh": "check-fresh", "voxel": "size"}
 
 // spelling returns the function that converts arguments to a command's flags.
 func spelling(f *pflag.FlagSet) batching.Spelling {

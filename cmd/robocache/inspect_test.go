@@ -41,6 +41,14 @@ func TestInspectListsStreamsAndColumns(t *testing.T) {
 	assert.Regexp(t, `count +4 +0\.2 Hz +0\.000 to 30\.000 s, 1 steps back`, stdout)
 }
 
+func TestInspectListsDepthImages(t *testing.T) {
+	log := mcapOf(t, "foxglove.RawImage", [2]string{"/stereo", `{"timestamp":{"sec":7,"nsec":0},"width":1,"height":1,"encoding":"16UC1","step":2,"data":"AAA="}`})
+	stdout, _ := good(t, "inspect", log)
+	assert.Regexp(t, `/stereo +1 .*16UC1 1x1, depth, unit 0\.001 m\n`, stdout)
+	stdout, _ = good(t, "inspect", log, "--json")
+	assert.InDelta(t, 0.001, unmarshal(t, stdout)["media"].([]any)[0].(map[string]any)["depth_scale"], 0)
+}
+
 func TestAnInputMayBeNamedByItsURL(t *testing.T) {
 	full, err := filepath.Abs(flight)
 	require.NoError(t, err)

@@ -50,7 +50,7 @@ type jsonSchema struct {
 var objects = map[schema.Name]any{
 	schema.Alignment: result{}, schema.Batches: batched{}, schema.Bench: benchmark.Report{}, schema.Convert: converted{}, schema.Info: infoResult{},
 	schema.Inspect: serve.InspectionReport{}, schema.Pack: packed{}, schema.Plan: planned{}, schema.Policy: acted{}, schema.PolicyServe: serving{}, schema.Profile: profileResult{},
-	schema.Stats: computed{}, schema.Train: trained{}, schema.Tune: benchmark.TuneReport{}, schema.Version: buildVersion{}, schema.Voxelize: voxelReport{},
+	schema.Stats: computed{}, schema.Train: trained{}, schema.TSDF: volumeReport{}, schema.Tune: benchmark.TuneReport{}, schema.Version: buildVersion{}, schema.Voxelize: voxelReport{},
 	schema.BenchJobs: struct {
 		Jobs []map[string]any `json:"jobs"` // as a file of --shapes has them
 	}{},
@@ -422,7 +422,7 @@ func TestObjectsFitTheirSchemas(t *testing.T) {
 		{"bench", "--backend=cpu", "--first"}, {"bench", "--backend=cpu", "--runs=1", "--only=2x9->5x3", "--shapes", shapesFile(t)},
 		{"bench", "--backend=sim", "--explain", "--shapes", shapesFileOf(t, `{"suite": "resample", "B": 2, "S": 9, "T": 5, "D": 3}`)},
 		{"profile", "resample", "testdata/ramp.npz", "-o", at("q.npz")}, {"resample", at("none")}, {"resample", flight, "--nothing"},
-		{"doctor", flight}, {"doctor", g1},
+		{"doctor", flight}, {"doctor", g1}, {"voxelize", wallLog(t), "--tsdf", "--size=.1", "-o", at("v.ply"), "--backend=cpu"},
 	} {
 		_, stdout, stderr := execute(append(args, "--json")...)
 		require.NotEmpty(t, stdout, "%q: %s", args, stderr)

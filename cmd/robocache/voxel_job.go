@@ -188,11 +188,16 @@ func (a *app) voxelized(j *voxelJob, device ops.Info) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	wrote := j.request.out
-	if j.request.plot != "" {
-		wrote += " and " + j.request.plot
+	return a.wrote(j.request, device)
+}
+
+// wrote prints the files.
+func (a *app) wrote(r *voxelRequest, device ops.Info) error {
+	files := r.out
+	if r.plot != "" {
+		files += " and " + r.plot
 	}
-	_, err = fmt.Fprintf(a.Out, "wrote %s, computed on %s\n", wrote, device.Name)
+	_, err := fmt.Fprintf(a.Out, "wrote %s, computed on %s\n", files, device.Name)
 	return err
 }
 

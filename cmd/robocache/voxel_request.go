@@ -31,6 +31,11 @@ type voxelRequest struct {
 	points        countFlag
 	voxels        countFlag
 	empty         cli.FillFlag
+
+	tsdf                  bool
+	truncation, near, far float64   // metres; 0 if not given
+	scale                 float64   // metres per unit; 0 for the recording's
+	intrinsics            []float64 // fx, fy, cx and cy; nil for the recording's
 }
 
 // options checks the command line without the input, and returns the operation's options. An invalid flag is a usage error.

@@ -57,6 +57,14 @@ Every point is accounted for: points = in_range + out_of_range + not_finite. dro
 those in range that the caps --max-points and --max-voxels cost, dropped_voxels the voxels beyond
 the cap. With --json these counters are the one object on standard output.
 
+With --tsdf IN is a recording with depth images and camera poses, such as a folder of the TUM RGB-D
+benchmark, or a robot log with camera_info and tf. The images are fused in order to a truncated signed
+distance field with voxels of --size, in blocks of 8 x 8 x 8 around the surface. OUT.ply is the mesh of
+its zero crossing, with normals and, if the recording has a colour image for each, with colours.
+OUT.npz has the arrays points [V,3], normals [V,3], colors [V,3] and triangles [T,3]. An image is left
+out and counted if it has no pose, if it alone has no colour, or if it cannot be read. Every other pixel is
+counted as valid, without a depth, or out of range: nearer than --near or farther than --far.
+
 --preset mmcv makes hard voxels as mmcv's deterministic layer does (35 points, 20000 voxels).
 --preset open3d makes the sparse voxels of Open3D's voxel_down_sample, on the grid that it lays:
 features are then the means of x, y, z and of the features, and all of it is float64.`
@@ -69,7 +77,9 @@ const voxelizeExample = `  robocache voxelize scan.pcd -o scan.npz --size 0.2 --
   robocache voxelize drive.mcap -o scans.npz --stream /points \
       --mode sparse --size 0.2
   robocache voxelize batch.npz -o sparse.npz --mode sparse --reduce mean \
-      --size 0.05`
+      --size 0.05
+  robocache voxelize rgbd_dataset_freiburg1_desk -o desk.ply --tsdf \
+      --size 0.01 --far 3 --plot desk.png`
 
 func (a *app) voxelizeCommand() *cobra.Command {
 	r := &voxelRequest{
@@ -87,8 +97,14 @@ func (a *app) voxelizeCommand() *cobra.Command {
 		Long:    voxelizeHelp,
 		Example: voxelizeExample,
 		Args:    takes(1, 1, "voxelize takes one input file"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			r.in = args[0]
+			switch err := r.checkTSDF(cmd.Flags()); {
+			case err != nil:
+				return err
+			case r.tsdf:
+				return a.reconstruct(r)
+			}
 			return a.voxelize(r)
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -97,10 +113,16 @@ func (a *app) voxelizeCommand() *cobra.Command {
 	}
 	takesRecordings(cmd, 0)
 	f := cmd.Flags()
-	f.StringVarP(&r.out, "output", "o", "", "the .npz `FILE` to write")
-	f.StringVar(&r.plot, "plot", "", "also draw the voxels, obliquely and from above, to this .png `FILE`")
+	f.StringVarP(&r.out, "output", "o", "", "the .npz `FILE` to write, or with --tsdf .ply or .npz")
+	f.StringVar(&r.plot, "plot", "", "also draw the voxels, obliquely and from above, or the mesh to this .png `FILE`")
+	f.BoolVar(&r.tsdf, "tsdf", false, "fuse the depth images of a recording, and write the mesh of their surface")
+	f.Var(metres(&r.truncation), "truncation", "with --tsdf: the largest distance from the surface that a voxel records (default 4 voxels)")
+	f.Var(metres(&r.near), "near", "with --tsdf: the smallest valid depth (default 0)")
+	f.Var(metres(&r.far), "far", "with --tsdf: the largest valid depth (default any)")
+	f.Var(metres(&r.scale), "scale", "with --tsdf: the metres per unit of the images' numbers (default the recording's)")
+	f.Float64SliceVar(&r.intrinsics, "intrinsics", nil, "with --tsdf: the focal lengths and the centre in pixels, `FX,FY,CX,CY` (default the recording's)")
 	f.StringSliceVar(&r.columns, "columns", nil, "the `NAMES` of a .bin file's columns: x,y,z,intensity,ring (default found from its name and numbers)")
-	f.StringVar(&r.stream, "stream", "", "the `NAME` of a recording's cloud series (default the only one)")
+	f.StringVar(&r.stream, "stream", "", "the `NAME` of a recording's cloud series, or with --tsdf of its depth images (default the only one)")
 	f.Var(&r.one, "cloud", "one cloud in the series, counted from 0 (default all, as a batch)")
 	f.Lookup("cloud").DefValue = "0" // so that help shows no other default
 	f.Var(&r.episode, "episode", "the episode's number in the dataset, from 0 if the dataset has no numbers")
@@ -118,9 +140,14 @@ func (a *app) voxelizeCommand() *cobra.Command {
 	f.Var(&r.empty, "empty", "value for a grid's empty cells (default 0)")
 	choiceFlag(cmd, &r.preset, "preset", "another library's rules: mmcv or open3d")
 	backendFlag(cmd, &r.backend, "auto", "auto, cpu, cuda, cuda:N or sim")
-	files(cmd, map[string]string{"output": "npz", "plot": "png"})
-	completeFrom(cmd, (*dataset.Episode).CloudNames, "", "stream")
+	files(cmd, map[string]string{"output": "npz ply", "plot": "png"})
+	completeFrom(cmd, func(e *dataset.Episode) []string { return append(e.CloudNames(), e.DepthNames()...) }, "", "stream")
 	return cmd
+}
+
+// metres returns the flag for a distance.
+func metres(to *float64) *cli.PositiveFlag {
+	return &cli.PositiveFlag{To: to, Max: 1e6, Unit: "METRES"}
 }
 
 func (a *app) voxelize(r *voxelRequest) error {

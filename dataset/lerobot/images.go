@@ -74,6 +74,9 @@ func (r *reader) images(ctx context.Context, name string, f *feature) error {
 	}
 	if f != nil {
 		m.Height, m.Width = sizeIn(f.Shape, f.Names)
+		if f.depth != "" && m.Encoding == "png" {
+			m.Depth = depthCamera(f.depth)
+		}
 	}
 	r.e.Media = append(r.e.Media, m)
 	return nil

@@ -44,13 +44,17 @@ func (r *reader) video(ctx context.Context, name string) error {
 	if err != nil || len(frames) == 0 {
 		return err
 	}
-	r.e.Media = append(r.e.Media, dataset.Media{
-		Name: name, Times: times, Encoding: track.Codec, Width: track.Width, Height: track.Height, Rate: rateOf(track),
-		Source: &footage.Source{
-			Videos: &r.set.videos, Path: open.Path, Frames: frames, Whole: len(frames) == r.rows,
-			Origin: footage.Origin{Feature: footage.Feature{Dataset: videoStats{r.set}, Name: name}, Episode: r.of.number},
-		},
-	})
+	source := &footage.Source{
+		Videos: &r.set.videos, Path: open.Path, Frames: frames, Whole: len(frames) == r.rows,
+		Origin: footage.Origin{Feature: footage.Feature{Dataset: videoStats{r.set}, Name: name}, Episode: r.of.number},
+	}
+	m := dataset.Media{Name: name, Times: times, Encoding: track.Codec, Width: track.Width, Height: track.Height, Rate: rateOf(track), Source: source}
+	if info := source.Origin.Dataset.Info(name).Depth; info != "" && track.Bits == 12 {
+		if source.Levels = depthLevels(info); source.Levels != nil {
+			m.Depth = &dataset.DepthCamera{Scale: 1}
+		}
+	}
+	r.e.Media = append(r.e.Media, m)
 	return nil
 }
 

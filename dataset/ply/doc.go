@@ -4,9 +4,9 @@
 //	err = ply.Write(file, c, ply.Options{ASCII: true})
 //
 // The element vertex holds the points: its properties x, y and z (or X, Y and Z), in any place and type, and every other scalar
-// property as a feature, in file order. Other content, such as a mesh's faces or a list in a vertex, is skipped, and Notes has its
-// count. comment and obj_info lines are ignored. In ascii data a row is one line, or several lines if every row has the same
-// number.
+// property as a feature, in file order. Other content, such as a mesh's faces or a list in a vertex, is skipped by the reader, and
+// Notes has its count; Write can add a mesh's triangles. comment and obj_info lines are ignored. In ascii data a row is one line,
+// or several lines if every row has the same number.
 //
 // If a file is cut or broken, the points before that place are kept, and Cloud.Notes counts the lost points and the lost rows in
 // later elements. If each point is one line, a broken line loses only its point, unless most lines are broken.

@@ -211,6 +211,33 @@ func TestWriteThenReadGivesAnEqualCloud(t *testing.T) {
 	}
 }
 
+func TestFacesAreWrittenAfterThePoints(t *testing.T) {
+	c, err := dataset.NewCloud([]float32{0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1}, nil, nil)
+	require.NoError(t, err)
+	faces := [][3]int32{{0, 1, 2}, {3, 1, 0}}
+	for ascii, body := range map[bool]string{
+		true:  "3 0 1 2\n3 3 1 0\n",
+		false: "\x03\x00\x00\x00\x00\x01\x00\x00\x00\x02\x00\x00\x00\x03\x03\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00",
+	} {
+		var b bytes.Buffer
+		require.NoError(t, Write(&b, c, Options{ASCII: ascii, Faces: faces}))
+		assert.Contains(t, b.String(), "property float z\nelement face 2\nproperty list uchar int vertex_indices\nend_header\n")
+		assert.True(t, strings.HasSuffix(b.String(), body), "%q", b.String())
+		got, err := Read(&b, dataset.Options{Strict: true})
+		require.NoError(t, err)
+		assert.Equal(t, dataset.Notes{{Code: dataset.CodeNotPoints, Subject: "face", Count: 2}}, got.Notes)
+		assert.Zero(t, got.Trailing)
+		assert.Equal(t, cloudtest.Data(t, c.Points), cloudtest.Data(t, got.Points))
+	}
+	for _, i := range []int32{-1, 4} {
+		var b bytes.Buffer
+		var bad *dataset.CloudError
+		require.ErrorAs(t, Write(&b, c, Options{Faces: [][3]int32{{0, i, 1}}}), &bad)
+		assert.Equal(t, "Faces", bad.Arg)
+		assert.Zero(t, b.Len())
+	}
+}
+
 func TestBadFilesSayWhere(t *testing.T) {
 	ascii, little := "ply\nformat ascii 1.0\n", "ply\nformat binary_little_endian 1.0\n" // 21 and 36 bytes
 	xyz := "property float x\nproperty float y\nproperty float z\n"                      // 51 bytes

@@ -16,6 +16,12 @@ const (
 	poses    = "groundtruth.txt"
 )
 
+// kinects has fx, fy, cx and cy for the benchmark's colour cameras, by a word in the folder's name. Depth images are registered to them.
+// Source: the benchmark's page about file formats.
+var kinects = map[string][4]float64{
+	"freiburg1": {517.3, 516.5, 318.6, 255.3}, "freiburg2": {520.9, 521.0, 325.1, 249.7}, "freiburg3": {535.4, 539.2, 320.1, 247.6},
+}
+
 // lists are the files of a folder that list frames, and their media's names.
 var lists = []struct{ file, name string }{{"rgb.txt", "rgb"}, {"depth.txt", "depth"}}
 
@@ -190,6 +196,9 @@ func (s *Set) episode(ctx context.Context) (*dataset.Episode, error) {
 	}
 	for _, m := range s.media {
 		if m.Len() > 0 {
+			if m.Name == "depth" {
+				m.Depth = s.camera(e)
+			}
 			e.Media = append(e.Media, m.Media)
 		}
 		if m.rounded > 0 {
@@ -198,6 +207,23 @@ func (s *Set) episode(ctx context.Context) (*dataset.Episode, error) {
 		e.Notes.Join(m.notes)
 	}
 	return e, nil
+}
+
+// camera describes the episode's depth images.
+func (s *Set) camera(e *dataset.Episode) *dataset.DepthCamera {
+	c := &dataset.DepthCamera{Scale: 1. / 5000}
+	for word, k := range kinects {
+		if strings.Contains(s.Name(), word) {
+			c.Intrinsics = k
+		}
+	}
+	if e.Stream("pose") != nil {
+		c.Poses = "pose"
+	}
+	if e.MediaStream("rgb") != nil {
+		c.Color = "rgb"
+	}
+	return c
 }
 
 // read adds the stream of a file to an episode.

@@ -48,7 +48,10 @@ func (f *Report) Print(w io.Writer, columns bool) error {
 		if m.Width > 0 {
 			size = fmt.Sprintf(" %dx%d", m.Width, m.Height)
 		}
-		if m.Undecoded {
+		switch {
+		case m.DepthScale > 0:
+			size += fmt.Sprintf(", depth, unit %v m", m.DepthScale)
+		case m.Undecoded:
 			size += ": frames are read as they are, not decoded"
 		}
 		fmt.Fprintf(t, "%s\t%d%s\t%s\t\t\t\t%s%s%s\n", printed.Text(m.Name), m.Frames, in(m.Episodes), hertz(m.Rate), kind(m.Type), printed.Text(m.Encoding), size)

@@ -97,6 +97,8 @@ type Media struct {
 	Height   int     `json:"height,omitempty"`
 	// Undecoded is true if there is no decoder of the encoding, so frames are read encoded.
 	Undecoded bool `json:"undecoded,omitempty"`
+	// DepthScale is the metres per unit of depth images; 0 for other images.
+	DepthScale float64 `json:"depth_scale,omitempty"`
 }
 
 type Clouds struct {
@@ -139,7 +141,7 @@ func reportOf(path string, one bool, d dataset.Dataset, sum *dataset.Summary, fi
 	}
 	for i := range sum.Media {
 		m := &sum.Media[i]
-		f.Media = append(f.Media, Media{m.Name, m.Type, m.Episodes, m.Frames, m.Rate(), m.Encoding, m.Width, m.Height, m.Undecoded})
+		f.Media = append(f.Media, Media{m.Name, m.Type, m.Episodes, m.Frames, m.Rate(), m.Encoding, m.Width, m.Height, m.Undecoded, m.DepthScale})
 	}
 	for i := range sum.Clouds {
 		c := &sum.Clouds[i]

@@ -30,6 +30,7 @@ const (
 	Stats       Name = "robocache.stats"
 	Train       Name = "robocache.train"
 	TrainStep   Name = "robocache.train-step"
+	TSDF        Name = "robocache.tsdf" // voxelize --tsdf
 	Tune        Name = "robocache.tune"
 	Version     Name = "robocache.version"
 	View        Name = "robocache.view"

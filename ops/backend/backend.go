@@ -63,6 +63,10 @@ type (
 	Deprojector interface {
 		Deproject(job *DeprojectJob) (Plan, error)
 	}
+	// Integrator implements ops.Integrate.
+	Integrator interface {
+		Integrate(job *IntegrateJob) (Plan, error)
+	}
 	// FarthestChooser implements ops.FarthestPoints.
 	FarthestChooser interface {
 		FarthestPoints(job *FarthestJob) (Plan, error)

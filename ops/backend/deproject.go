@@ -12,14 +12,19 @@ type DeprojectTensors struct {
 	Poses      *tensor.Tensor
 }
 
-// DeprojectJob is a validated Deproject.
-type DeprojectJob struct {
-	DeprojectTensors
+// DepthImages describes B depth images with H rows and W columns.
+type DepthImages struct {
 	B, H, W          int
 	Words            bool // depths are 16-bit numbers
 	Scale, Near, Far float32
 	IntrinsicsStep   int // 4, or 0 if all images share the intrinsics
 	PoseStep         int // 16, or 0 if all images share one pose
+}
+
+// DeprojectJob is a validated Deproject.
+type DeprojectJob struct {
+	DeprojectTensors
+	DepthImages
 }
 
 // Bound returns the job's tensors.

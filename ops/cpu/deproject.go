@@ -6,15 +6,53 @@ import (
 	"sync/atomic"
 
 	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/tensor"
 )
 
 // deprojectPlan is a Deproject bound to host memory. A piece of work is one row of an image.
 type deprojectPlan struct {
 	steppedPlan
 	*backend.DeprojectJob
-	points, depth, intrinsics, poses []float32
-	mask, bytes                      []uint8 // bytes are depths with 16 bits
-	counts                           []int64
+	depth                     depthImages
+	points, intrinsics, poses []float32
+	mask                      []uint8
+	counts                    []int64
+}
+
+// depthImages reads depth images.
+type depthImages struct {
+	*backend.DepthImages
+	image, row int // elements from an image to the next, and from a row to the next
+	floats     []float32
+	words      []uint8 // depths with 16 bits
+}
+
+func depthOf(d *backend.DepthImages, t *tensor.Tensor, errs *[]error) depthImages {
+	x := depthImages{DepthImages: d, image: t.Stride(0), row: t.Stride(1)}
+	if d.Words {
+		x.words = elementsOf[uint8](t, errs)
+	} else {
+		x.floats = elementsOf[float32](t, errs)
+	}
+	return x
+}
+
+// at returns the depth of a pixel, whose image and row begin at an element, and what it counts as.
+func (d *depthImages) at(from, u int) (z float32, kind int) {
+	if d.Words {
+		z = float32(uint16(d.words[from+2*u]) | uint16(d.words[from+2*u+1])<<8)
+	} else {
+		z = d.floats[from+u]
+	}
+	missing := z == 0 || z-z != 0
+	z = float32(z * d.Scale)
+	switch {
+	case missing:
+		return z, backend.CountMissing
+	case !(z >= d.Near && z <= d.Far):
+		return z, backend.CountRange
+	}
+	return z, backend.CountValid
 }
 
 // Deproject plans the points of depth images.
@@ -29,11 +67,7 @@ func (b *Backend) Deproject(job *backend.DeprojectJob) (backend.Plan, error) {
 	p.points = elementsOf[float32](job.Points, &errs)
 	p.intrinsics, p.poses = elementsOf[float32](job.Intrinsics, &errs), elementsOf[float32](job.Poses, &errs)
 	p.mask, p.counts = elementsOf[uint8](job.Mask, &errs), elementsOf[int64](job.Counts, &errs)
-	if job.Words {
-		p.bytes = elementsOf[uint8](job.Depth, &errs)
-	} else {
-		p.depth = elementsOf[float32](job.Depth, &errs)
-	}
+	p.depth = depthOf(&job.DepthImages, job.Depth, &errs)
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
@@ -48,25 +82,13 @@ func (p *deprojectPlan) row(piece, _ int) {
 	if p.poses != nil {
 		m = (*[16]float32)(p.poses[n*p.PoseStep:])
 	}
-	from := n*p.Depth.Stride(0) + v*p.Depth.Stride(1)
+	from := n*p.depth.image + v*p.depth.row
 	nan := float32(math.NaN())
 	var found [3]int64
 	for u := range p.W {
-		var z float32
-		if p.Words {
-			z = float32(uint16(p.bytes[from+2*u]) | uint16(p.bytes[from+2*u+1])<<8)
-		} else {
-			z = p.depth[from+u]
-		}
-		missing := z == 0 || z-z != 0
-		z = float32(z * p.Scale)
-		kind, at := 0, [3]float32{nan, nan, nan}
-		switch {
-		case missing:
-			kind = 1
-		case !(z >= p.Near && z <= p.Far):
-			kind = 2
-		default:
+		z, kind := p.depth.at(from, u)
+		at := [3]float32{nan, nan, nan}
+		if kind == backend.CountValid {
 			at = [3]float32{float32((float32(u)-k[2])*z) / k[0], float32((float32(v)-k[3])*z) / k[1], z}
 			if m != nil {
 				at = posed(m, at)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
+	"github.com/robocache/robocache/tensor"
 )
 
 func (b *gpu) Deproject(job *backend.DeprojectJob) (backend.Plan, error) {
@@ -19,13 +20,9 @@ func (b *gpu) Deproject(job *backend.DeprojectJob) (backend.Plan, error) {
 			Got: fmt.Sprintf("%d images with %d blocks each", job.B, blocks), Want: fmt.Sprintf("at most %d blocks", math.MaxInt32)}
 	}
 	params := &ptx.DeprojectParams{
-		Points: address(job.Points), Mask: address(job.Mask), Counts: address(job.Counts),
-		Depth: address(job.Depth), Image: uint64(job.Depth.Stride(0)), Row: uint64(job.Depth.Stride(1)),
+		Points: address(job.Points), Mask: address(job.Mask), Counts: address(job.Counts), Images: depthImages(&job.DepthImages, job.Depth),
 		Intrinsics: address(job.Intrinsics), IntrinsicsStep: uint64(job.IntrinsicsStep), Poses: address(job.Poses), PoseStep: uint64(job.PoseStep),
-		H: uint32(job.H), W: uint32(job.W), Blocks: uint32(blocks), Scale: job.Scale, Near: job.Near, Far: job.Far,
-	}
-	if job.Words {
-		params.Words = 1
+		Blocks: uint32(blocks),
 	}
 	if job.Counts != nil {
 		if err := p.upload(make([]byte, 8*ptx.DeprojectSums*job.B)); err != nil {
@@ -34,4 +31,12 @@ func (b *gpu) Deproject(job *backend.DeprojectJob) (backend.Plan, error) {
 		params.Sums = uint64(p.table.Ptr())
 	}
 	return p.checked(p.Add(b.bind("deproject", backend.LaunchDependent, job.B*blocks, ptx.DeprojectThreads, 0, params)))
+}
+
+func depthImages(d *backend.DepthImages, t *tensor.Tensor) ptx.DepthImages {
+	p := ptx.DepthImages{Depth: address(t), Image: uint64(t.Stride(0)), Row: uint64(t.Stride(1)), H: uint32(d.H), W: uint32(d.W), Scale: d.Scale, Near: d.Near, Far: d.Far}
+	if d.Words {
+		p.Words = 1
+	}
+	return p
 }

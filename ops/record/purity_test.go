@@ -53,6 +53,11 @@ func requests(align func(size int) int) []request {
 		func(dev *ops.Device, t []*tensor.Tensor) (*ops.Plan, error) {
 			return dev.PlanDeproject(ops.DeprojectArgs{Points: t[0], Counts: t[1], Depth: t[2], Intrinsics: t[3]}, ops.DeprojectOptions{})
 		}})
+	list = append(list, request{"integrate", []Tensor{{Name: "Keys", DType: tensor.I32, Shape: []int{9, 3}, Align: a()}, f32("Distance", a(), 9, 512), f32("Weight", a(), 9, 512),
+		i64("State", w(), 3), f32("Depth", a(), 2, 30, 40), f32("Intrinsics", a(), 2, 4), f32("Poses", a(), 2, 4, 4)},
+		func(dev *ops.Device, t []*tensor.Tensor) (*ops.Plan, error) {
+			return dev.PlanIntegrate(ops.IntegrateArgs{Keys: t[0], Distance: t[1], Weight: t[2], State: t[3], Depth: t[4], Intrinsics: t[5], Poses: t[6]}, ops.IntegrateOptions{Voxel: 0.1})
+		}})
 	for _, points := range []int{1000, 20000} {
 		list = append(list, request{"farthest_points", []Tensor{i64("Indices", w(), 2, 5), f32("Points", a(), 2, points, 3)}, func(dev *ops.Device, t []*tensor.Tensor) (*ops.Plan, error) {
 			return dev.PlanFarthestPoints(ops.FarthestArgs{Indices: t[0], Points: t[1]}, ops.FarthestOptions{Seed: 3})

@@ -74,7 +74,7 @@ func TestSim(t *testing.T) {
 			require.NoError(t, err)
 			d.Watch(saw)
 			defer d.Watch(nil)
-			opstest.Run(t, dev, opstest.Config{}, "resample", "unaligned", "backward", "draw", "tally", "frames", "deproject", "farthest")
+			opstest.Run(t, dev, opstest.Config{}, "resample", "unaligned", "backward", "draw", "tally", "frames", "deproject", "farthest", "integrate")
 		})
 		t.Run("others", func(t *testing.T) {
 			t.Parallel()
@@ -125,7 +125,7 @@ func TestOlderImage(t *testing.T) {
 	t.Setenv("ROBOCACHE_KERNELS", "sm_80.ptx")
 	dev, _ := device(t, cudasim.Config{})
 	assert.Contains(t, dev.Info().Kernels, "sm_80.ptx")
-	parts := []string{"resample/golden", "resample/poses", "resample/cubics", "fuse/golden", "fuse/small", "backward/literal", "voxel/golden", "voxel/written", "doubles/specials", "draw/golden", "tally/generated", "frames/generated", "deproject", "farthest"}
+	parts := []string{"resample/golden", "resample/poses", "resample/cubics", "fuse/golden", "fuse/small", "backward/literal", "voxel/golden", "voxel/written", "doubles/specials", "draw/golden", "tally/generated", "frames/generated", "deproject", "farthest", "integrate"}
 	if thorough.Long {
 		parts = append(parts, "resample/values", "backward/edges", "voxel/caps", "draw/values")
 	}
@@ -137,7 +137,7 @@ func TestAnyOrderOfBlocksAndWarpsGivesTheSameBits(t *testing.T) {
 	thorough.SkipRace(t, thorough.Simulates)
 	t.Parallel()
 	dev, _ := device(t, cudasim.Config{Seed: 1, Multiprocessors: 24})
-	opstest.Run(t, dev, opstest.Config{}, "backward/generated", "voxel/caps", "voxel/many-rows", "large/sorted", "draw/generated", "frames/generated")
+	opstest.Run(t, dev, opstest.Config{}, "backward/generated", "voxel/caps", "voxel/many-rows", "large/sorted", "draw/generated", "frames/generated", "integrate")
 }
 
 func TestInfoSaysThatItIsSimulated(t *testing.T) {

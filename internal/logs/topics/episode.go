@@ -188,6 +188,12 @@ func (e *builder) media(t *topic, name string, times []int64, order []int) {
 	}
 	m := dataset.Media{Name: name, Type: t.kind, Times: times, Encoding: kind.encoding, Width: kind.width, Height: kind.height,
 		Source: &images{source{log: e.log, name: name, at: at}, kind}}
+	if scale := depthScale(name, kind.encoding); scale > 0 {
+		m.Depth = &dataset.DepthCamera{Scale: scale}
+		if frames := t.publishers.frames.sources; len(frames) > 0 {
+			m.Depth.Frame = frames[0]
+		}
+	}
 	if video.Decodes(kind.encoding) {
 		m.Source = &video.Frames{FrameSource: m.Source, Name: name, Codec: kind.encoding, Count: len(at), Packet: func(_ context.Context, i int) (uint32, bool, error) {
 			return at[i].size, at[i].begins, nil
@@ -200,6 +206,23 @@ func (e *builder) media(t *topic, name string, times []int64, order []int) {
 		}
 	}
 	e.Media = append(e.Media, m)
+}
+
+// depthScale returns the metres per unit of depth images, or 0 if the frames are no depth images. Infrared images are mono16 and colour
+// images png too, so these are depth only if the topic's name says so. Sources: REP 118, compressed_depth_image_transport.
+func depthScale(topic, encoding string) float64 {
+	switch encoding {
+	case "32FC1", "compresseddepth":
+		return 1
+	case "mono16", "png":
+		if !strings.Contains(strings.ToLower(topic), "depth") {
+			return 0
+		}
+		return 0.001
+	case "16UC1":
+		return 0.001
+	}
+	return 0
 }
 
 // streams adds the streams for a topic's numbers and for its lists.

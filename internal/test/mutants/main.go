@@ -53,6 +53,7 @@ var suites = map[string]string{
 	"frames":    "frames",
 	"deproject": "deproject",
 	"farthest":  "farthest",
+	"integrate": "integrate",
 	"tokens":    "tokens", "matmul": "matmul", "matmul_norm": "matmul", "matmul_norm_back": "matmul", "attention": "attention", "attention_backward": "attention", "norm": "norm",
 	"noise": "noise", "embed": "embed", "loss": "loss", "gradient": "gradient", "adamw": "gradient",
 }

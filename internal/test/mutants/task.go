@@ -56,7 +56,7 @@ func pinned(suite string) string {
 
 // mostCases limits the generated cases of a trial, by suite, to about half a minute. A group of package nntest has no limit, because
 // it has no other cases.
-var mostCases = map[string]int{"resample": 600, "fuse": 300, "backward": 300, "voxel": 200, "draw": 300, "tally": 100, "frames": 200, "deproject": 200, "farthest": 200}
+var mostCases = map[string]int{"resample": 600, "fuse": 300, "backward": 300, "voxel": 200, "draw": 300, "tally": 100, "frames": 200, "deproject": 200, "farthest": 200, "integrate": 100}
 
 // casesAt returns the generated cases that run a line. If there are more than mostCases, it picks that many at even distances.
 func (c *Coverage) casesAt(family string, line int) []string {

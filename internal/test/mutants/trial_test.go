@@ -21,7 +21,7 @@ import (
 )
 
 // samples has the counts of generated cases, by operation, from which a trial takes its cases.
-var samples = map[string]int{"resample": 6000, "fuse": 1536, "backward": 1536, "voxel": 1920, "draw": 1600, "tally": 40, "frames": 800, "deproject": 400, "farthest": 400}
+var samples = map[string]int{"resample": 6000, "fuse": 1536, "backward": 1536, "voxel": 1920, "draw": 1600, "tally": 40, "frames": 800, "deproject": 400, "farthest": 400, "integrate": 300}
 
 // partsOf lists the parts of the suite that compare results, by suite.
 var partsOf = map[string][]string{
@@ -34,6 +34,7 @@ var partsOf = map[string][]string{
 	"frames":    {"frames"},
 	"deproject": {"deproject"},
 	"farthest":  {"farthest"},
+	"integrate": {"integrate"},
 }
 
 // fewOf lists the parts that run again on a device with one multiprocessor, where small jobs use the code for large ones.

@@ -60,6 +60,10 @@ func (s *suite) endedCalls(t *testing.T) {
 		"FarthestPoints": func() error {
 			return s.dev.FarthestPoints(ctx, farthestSubject().operation.(*choosing).args((*array).host, newOutput), ops.FarthestOptions{})
 		},
+		"Integrate": func() error {
+			args := integrateSubject().operation.(*integrating).args((*array).host, func(_ string, a *array) *tensor.Tensor { return a.host() })
+			return s.dev.Integrate(ctx, args, ops.IntegrateOptions{Voxel: 0.1})
+		},
 		"Copy":   func() error { return s.dev.Copy(ctx, dst, src) },
 		"Upload": func() error { _, err := s.dev.Upload(ctx, src); return err },
 	} {

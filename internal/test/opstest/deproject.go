@@ -73,47 +73,55 @@ func (c *deprojecting) describe() string {
 // each32 rounds to float32. In float64 a sum, product or quotient of two float32 is so exact that rounding it again gives what rounding once gives.
 func each32(x float64) float64 { return float64(float32(x)) }
 
-func (c *deprojecting) solve(*suite) (*ops.ValueError, func(*result) string) {
-	b, h, w := c.depth.shape[0], c.depth.shape[1], c.depth.shape[2]
-	scale, far := each32(c.opts.Scale), c.opts.Far
-	words := c.depth.dtype == tensor.U8
+// entryOf returns an element of a row's entry, in an array with one for each row or one for all.
+func entryOf(a *array, row int, index ...int) float64 {
+	if len(a.shape) > len(index) {
+		index = append([]int{row}, index...)
+	}
+	return a.float(a.at(index...))
+}
+
+// pixelDepth returns the depth of a pixel in metres: kind is 0 if it is valid, 1 if there is none, 2 if it is out of range.
+func pixelDepth(images *array, o ops.DeprojectOptions, n, v, u int) (z float64, kind int) {
+	scale, far := each32(o.Scale), o.Far
+	words := images.dtype == tensor.U8
 	if scale == 0 {
 		scale = map[bool]float64{true: each32(0.001), false: 1}[words]
 	}
 	if far == 0 || far > math.MaxFloat32 {
 		far = math.MaxFloat32
 	}
-	of := func(a *array, n int, index ...int) float64 {
-		if len(a.shape) > len(index) {
-			index = append([]int{n}, index...)
-		}
-		return a.float(a.at(index...))
+	var depth float64
+	if words {
+		depth = images.float(images.at(n, v, u, 0)) + 256*images.float(images.at(n, v, u, 1))
+	} else {
+		depth = images.float(images.at(n, v, u))
 	}
+	switch z = each32(depth * scale); {
+	case depth == 0 || math.IsNaN(depth) || math.IsInf(depth, 0):
+		kind = 1
+	case z < each32(o.Near) || z > each32(far):
+		kind = 2
+	}
+	return z, kind
+}
+
+func (c *deprojecting) solve(*suite) (*ops.ValueError, func(*result) string) {
+	b, h, w := c.depth.shape[0], c.depth.shape[1], c.depth.shape[2]
 	var points []float64
 	var mask []uint64
 	counts := make([]uint64, 3*b)
 	for i := range b * h * w {
 		n, v, u := i/(h*w), i/w%h, i%w
-		var depth float64
-		if words {
-			depth = c.depth.float(c.depth.at(n, v, u, 0)) + 256*c.depth.float(c.depth.at(n, v, u, 1))
-		} else {
-			depth = c.depth.float(c.depth.at(n, v, u))
-		}
-		k := func(i int) float64 { return of(c.intrinsics, n, i) }
-		z, kind := each32(depth*scale), 0
+		k := func(i int) float64 { return entryOf(c.intrinsics, n, i) }
+		z, kind := pixelDepth(c.depth, c.opts, n, v, u)
 		at := []float64{math.NaN(), math.NaN(), math.NaN()}
-		switch {
-		case depth == 0 || math.IsNaN(depth) || math.IsInf(depth, 0):
-			kind = 1
-		case z < each32(c.opts.Near) || z > each32(far):
-			kind = 2
-		default:
+		if kind == 0 {
 			at = []float64{each32(each32(each32(float64(u)-k(2))*z) / k(0)), each32(each32(each32(float64(v)-k(3))*z) / k(1)), z}
 			if c.poses != nil {
 				from := slices.Clone(at)
 				for a := range 3 {
-					m := func(column int) float64 { return of(c.poses, n, a, column) }
+					m := func(column int) float64 { return entryOf(c.poses, n, a, column) }
 					at[a] = each32(each32(each32(each32(m(0)*from[0])+each32(m(1)*from[1]))+each32(m(2)*from[2])) + m(3))
 				}
 			}

@@ -195,6 +195,7 @@ func Misuse(t *testing.T, dev *ops.Device) {
 	}
 	t.Run("Deproject", func(t *testing.T) { x := deprojectMisuses(); x.run(t, s, x.all()) })
 	t.Run("FarthestPoints", func(t *testing.T) { x := farthestMisuses(); x.run(t, s, x.all()) })
+	t.Run("Integrate", func(t *testing.T) { x := integrateMisuses(); x.run(t, s, x.all()) })
 	t.Run("Copy", s.copyMisuse)
 	t.Run("PlanBatch", s.batchMisuse)
 	t.Run("memory", s.memory)

@@ -42,7 +42,7 @@ func groups() []group {
 	return []group{
 		{"resample", resampleParts()}, {"unaligned", unalignedParts()}, {"fuse", fuseParts()}, {"backward", backwardParts()},
 		{"voxel", voxelParts()}, {"doubles", doubleParts()}, {"draw", drawParts()}, {"tally", tallyParts()}, {"frames", framesParts()},
-		{"deproject", deprojectParts()}, {"farthest", farthestParts()},
+		{"deproject", deprojectParts()}, {"farthest", farthestParts()}, {"integrate", integrateParts()},
 		{"large", largeParts()}, {"life", lifeParts()},
 	}
 }
@@ -68,7 +68,7 @@ var implied = []string{"resample/properties", "voxel/properties", "voxel/conserv
 var complete = []string{"backward/dtypes", "unaligned/lone infinities in a fusion", "unaligned/timestamps at once", "unaligned/timestamps at once in a fusion"}
 
 // Operations lists the groups that test operations.
-var Operations = []string{"resample", "unaligned", "fuse", "backward", "voxel", "doubles", "draw", "tally", "frames", "deproject", "farthest", "large"}
+var Operations = []string{"resample", "unaligned", "fuse", "backward", "voxel", "doubles", "draw", "tally", "frames", "deproject", "farthest", "integrate", "large"}
 
 // newSuite returns a suite for a device. A real GPU runs the long set, as any device does if ROBOCACHE_LONG=1.
 func newSuite(t testing.TB, dev *ops.Device, config Config) *suite {

@@ -31,6 +31,7 @@ var samples = map[string]sampling{
 	"frames":    {drawFrames, 24, 200, 800},
 	"deproject": {drawDeproject, 10, 60, 200},
 	"farthest":  {drawFarthest, 20, 200, 400},
+	"integrate": {drawIntegrate, 12, 60, 300},
 }
 
 // generated returns a test that runs an operation's generated cases, and stops at the first number that fails.
@@ -63,7 +64,7 @@ type Sample struct {
 	a sampling
 }
 
-// NewSample returns the generated cases of an operation: "resample", "fuse", "backward", "voxel", "draw", "tally", "frames", "deproject" or "farthest".
+// NewSample returns the generated cases of an operation: "resample", "fuse", "backward", "voxel", "draw", "tally", "frames", "deproject", "farthest" or "integrate".
 func NewSample(t *testing.T, dev *ops.Device, operation string) *Sample {
 	s := newSuite(t, dev, Config{})
 	s.long = true

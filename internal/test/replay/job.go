@@ -121,6 +121,12 @@ func (b *Backend) Deproject(j *backend.DeprojectJob) (backend.Plan, error) {
 	}), j.Bound())
 }
 
+func (b *Backend) Integrate(j *backend.IntegrateJob) (backend.Plan, error) {
+	return b.plan(newJob("integrate", j, func(b backend.Backend, j *backend.IntegrateJob) (backend.Plan, error) {
+		return b.(backend.Integrator).Integrate(j)
+	}), j.Bound())
+}
+
 func (b *Backend) FarthestPoints(j *backend.FarthestJob) (backend.Plan, error) {
 	return b.plan(newJob("farthest_points", j, func(b backend.Backend, j *backend.FarthestJob) (backend.Plan, error) {
 		return b.(backend.FarthestChooser).FarthestPoints(j)

@@ -69,7 +69,7 @@ func TestSim(t *testing.T) {
 	t.Run("devices", func(t *testing.T) {
 		for name, parts := range map[string][]string{
 			"others": {"unaligned/rounding", "fuse/golden", "fuse/small", "fuse/one to sixteen", "voxel/generated", "voxel/written"},
-			"rest":   {"resample/golden", "resample/poses", "resample/cubics", "resample/values", "resample/small", "backward/literal", "backward/edges", "draw/golden", "draw/values", "tally/generated", "frames/generated", "frames/values", "deproject", "farthest"},
+			"rest":   {"resample/golden", "resample/poses", "resample/cubics", "resample/values", "resample/small", "backward/literal", "backward/edges", "draw/golden", "draw/values", "tally/generated", "frames/generated", "frames/values", "deproject", "farthest", "integrate"},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -2,6 +2,7 @@ package footage
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"iter"
@@ -46,6 +47,8 @@ type Source struct {
 	Frames []int32 // indices in the file; with Options.VideoBackend rows may share a frame or step back
 	Origin Origin
 	Whole  bool // Frames are all frames in the episode, so that the origin's statistics apply to them
+	// Levels are the metres for each level of a depth map with 12 bits; nil if the frames are none.
+	Levels []float32
 }
 
 // Origin identifies the episode's video in its source dataset.
@@ -177,6 +180,39 @@ func (s *Source) CheckDecoder(context.Context) error {
 // DecodeFrames implements dataset.FrameDecoder with Planes.
 func (s *Source) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error] {
 	return video.DecodeRange(ctx, from, to, s.Planes)
+}
+
+// DecodeDepth implements dataset.DepthDecoder, for a depth map.
+func (s *Source) DecodeDepth(ctx context.Context, i int) (depth *tensor.Tensor, err error) {
+	fail := func(got string) error {
+		return &dataset.FormatError{Format: "mp4", Path: s.Path, Offset: -1, Kind: dataset.ErrUnsupported, Msg: "depth map", Got: got, Want: "grey with 12 bits"}
+	}
+	if s.Levels == nil {
+		return nil, fail("a video in colours")
+	}
+	track, done, err := s.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	err = track.Planes(ctx, []int{int(s.Frames[i])}, "", func(_ int64, p *video.Planes, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case p.Bits != 12:
+			return fail(fmt.Sprintf("%d bits", p.Bits))
+		}
+		out := make([]float32, 0, p.Width*p.Height)
+		for y := range p.Height {
+			row := p.Data[0][y*p.Stride[0]:]
+			for x := range p.Width {
+				out = append(out, s.Levels[min(int(binary.LittleEndian.Uint16(row[2*x:]))>>p.Shift, len(s.Levels)-1)])
+			}
+		}
+		depth, err = tensor.Of(out, p.Height, p.Width)
+		return err
+	})
+	return depth, err
 }
 
 // Planes implements video.Clip. A depth map of more than 8 bits is dataset.ErrUnsupported, because its levels are no colours.

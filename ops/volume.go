@@ -1,0 +1,178 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/tensor"
+)
+
+// VolumeOptions are the options of a [Volume].
+type VolumeOptions struct {
+	IntegrateOptions
+	// Blocks is the number of blocks that fit the new volume. 0 means 4096.
+	Blocks int
+	// MaxBlocks limits the growth. 0 means no limit.
+	MaxBlocks int
+	// Color adds colours.
+	Color bool
+}
+
+// Volume is a TSDF on a device that grows. It has the first five tensors of [IntegrateArgs], which growth replaces.
+type Volume struct {
+	IntegrateArgs
+	d    *Device
+	opts VolumeOptions
+}
+
+// NewVolume returns an empty volume. The caller closes it.
+func (d *Device) NewVolume(opts VolumeOptions) (*Volume, error) {
+	v := &Volume{d: d, opts: opts}
+	if v.opts.Blocks == 0 {
+		v.opts.Blocks = 4096
+	}
+	if v.opts.Blocks < 0 || opts.MaxBlocks != 0 && v.opts.Blocks > opts.MaxBlocks {
+		return nil, &ArgError{Op: "NewVolume", Arg: "Blocks", Kind: ErrOption, Got: fmt.Sprint(opts.Blocks), Want: "from 1 to MaxBlocks"}
+	}
+	var err error
+	if v.State, err = d.Upload(context.Background(), tensor.Must(tensor.New(tensor.I64, backend.VolumeWords))); err != nil {
+		return nil, err
+	}
+	if err = v.grow(context.Background(), v.opts.Blocks, 0); err != nil {
+		return nil, errors.Join(err, v.Close())
+	}
+	return v, nil
+}
+
+// Blocks returns the number of blocks in use.
+func (v *Volume) Blocks(ctx context.Context) (int, error) {
+	state, err := readState(ctx, v.d, v.State)
+	return int(state[backend.VolumeBlocks]), err
+}
+
+// Integrate fuses images: args has Depth, Intrinsics, Poses, Images and Counts. See [Device.Integrate]. If the volume
+// has too few blocks, their number doubles. The error is an [*ArgError] with the kind [ErrFull] if MaxBlocks are too
+// few, or a [*MemoryError], and the volume stays as it is.
+func (v *Volume) Integrate(ctx context.Context, args IntegrateArgs) error {
+	for {
+		args.Keys, args.Distance, args.Weight, args.Color, args.State = v.Keys, v.Distance, v.Weight, v.Color, v.State
+		full := v.d.Integrate(ctx, args, v.opts.IntegrateOptions)
+		if !errors.Is(full, ErrFull) {
+			return full
+		}
+		state, err := readState(ctx, v.d, v.State)
+		if err == nil {
+			state[backend.VolumeRefused] = 0
+			err = v.d.Copy(ctx, v.State, tensor.Must(tensor.Of(state[:], len(state))))
+		}
+		if err != nil {
+			return err
+		}
+		m := v.Keys.Dim(0)
+		blocks := 2 * m
+		if v.opts.MaxBlocks != 0 {
+			blocks = min(blocks, v.opts.MaxBlocks)
+		}
+		if blocks == m {
+			return full
+		}
+		if err := v.grow(ctx, blocks, int(state[backend.VolumeBlocks])); err != nil {
+			return err
+		}
+	}
+}
+
+// grow replaces the tensors with the blocks by larger ones, with copies of the blocks in use.
+func (v *Volume) grow(ctx context.Context, blocks, used int) error {
+	larger := Volume{d: v.d}
+	err := larger.each(v, func(to, from **tensor.Tensor, dtype tensor.DType, shape ...int) (err error) {
+		if *to, err = v.d.Alloc(dtype, append([]int{blocks}, shape...)...); err == nil && used > 0 {
+			err = copyBlocks(ctx, v.d, *to, *from, used)
+		}
+		return err
+	})
+	if err != nil {
+		return errors.Join(err, larger.Close())
+	}
+	larger.State, v.State = v.State, nil
+	err = v.Close()
+	v.IntegrateArgs = larger.IntegrateArgs
+	return err
+}
+
+// each calls fn with each tensor of v and of another volume that has the blocks, and its shape from the second dimension on. It stops at
+// an error. The tensors for colours are left out if other has none.
+func (v *Volume) each(other *Volume, fn func(a, b **tensor.Tensor, dtype tensor.DType, shape ...int) error) error {
+	err := fn(&v.Keys, &other.Keys, tensor.I32, 3)
+	if err == nil {
+		err = fn(&v.Distance, &other.Distance, tensor.F32, BlockVoxels)
+	}
+	if err == nil {
+		err = fn(&v.Weight, &other.Weight, tensor.F32, BlockVoxels)
+	}
+	if err == nil && other.opts.Color {
+		err = fn(&v.Color, &other.Color, tensor.F32, BlockVoxels, 3)
+	}
+	return err
+}
+
+// copyBlocks copies the first n blocks of a tensor.
+func copyBlocks(ctx context.Context, d *Device, dst, src *tensor.Tensor, n int) error {
+	dst, err := dst.Slice(0, 0, n)
+	if err == nil {
+		src, err = src.Slice(0, 0, n)
+	}
+	if err != nil {
+		return err
+	}
+	return d.Copy(ctx, dst, src)
+}
+
+// VolumeBlocks has the blocks in use of a [Volume], as in [IntegrateArgs]. Color is nil without colours.
+type VolumeBlocks struct {
+	Keys                    [][3]int32
+	Distance, Weight, Color []float32
+}
+
+// Download returns a copy of the blocks in use.
+func (v *Volume) Download(ctx context.Context) (out VolumeBlocks, err error) {
+	n, err := v.Blocks(ctx)
+	if err != nil {
+		return out, err
+	}
+	var host Volume
+	err = host.each(v, func(to, from **tensor.Tensor, dtype tensor.DType, shape ...int) (err error) {
+		if *to, err = tensor.New(dtype, append([]int{n}, shape...)...); err == nil {
+			err = copyBlocks(ctx, v.d, *to, *from, n)
+		}
+		return err
+	})
+	if err != nil {
+		return out, err
+	}
+	keys, err := tensor.Elements[int32](host.Keys)
+	for ; len(keys) > 0; keys = keys[3:] {
+		out.Keys = append(out.Keys, [3]int32(keys))
+	}
+	for _, part := range []struct {
+		to   *[]float32
+		from *tensor.Tensor
+	}{{&out.Distance, host.Distance}, {&out.Weight, host.Weight}, {&out.Color, host.Color}} {
+		if part.from != nil && err == nil {
+			*part.to, err = tensor.Elements[float32](part.from)
+		}
+	}
+	return out, err
+}
+
+// Close releases the tensors. Close twice is fine.
+func (v *Volume) Close() (err error) {
+	for _, t := range []*tensor.Tensor{v.Keys, v.Distance, v.Weight, v.Color, v.State} {
+		if t != nil {
+			err = errors.Join(err, t.Close())
+		}
+	}
+	return err
+}
