@@ -43,8 +43,9 @@ func (p *plan) integrate(job *backend.IntegrateJob, blocks int) error {
 	params := &ptx.IntegrateParams{
 		Blocks: address(job.Keys), Distance: address(job.Distance), Weight: address(job.Weight), Color: address(job.Color),
 		State: address(job.State), Counts: address(job.Counts), Images: depthImages(&job.DepthImages, job.Depth),
-		Intrinsics: address(job.Intrinsics), IntrinsicsStep: uint64(job.IntrinsicsStep), Poses: address(job.Poses), PoseStep: uint64(job.PoseStep),
-		Colors: address(job.Images), Keys: at + keys, First: at + first, Begin: at + begin, Fresh: at + fresh, Control: at + control, Metric: at + metric,
+		Intrinsics: address(job.Intrinsics), IntrinsicsStep: uint64(job.IntrinsicsStep),
+		Poses: address(job.Poses), PoseStep: uint64(job.PoseStep), Colors: address(job.Images),
+		Keys: at + keys, First: at + first, Begin: at + begin, Fresh: at + fresh, Control: at + control, Metric: at + metric,
 		B: uint32(job.B), M: uint32(job.M), TableBits: uint32(job.TableBits()), Steps: uint32(job.Steps), Grid: uint32(blocks), Voxel: job.Voxel,
 		Truncation: job.Truncation, MaxWeight: job.MaxWeight, Step: job.Step, PerBlock: job.PerBlock, PerDistance: job.PerDistance,
 	}
