@@ -53,7 +53,8 @@ func (b *Backend) Integrate(job *backend.IntegrateJob) (backend.Plan, error) {
 	var errs []error
 	p.depth = depthOf(&job.DepthImages, job.Depth, &errs)
 	p.intrinsics, p.poses = elementsOf[float32](job.Intrinsics, &errs), elementsOf[float32](job.Poses, &errs)
-	p.distance, p.weight, p.color = elementsOf[float32](job.Distance, &errs), elementsOf[float32](job.Weight, &errs), elementsOf[float32](job.Color, &errs)
+	p.distance, p.weight = elementsOf[float32](job.Distance, &errs), elementsOf[float32](job.Weight, &errs)
+	p.color = elementsOf[float32](job.Color, &errs)
 	p.images, p.blocks = elementsOf[uint8](job.Images, &errs), elementsOf[int32](job.Keys, &errs)
 	p.state, p.counts = elementsOf[int64](job.State, &errs), elementsOf[int64](job.Counts, &errs)
 	if err := errors.Join(errs...); err != nil {
@@ -257,7 +258,8 @@ func (p *integratePlan) block(slot int) {
 			continue
 		}
 		for i := 0; i < voxels; i += edge {
-			p.voxels(c, n, key, int32(i/edge%edge), int32(i/(edge*edge)), (*[edge]float32)(distance[i:]), (*[edge]float32)(weight[i:]), color[min(3*i, len(color)):])
+			y, z := int32(i/edge%edge), int32(i/(edge*edge))
+			p.voxels(c, n, key, y, z, (*[edge]float32)(distance[i:]), (*[edge]float32)(weight[i:]), color[min(3*i, len(color)):])
 		}
 	}
 }

@@ -41,11 +41,13 @@ func (p *plan) integrate(job *backend.IntegrateJob, blocks int) error {
 	}
 	at := uint64(p.table.Ptr())
 	params := &ptx.IntegrateParams{
-		Blocks: address(job.Keys), Distance: address(job.Distance), Weight: address(job.Weight), Color: address(job.Color), State: address(job.State),
-		Counts: address(job.Counts), Images: depthImages(&job.DepthImages, job.Depth), Intrinsics: address(job.Intrinsics), IntrinsicsStep: uint64(job.IntrinsicsStep),
-		Poses: address(job.Poses), PoseStep: uint64(job.PoseStep), Colors: address(job.Images), Keys: at + keys, First: at + first, Begin: at + begin, Fresh: at + fresh,
-		Control: at + control, Metric: at + metric, B: uint32(job.B), M: uint32(job.M), TableBits: uint32(job.TableBits()), Steps: uint32(job.Steps), Grid: uint32(blocks),
-		Voxel: job.Voxel, Truncation: job.Truncation, MaxWeight: job.MaxWeight, Step: job.Step, PerBlock: job.PerBlock, PerDistance: job.PerDistance,
+		Blocks: address(job.Keys), Distance: address(job.Distance), Weight: address(job.Weight), Color: address(job.Color),
+		State: address(job.State), Counts: address(job.Counts), Images: depthImages(&job.DepthImages, job.Depth),
+		Intrinsics: address(job.Intrinsics), IntrinsicsStep: uint64(job.IntrinsicsStep),
+		Poses: address(job.Poses), PoseStep: uint64(job.PoseStep), Colors: address(job.Images),
+		Keys: at + keys, First: at + first, Begin: at + begin, Fresh: at + fresh, Control: at + control, Metric: at + metric,
+		B: uint32(job.B), M: uint32(job.M), TableBits: uint32(job.TableBits()), Steps: uint32(job.Steps), Grid: uint32(blocks), Voxel: job.Voxel,
+		Truncation: job.Truncation, MaxWeight: job.MaxWeight, Step: job.Step, PerBlock: job.PerBlock, PerDistance: job.PerDistance,
 	}
 	if job.Images != nil {
 		params.ColorImage, params.ColorRow = uint64(job.Images.Stride(0)), uint64(job.Images.Stride(1))
@@ -58,7 +60,8 @@ func (p *plan) integrate(job *backend.IntegrateJob, blocks int) error {
 		kernel          string
 		blocks, threads int
 	}{
-		{"integrate_clear", through(max(places, backend.CountWords*job.B)), ptx.IntegrateThreads}, {"integrate_known", through(job.M), ptx.IntegrateThreads},
+		{"integrate_clear", through(max(places, backend.CountWords*job.B)), ptx.IntegrateThreads},
+		{"integrate_known", through(job.M), ptx.IntegrateThreads},
 		{"integrate_mark", job.B * blocks, ptx.IntegrateThreads}, {"integrate_sort", through(job.M), ptx.IntegrateThreads},
 		{"integrate_update", max(min(job.M, updateBlocks*p.b.sms), 1), ptx.UpdateThreads},
 	} {

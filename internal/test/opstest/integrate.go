@@ -411,9 +411,9 @@ func integrateMisuses() *misuses[integrateCall] {
 	x := &misuses[integrateCall]{
 		op: "Integrate",
 		good: func(m maker, c *integrateCall) {
-			c.maker, c.opts = m, ops.IntegrateOptions{Voxel: 0.1}
+			c.maker, c.opts = m, ops.IntegrateOptions{Voxel: 0.1, Far: 0.5} // no depth is valid, so no block is wanted
 			c.args = ops.IntegrateArgs{Keys: m.new(tensor.I32, 5, 3), Distance: m.new(tensor.F32, 5, 512), Weight: m.new(tensor.F32, 5, 512), Color: m.new(tensor.F32, 5, 512, 3),
-				State: m.new(tensor.I64, 3), Counts: m.new(tensor.I64, 2, 4), Depth: m.new(tensor.F32, 2, 3, 4), Intrinsics: m.new(tensor.F32, 2, 4), Poses: m.new(tensor.F32, 2, 4, 4),
+				State: m.ints(0, 0, 0), Counts: m.new(tensor.I64, 2, 4), Depth: m.new(tensor.F32, 2, 3, 4), Intrinsics: m.new(tensor.F32, 2, 4), Poses: m.new(tensor.F32, 2, 4, 4),
 				Images: m.new(tensor.U8, 2, 3, 4, 3)}
 		},
 		places: func(c *integrateCall) []place {
