@@ -144,6 +144,11 @@ func matMulCases() (list []matMulCase) {
 	// Few rows, with so many columns and such a depth that ops/cuda computes the norm in a separate kernel.
 	add("few_rows_norm", 70, 512, 512, withBias|withDropout|withResidual|withNorm|withSum|withOut)
 	add("few_rows_back", 70, 512, 512, plain|withResidual|normBack|withSum|withOut|outDropout)
+	// Rows for small tiles, less and more deep than their ring.
+	for i, k := range []int{48, 256, 448, 464, 1040} {
+		add("nt/small", 18+2*i, 80, k, withBias|withPre|withGELU|withDropout|withResidual|withSum|withOut)
+		add("nt/small_gate", 17+3*i, 40, k, withReLU|gateReLU|withResidual|residualNorm|withAfter|withOut|outDropout|strided)
+	}
 	// A pre-norm layer with GELU.
 	add("pre_in", 70, 64, 32, withBias|withResidual|positional|withNorm|withSum|withOut)
 	add("pre_attention_out", 70, 64, 64, withBias|withDropout|withResidual|withNorm|withSum|withOut)
@@ -231,7 +236,7 @@ func (c matMulCase) job(m *Maker) (backend.Plan, error) {
 		m.InOut(name, t)
 		return t
 	}
-	j := &backend.MatMulJob{M: c.m, N: c.n, K: c.k, Plain: has(plain), Eps: 1e-5}
+	j := &backend.MatMulJob{M: c.m, N: c.n, K: c.k, Plain: has(plain), Still: c.m%2 == 0, Eps: 1e-5}
 	shape := [2]int{c.n, c.k}
 	if j.Plain {
 		shape = [2]int{c.k, c.n}
