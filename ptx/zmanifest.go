@@ -55,12 +55,13 @@ import "embed"
 //go:embed gradient.sm_90.cubin.gz
 //go:embed gradient.sm_90.ptx.gz
 //go:embed gradient.sm_80.ptx.gz
+//go:embed integrate.sm_90.cubin.gz
 //go:embed integrate.sm_90.ptx.gz
 //go:embed integrate.sm_80.ptx.gz
 //go:embed loss.sm_90.cubin.gz
 //go:embed loss.sm_90.ptx.gz
 //go:embed loss.sm_80.ptx.gz
-//go:embed matmul.sm_90.cubin.gz
+//go:embed matmul.sm_90.cubin
 //go:embed matmul.sm_90.ptx.gz
 //go:embed matmul.sm_80.ptx.gz
 //go:embed matmul_norm.sm_90.cubin.gz
@@ -313,9 +314,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "deproject.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "6f53cf07659423b31f663cfa13391ab56c9ea8caa58ede136148739e876926a1",
-				PTXHash: "e328eb2924ef600e6d8fcc6a934be97eb84f8ef5a1f5d70c2a2055915be77d5c",
-				stored:  source{"deproject.sm_90.cubin.gz", "369173858bc14dc9c3ac7ee032c6d36af4d467c1823dd1f0a1245139886efaed"},
+				Hash:    "819b71d8f34ac960315c487ebbf0f265489e9d39869c47df4ae6efed05eee247",
+				PTXHash: "129360c526efabb7093f39ca364f3aea6f362fe17965eaf656947641416af44b",
+				stored:  source{"deproject.sm_90.cubin.gz", "844b095d77684151bfa80cecc8f2321d1550f369f56fcab63d79ff82acd6de45"},
 			},
 			{
 				File: "deproject.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -852,6 +853,12 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
+				File: "integrate.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "b6edbd3261599d4ae262cdf2bbad686515deca4047ea8ce7604c362bc1f598bf",
+				PTXHash: "885c9bf6de0fffbdda279ba082686c4ae48dc17629360bfff2bfa5406ccfba3b",
+				stored:  source{"integrate.sm_90.cubin.gz", "b1b73065dbfa9db69aa64a9b0ae6a15cab33a180648d9b1392ad1965ebc34972"},
+			},
+			{
 				File: "integrate.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "885c9bf6de0fffbdda279ba082686c4ae48dc17629360bfff2bfa5406ccfba3b",
 				PTXHash: "885c9bf6de0fffbdda279ba082686c4ae48dc17629360bfff2bfa5406ccfba3b",
@@ -933,9 +940,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "matmul.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "c2123071a182eb697a24c409a08f532bbfeb12123999db0fba0c9120d6e8715a",
-				PTXHash: "ee8d16b6571f83c20ebd169f4c3ab618a3fc750a26c5e40afced31ca280e3eb5",
-				stored:  source{"matmul.sm_90.cubin.gz", "9a0c244fe2d6f4aaed66070ca8836cfa46113ed15c7b34e35b3dbede96284ef8"},
+				Hash:    "e70ec19db43f9064cae557b7b249b3b2c26ddb2e717817edea9d833831fd8b62",
+				PTXHash: "7664ae6accf106986e08cfc64315eb06981346fc7a5a769f29c05ec4e74f2226",
+				stored:  source{"matmul.sm_90.cubin", "e70ec19db43f9064cae557b7b249b3b2c26ddb2e717817edea9d833831fd8b62"},
 			},
 			{
 				File: "matmul.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -980,9 +987,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "matmul_norm.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "88c45b02dcd5ba5f110f1bd21a5a272007b49e05d0ad772a55f7353c34f92238",
-				PTXHash: "308c3fa3c51355df33006552eb2016d3f62b45083d85fa1bdeda27110d228e1f",
-				stored:  source{"matmul_norm.sm_90.cubin.gz", "feb45518a3a10da8b11d2e379af6485bf7f56dac3dc17ad040aabecc3e717383"},
+				Hash:    "e6cf32fe5a157e56feeaac5bc73acbb3347db3c0d605f1deec729f166af077c9",
+				PTXHash: "717eb43dc115e775a5a6749a6ed2c706bd3194c6833eec6dacc7656e98c80ad0",
+				stored:  source{"matmul_norm.sm_90.cubin.gz", "c05cb29d7787fdd6b6befebcd16f95285f62888b90e916603c25d83ebd7f1acf"},
 			},
 			{
 				File: "matmul_norm.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -1027,9 +1034,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "matmul_norm_back.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "e9b0382544c246ad08df41ec412789f1483515b944afacd4ee507780c395b048",
-				PTXHash: "e754517269b0f22d450c355803b25b32459c283e9343404e72c3125ab97d4980",
-				stored:  source{"matmul_norm_back.sm_90.cubin.gz", "e0746fdeae0b301236d3acf7d9379b8ddb39972148824a1aaddc0a72e13cc885"},
+				Hash:    "f3c5fdd2aba86828ab6752d727fd60e9600ef8f1fab972d4f7e90eec1566bcc6",
+				PTXHash: "c748d3789cd2f3e9f701a9f664cf6695b40f06a58112460c9f897c80638d6c4e",
+				stored:  source{"matmul_norm_back.sm_90.cubin.gz", "61c8fbcc492383537cce1a2d39a5015fd3ce8d0191ca270c0099b99abd1c7899"},
 			},
 			{
 				File: "matmul_norm_back.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
