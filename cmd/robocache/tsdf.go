@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -15,7 +14,6 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/ply"
 	"github.com/robocache/robocache/internal/arrayfile"
-	"github.com/robocache/robocache/internal/inorder"
 	"github.com/robocache/robocache/internal/schema"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/ops"
@@ -57,7 +55,7 @@ type volumeJob struct {
 	report  volumeReport
 	surface *surface.Surface
 	cloud   *dataset.Cloud // the surface's points
-	axes    [3][3]float64 // the sums of the cameras' x, y and z axes in the world
+	axes    [3][3]float64  // the sums of the cameras' x, y and z axes in the world
 }
 
 // volumeReport is the report of voxelize --tsdf.
@@ -180,35 +178,26 @@ func (r *voxelRequest) openStamped(ctx context.Context) (dataset.Dataset, error)
 
 // integrate fuses the images in order, while later ones are decoded.
 func (j *volumeJob) integrate(ctx context.Context, a *app, s *depth.Series, v *ops.Volume) error {
-	type read struct {
-		frame *depth.Frame
-		err   error
-	}
 	bar := a.Rating("integrating", s.Len(), "images")
 	defer bar.Done()
-	workers := runtime.GOMAXPROCS(0)
-	ahead := func(read) int { return 2 * workers }
-	for _, in := range inorder.Each(ctx, s.Len(), workers, workers, ahead, func(ctx context.Context, i int) (in read) {
-		in.frame, in.err = s.Frame(ctx, i)
-		return in
-	}) {
+	for frame, err := range s.Frames(ctx) {
 		bar.Add(1)
 		switch {
-		case in.err != nil && j.request.reading.Strict:
-			return readError(j.request.in, in.err)
-		case in.err != nil:
+		case err != nil && j.request.reading.Strict:
+			return readError(j.request.in, err)
+		case err != nil:
 			if j.report.Unreadable++; j.report.unreadable == nil {
-				j.report.unreadable = in.err
+				j.report.unreadable = err
 			}
-		case v.Color != nil && in.frame.Color == nil:
+		case v.Color != nil && frame.Color == nil:
 			j.report.NoColor++
 		default:
-			if err := j.fuse(ctx, s, v, in.frame); err != nil {
+			if err := j.fuse(ctx, s, v, frame); err != nil {
 				return err
 			}
 		}
 	}
-	return nil
+	return ctx.Err()
 }
 
 // fuse integrates an image, and counts its pixels.
