@@ -86,15 +86,18 @@ type IntegrateOptions struct {
 //
 // If the volume has too few blocks for all new blocks of a call, all images of the call are refused: the volume stays
 // as it is, and State counts them. A volume with refused images refuses all others, so that none is integrated out of
-// order. So a program that runs a plan many times can look at State later, and go on with the first refused image.
+// order. So a program that runs a plan many times can look at State later, set its third number to 0, and go on with the
+// first refused image.
 // Integrate returns an [*ArgError] with the kind [ErrFull]. [Volume] grows instead.
 //
 // Tensors may be on the host or on the device; host tensors are copied to a GPU and back. Every backend gives the same
-// bits, and a call with several images those of a call for each. The error is an [*ArgError] for a wrong argument.
+// bits, and a call with several images those of a call for each. The error is an [*ArgError] for a wrong argument, or
+// that of ctx if it has ended before the call; later the images are integrated as a whole.
 func (d *Device) Integrate(ctx context.Context, args IntegrateArgs, opts IntegrateOptions) error {
 	if err := d.begin(ctx, "Integrate"); err != nil {
 		return err
 	}
+	ctx = context.WithoutCancel(ctx)
 	s := staging{ctx: ctx, d: d}
 	if err := s.end(s.integrate(args, opts), nil, nil); err != nil {
 		return err
@@ -159,8 +162,8 @@ func newIntegrateJob(c *checker, a IntegrateArgs, o IntegrateOptions) (*backend.
 	}
 	j.Voxel, j.Truncation, j.MaxWeight = float32(o.Voxel), float32(band), float32(min(most, math.MaxFloat32))
 	switch {
-	case !(j.Voxel > 0 && o.Voxel <= 1<<20): // a block's size and its inverse are float32 too
-		c.set("Options.Voxel", ErrOption, fmt.Sprint(o.Voxel), "a positive number of metres")
+	case !(o.Voxel >= 1e-9 && o.Voxel <= 1<<20): // a block's size and its inverse are float32 too
+		c.set("Options.Voxel", ErrOption, fmt.Sprint(o.Voxel), "from 1e-9 to 2^20 metres")
 	case !(band >= o.Voxel && band <= backend.MaxRaySteps*o.Voxel):
 		c.set("Options.Truncation", ErrOption, fmt.Sprint(o.Truncation), fmt.Sprintf("from 1 to %d voxels of %v m", backend.MaxRaySteps, o.Voxel))
 	case !(j.MaxWeight > 0):

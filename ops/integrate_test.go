@@ -323,3 +323,25 @@ func BenchmarkIntegrate(b *testing.B) {
 	defer dev.Close()
 	opstest.BenchIntegrate(b, dev)
 }
+
+func TestVolumesWithFewerBlocksThanTheDefault(t *testing.T) {
+	dev, err := ops.Open("cpu")
+	require.NoError(t, err)
+	defer dev.Close()
+	volume, err := dev.NewVolume(ops.VolumeOptions{IntegrateOptions: ops.IntegrateOptions{Voxel: 0.2}, MaxBlocks: 7})
+	require.NoError(t, err)
+	assert.Equal(t, 7, volume.Keys.Dim(0))
+	v := viewFrom(vec{0.7, -1.1, -1.3}, 8, 6)
+	var arg *ops.ArgError
+	args := integrates([]*view{v}, [][]float32{v.depth(shapes["plane"])})
+	_, err = dev.PlanIntegrate(with(args, volume), ops.IntegrateOptions{Voxel: 2e-45, Truncation: 1.28e-43})
+	require.ErrorAs(t, err, &arg)
+	assert.Equal(t, "Options.Voxel", arg.Arg)
+	require.NoError(t, volume.Close())
+}
+
+// with returns the arguments with a volume's tensors.
+func with(a ops.IntegrateArgs, v *ops.Volume) ops.IntegrateArgs {
+	a.Keys, a.Distance, a.Weight, a.Color, a.State = v.Keys, v.Distance, v.Weight, v.Color, v.State
+	return a
+}

@@ -12,7 +12,7 @@ import (
 // VolumeOptions are the options of a [Volume].
 type VolumeOptions struct {
 	IntegrateOptions
-	// Blocks is the number of blocks that fit the new volume. 0 means 4096.
+	// Blocks is the number of blocks that fit the new volume. 0 means 4096, or MaxBlocks if that is less.
 	Blocks int
 	// MaxBlocks limits the growth. 0 means no limit.
 	MaxBlocks int
@@ -32,6 +32,9 @@ func (d *Device) NewVolume(opts VolumeOptions) (*Volume, error) {
 	v := &Volume{d: d, opts: opts}
 	if v.opts.Blocks == 0 {
 		v.opts.Blocks = 4096
+		if opts.MaxBlocks > 0 {
+			v.opts.Blocks = min(4096, opts.MaxBlocks)
+		}
 	}
 	if v.opts.Blocks < 0 || opts.MaxBlocks != 0 && v.opts.Blocks > opts.MaxBlocks {
 		return nil, &ArgError{Op: "NewVolume", Arg: "Blocks", Kind: ErrOption, Got: fmt.Sprint(opts.Blocks), Want: "from 1 to MaxBlocks"}
@@ -56,16 +59,17 @@ func (v *Volume) Blocks(ctx context.Context) (int, error) {
 // has too few blocks, their number doubles. The error is an [*ArgError] with the kind [ErrFull] if MaxBlocks are too
 // few, or a [*MemoryError], and the volume stays as it is.
 func (v *Volume) Integrate(ctx context.Context, args IntegrateArgs) error {
+	whole := context.WithoutCancel(ctx) // because refused images must not stay in State
 	for {
 		args.Keys, args.Distance, args.Weight, args.Color, args.State = v.Keys, v.Distance, v.Weight, v.Color, v.State
 		full := v.d.Integrate(ctx, args, v.opts.IntegrateOptions)
 		if !errors.Is(full, ErrFull) {
 			return full
 		}
-		state, err := readState(ctx, v.d, v.State)
+		state, err := readState(whole, v.d, v.State)
 		if err == nil {
 			state[backend.VolumeRefused] = 0
-			err = v.d.Copy(ctx, v.State, tensor.Must(tensor.Of(state[:], len(state))))
+			err = v.d.Copy(whole, v.State, tensor.Must(tensor.Of(state[:], len(state))))
 		}
 		if err != nil {
 			return err

@@ -2,7 +2,6 @@ package surface
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/errs"
@@ -44,7 +43,7 @@ type Volume struct {
 // and axis.
 type Surface struct {
 	Points    []float32  // [V,3] in metres
-	Normals   []float32  // [V,3] unit vectors, to the side with positive distances
+	Normals   []float32  // [V,3] unit vectors along the slope of the distance; on a part thinner than two voxels they may differ from the triangles
 	Colors    []uint8    // [V,3]: red, green and blue; nil if the volume has no colours
 	Triangles [][3]int32 // point indices, anticlockwise if seen from the side with positive distances; nil from Points
 }
@@ -78,8 +77,8 @@ func (v *Volume) check() error {
 			return &Error{a.name, ErrShape, fmt.Sprintf("%d numbers", a.got), fmt.Sprintf("%d, for %d blocks", a.want, m)}
 		}
 	}
-	if !(v.Size > 0) || math.IsInf(v.Size, 0) {
-		return &Error{"Size", ErrOption, fmt.Sprint(v.Size), "a finite number above 0"}
+	if !(v.Size > 0 && v.Size <= 1<<20) { // so that all points are float32
+		return &Error{"Size", ErrOption, fmt.Sprint(v.Size), "above 0 and at most 2^20"}
 	}
 	return nil
 }

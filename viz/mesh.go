@@ -36,6 +36,12 @@ func WriteMeshPNG(w io.Writer, m Mesh, opt Options) error {
 		x, y, _ := v.at(m.vector(m.Points, int32(i)))
 		lo, hi = [2]float64{min(lo[0], x), min(lo[1], y)}, [2]float64{max(hi[0], x), max(hi[1], y)}
 	}
+	switch extent := hi[0] - lo[0] + hi[1] - lo[1]; {
+	case math.IsNaN(extent) || math.IsInf(extent, 0):
+		return refused(ErrOption, "Points", "a point that is not finite", "finite points")
+	case len(m.Normals) != len(m.Points):
+		return refused(ErrShape, "Normals", fmt.Sprintf("%d numbers", len(m.Normals)), fmt.Sprintf("%d, as Points", len(m.Points)))
+	}
 	wide, high := max(hi[0]-lo[0], 1e-6), max(hi[1]-lo[1], 1e-6)
 	const edge = 12 // around the mesh, in points
 	inner := width - 2*edge
@@ -69,23 +75,22 @@ func (m *Mesh) shade(dots *canvas, v *view) {
 	}
 	for _, t := range m.Triangles {
 		p := m.vector(m.Points, t[0])
-		col, bright, facing := clay, [4]float64{}, 0.0
+		col, bright := clay, [4]float64{}
 		var sides [3][3]float64
 		for i, at := range t {
 			n := m.vector(m.Normals, at)
-			facing += dot3(n, v.toward)
 			bright[i] = 0.3 + float64(0.7*max(dot3(n, light), 0))
 			q := m.vector(m.Points, at)
 			for k := range 3 {
 				sides[i][k] = q[k] - p[k]
 			}
 		}
-		if facing <= 0 {
+		if dot3(cross3(sides[1], sides[2]), v.toward) <= 0 {
 			continue
 		}
 		if m.Colors != nil {
 			for k := range col {
-				col[k] = (float64(m.Colors[3*t[0]+int32(k)]) + float64(m.Colors[3*t[1]+int32(k)]) + float64(m.Colors[3*t[2]+int32(k)])) / 3
+				col[k] = (float64(m.Colors[3*int(t[0])+k]) + float64(m.Colors[3*int(t[1])+k]) + float64(m.Colors[3*int(t[2])+k])) / 3
 			}
 		}
 		bright[3] = bright[1] + bright[2] - bright[0] // so that the light is linear
@@ -94,7 +99,8 @@ func (m *Mesh) shade(dots *canvas, v *view) {
 }
 
 func (m *Mesh) vector(list []float32, i int32) [3]float64 {
-	return [3]float64{float64(list[3*i]), float64(list[3*i+1]), float64(list[3*i+2])}
+	at := list[3*int(i):]
+	return [3]float64{float64(at[0]), float64(at[1]), float64(at[2])}
 }
 
 // view returns the view with the given directions.

@@ -111,4 +111,10 @@ func TestAMeshWithoutTrianglesIsAnError(t *testing.T) {
 		flat.Points[i] = float32(math.Copysign(0, 1))
 	}
 	drawMesh(t, flat)
+	flat.Points[3] = float32(math.Inf(1))
+	assert.ErrorIs(t, WriteMeshPNG(&b, flat, Options{}), ErrOption)
+	bare := wall()
+	bare.Normals = nil
+	assert.ErrorIs(t, WriteMeshPNG(&b, bare, Options{}), ErrShape)
+	assert.Zero(t, b.Len())
 }

@@ -60,7 +60,7 @@ var networkArguments = []argument{
 		"product, whose depth is a multiple of 16"},
 	{"a copy ahead of the widest rows", re(` matmul_norm(_back)?_512$`), "", anything, anything, 0,
 		"nothing comes ahead (room, ops/cuda): the ring and 64 rows of 512 floats need 278528 bytes, more than a block of any device has"},
-	{"columns of B that such rows have", re(` matmul_norm_512$`), ".gt becomes .ge", re(`setp\.gt\.s32\s.*, (64|96|128|160|192|224);`), re(`setp\.gt\.s32[^\n]*\n(\s*cvta[^\n]*\n)?\s*selp\.b32\s+%r\d+, 16, 0, %p`), 2,
+	{"columns of B that such rows have", re(` matmul_norm_512$`), ".gt becomes .ge", re(`setp\.gt\.s32\s.*, (64|96|128|160|192|224);`), re(`setp\.gt\.s32[^\n]*\n(\s*cvta[^\n]*\n)?\s*(selp\.b32\s+%r\d+, 16, 0, %p|setp\.gt\.s32)`), 2,
 		"matmul_copies: the kernel is launched for 272 columns or more, of which a thread's first is one of 32; the 64 rows of A are asked for 0 and 32"},
 	{"a column among the first 256 of such rows", re(` matmul_norm(_back)?_512$`), ".lt becomes .le", re(`setp\.lt\.u32\s+%p\d+, %r\d+, %r\d+;`), anything, 0,
 		"matmul_rows: the kernel is launched for rows of more than 256 columns, of which 128 to 255 are no end"},

@@ -147,7 +147,7 @@ func matMulCases() (list []matMulCase) {
 	// Rows for small tiles, less and more deep than their ring.
 	for i, k := range []int{48, 256, 448, 464, 1040} {
 		add("nt/small", 18+2*i, 80, k, withBias|withPre|withGELU|withDropout|withResidual|withSum|withOut)
-		add("nt/small_gate", 17+3*i, 40, k, withReLU|gateReLU|withResidual|residualNorm|withAfter|withOut|outDropout|strided)
+		add("nt/small_gate", 17+3*i, 48, k, withReLU|gateReLU|withResidual|residualNorm|withAfter|withOut|outDropout|strided)
 	}
 	// A pre-norm layer with GELU.
 	add("pre_in", 70, 64, 32, withBias|withResidual|positional|withNorm|withSum|withOut)
