@@ -40,7 +40,7 @@ type Series struct {
 	Name       string
 	Scale      float64    // metres per unit of Frame.Depth
 	Intrinsics [4]float32 // fx, fy, cx and cy in pixels
-	Posed      bool       // the recording has poses
+	Posed      bool       // the recording has poses of a moving camera
 	Counts     Counts
 
 	images, colors *dataset.Media
@@ -60,7 +60,7 @@ type Frame struct {
 	Index int            // in the recording's stream
 	Time  int64          // ns
 	Depth *tensor.Tensor // [H,W] f32, in units of Series.Scale; 0 or NaN without a depth
-	Pose  [16]float32    // camera to world, row-major; the identity unless Series.Posed
+	Pose  [16]float32    // camera to world, row-major; the identity if the recording has no poses
 	Color *tensor.Tensor // [H,W,3] u8; nil if there is none
 }
 
@@ -71,7 +71,8 @@ type place struct {
 }
 
 // Open joins the depth images of an episode with their cameras. It reads no image. The device interpolates the poses. The error is
-// an *dataset.OptionError if a stream, the intrinsics or the fixed frame are missing or unknown, and else one of align.Resample.
+// an *dataset.OptionError if a stream, the intrinsics or the fixed frame are missing or unknown, if the images have several frames, or if
+// tf has moving frames and connects none with the images' frame, and else one of align.Resample.
 func Open(ctx context.Context, device *ops.Device, e *dataset.Episode, opts Options) (*Series, error) {
 	names := e.DepthNames()
 	if opts.Stream == "" && len(names) == 1 {

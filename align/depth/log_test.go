@@ -3,6 +3,7 @@ package depth_test
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -77,7 +78,21 @@ func info(topic string, ms int, d []float64, k ...float64) sent {
 	return sent{topic, "sensor_msgs/CameraInfo", infoType, ms, m}
 }
 
-// mcapFile writes messages in ROS 1's encoding as an MCAP file.
+// inJSON is a message of foxglove in JSON, with a timestamp. It has no definition.
+func inJSON(topic, kind string, ms int, rest string) sent {
+	return sent{topic: topic, kind: kind, ms: ms, data: fmt.Appendf(nil, `{"timestamp":{"sec":%d,"nsec":%d},%s}`, ms/1000, ms%1000*1e6, rest)}
+}
+
+func jsonMove(topic string, ms int, parent, child string, x float64) sent {
+	return inJSON(topic, "foxglove.FrameTransform", ms, fmt.Sprintf(
+		`"parent_frame_id":%q,"child_frame_id":%q,"translation":{"x":%v,"y":0,"z":0},"rotation":{"x":0,"y":0,"z":0,"w":1}`, parent, child, x))
+}
+
+func jsonPicture(ms int, frame string) sent {
+	return inJSON("/depth", "foxglove.RawImage", ms, fmt.Sprintf(`"frame_id":%q,"width":1,"height":1,"encoding":"16UC1","step":2,"data":"AQI="`, frame))
+}
+
+// mcapFile writes messages in ROS 1's encoding, or in JSON, as an MCAP file.
 func mcapFile(t *testing.T, messages ...sent) string {
 	b := []byte("\x89MCAP0\r\n")
 	record := func(op byte, body []byte) {
@@ -90,8 +105,13 @@ func mcapFile(t *testing.T, messages ...sent) string {
 		if !there {
 			id = len(channels) + 1
 			channels[m.topic] = id
-			record(3, wire(uint16(id), m.kind, "ros1msg", m.definition))
-			record(4, wire(uint16(id), uint16(id), m.topic, "ros1", ""))
+			if m.definition == "" {
+				record(3, wire(uint16(id), m.kind, "", ""))
+				record(4, wire(uint16(id), uint16(id), m.topic, "json", ""))
+			} else {
+				record(3, wire(uint16(id), m.kind, "ros1msg", m.definition))
+				record(4, wire(uint16(id), uint16(id), m.topic, "ros1", ""))
+			}
 		}
 		at := uint64(m.ms+40) * 1e6
 		record(5, append(wire(uint16(id), uint32(0), at, at), m.data...))
@@ -278,6 +298,47 @@ func TestLogsWithOddTransforms(t *testing.T) {
 			require.NoError(t, err, name)
 			assert.Equal(t, [16]float32{0: 1, 3: c.x, 5: 1, 10: 1, 15: 1}, f.Pose, name)
 		}
+	}
+}
+
+// Each image is at the pose of its own frame, or is refused.
+func TestPosesAreOfTheImagesFrame(t *testing.T) {
+	ctx := context.Background()
+	still := [7]float64{6: 1}
+	moves := func(parent, child string, x float64) []sent {
+		return []sent{jsonMove("/tf", 0, parent, child, x), jsonMove("/tf", 100, parent, child, x+1)}
+	}
+	static := func(parent, child string) sent { return move("/tf_static", 0, parent, child, still[:]...) }
+	for name, c := range map[string]struct {
+		log     []sent
+		refused string
+		posed   bool
+		x       float32
+	}{
+		"one frame moves":          {moves("map", "cam", 4), "", true, 4.5},
+		"two move":                 {append(moves("map", "cam", 4), moves("map", "other", 7)...), "", true, 4.5},
+		"above a static one":       {append(moves("map", "base", 4), static("base", "cam")), "", true, 4.5},
+		"the frame is unknown":     {append(moves("map", "base", 4), moves("map", "arm", 4)...), `images in the frame "cam", want a frame that tf connects with one of ["arm" "base"]`, false, 0},
+		"its tree does not move":   {append(moves("map", "base", 4), static("mount", "cam")), `want a frame that tf connects with one of ["base"]`, false, 0},
+		"nothing moves":            {[]sent{move("/tf_static", 0, "mount", "cam", 9, 0, 0, 0, 0, 0, 1)}, "", false, 9},
+		"a camera beside an arm":   {append(moves("base", "arm", 4), move("/tf_static", 0, "base", "cam", 9, 0, 0, 0, 0, 0, 1)), "", false, 9},
+		"one frame in two parents": {append(moves("map", "cam", 4), moves("odom", "cam", 7)...), "", true, 4.5},
+		"images of two frames":     {append(moves("map", "cam", 4), jsonPicture(60, "other")), `/depth with images in ["cam" "other"], want images in one frame`, false, 0},
+	} {
+		e := episode(t, mcapFile(t, append([]sent{jsonPicture(50, "cam")}, c.log...)...), "header")
+		s, err := depth.Open(ctx, cpu(t), e, depth.Options{Intrinsics: [4]float64{1, 1, 0, 0}, MaxGap: ops.Within(1e9)})
+		if c.refused != "" {
+			var bad *dataset.OptionError
+			require.ErrorAs(t, err, &bad, name)
+			assert.Equal(t, "Stream", bad.Arg, name)
+			assert.ErrorContains(t, err, c.refused, name)
+			continue
+		}
+		require.NoError(t, err, name)
+		assert.Equal(t, c.posed, s.Posed, name)
+		f, err := s.Frame(ctx, 0)
+		require.NoError(t, err, name)
+		assert.Equal(t, [16]float32{0: 1, 3: c.x, 5: 1, 10: 1, 15: 1}, f.Pose, name)
 	}
 }
 

@@ -248,7 +248,7 @@ func (j *volumeJob) account(s *depth.Series) error {
 		n.remark("distortion-ignored", "%s: camera_info has a lens distortion, which is not corrected", s.Name)
 	}
 	if !s.Posed && n.Integrated > 1 {
-		n.remark("poses-absent", "%s: the recording has no poses, so all images are from one place", s.Name)
+		n.remark("poses-absent", "%s: the recording has no poses of a moving camera, so all images are from one place", s.Name)
 	}
 	var err error
 	if j.cloud, err = j.surface.Cloud(); err == nil {

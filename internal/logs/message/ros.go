@@ -116,8 +116,18 @@ func (d *ros) open(r *reader, data []byte) (*program, error) {
 // Header reads a message's header, without the stamp.
 func (d *ros) Header(data []byte) (sequence uint32, frame []byte) {
 	var r reader
-	if _, err := d.open(&r, data); err != nil || d.header == nil {
+	if _, err := d.open(&r, data); err != nil {
 		return 0, nil
+	}
+	if d.header == nil {
+		if d.media == nil {
+			return 0, nil
+		}
+		w, err := d.whole(data) // foxglove_msgs
+		if err != nil {
+			return 0, nil
+		}
+		return 0, []byte(w.text["frame_id"])
 	}
 	for i := range d.header.Fields {
 		switch d.header.Fields[i].Kind {
