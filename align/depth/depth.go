@@ -38,6 +38,7 @@ type Options struct {
 // Series is a stream of depth images.
 type Series struct {
 	Name       string
+	Sources    []string   // the streams of the images, the colours and the poses
 	Scale      float64    // metres per unit of Frame.Depth
 	Intrinsics [4]float32 // fx, fy, cx and cy in pixels
 	Posed      bool       // the recording has poses of a moving camera
@@ -82,7 +83,7 @@ func Open(ctx context.Context, device *ops.Device, e *dataset.Episode, opts Opti
 		return nil, &dataset.OptionError{Arg: "Stream", Got: opts.Stream, Want: oneOf(names, "a recording with depth images")}
 	}
 	m := e.MediaStream(opts.Stream)
-	s := &Series{Name: m.Name, Scale: m.Depth.Scale, images: m, Counts: Counts{Images: m.Len()}}
+	s := &Series{Name: m.Name, Sources: []string{m.Name}, Scale: m.Depth.Scale, images: m, Counts: Counts{Images: m.Len()}}
 	if opts.Scale != 0 {
 		s.Scale = opts.Scale
 	}
@@ -99,6 +100,7 @@ func Open(ctx context.Context, device *ops.Device, e *dataset.Episode, opts Opti
 		if s.colors = e.MediaStream(opts.Color); s.colors == nil || s.colors == m {
 			return nil, &dataset.OptionError{Arg: "Color", Got: opts.Color, Want: oneOf(e.MediaNames(), "none")}
 		}
+		s.Sources = append(s.Sources, opts.Color)
 	}
 	poses, err := s.poses(ctx, device, e, opts)
 	if err != nil {

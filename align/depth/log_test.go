@@ -309,6 +309,11 @@ func TestPosesAreOfTheImagesFrame(t *testing.T) {
 		return []sent{jsonMove("/tf", 0, parent, child, x), jsonMove("/tf", 100, parent, child, x+1)}
 	}
 	static := func(parent, child string) sent { return move("/tf_static", 0, parent, child, still[:]...) }
+	stamped := func(ms int) sent {
+		data := append(header(ms, "map"), wire("cam", [7]float64{float64(ms), 0, 0, 0, 0, 0, 1})...)
+		_, definition, _ := strings.Cut(transformType, "MSG: geometry_msgs/TransformStamped\n")
+		return sent{"/pose", "geometry_msgs/TransformStamped", definition, ms, data}
+	}
 	for name, c := range map[string]struct {
 		log     []sent
 		refused string
@@ -317,6 +322,7 @@ func TestPosesAreOfTheImagesFrame(t *testing.T) {
 	}{
 		"one frame moves":          {moves("map", "cam", 4), "", true, 4.5},
 		"two move":                 {append(moves("map", "cam", 4), moves("map", "other", 7)...), "", true, 4.5},
+		"a pose with a frame":      {[]sent{stamped(0), stamped(100)}, "", true, 50},
 		"above a static one":       {append(moves("map", "base", 4), static("base", "cam")), "", true, 4.5},
 		"the frame is unknown":     {append(moves("map", "base", 4), moves("map", "arm", 4)...), `images in the frame "cam", want a frame that tf connects with one of ["arm" "base"]`, false, 0},
 		"its tree does not move":   {append(moves("map", "base", 4), static("mount", "cam")), `want a frame that tf connects with one of ["base"]`, false, 0},
@@ -336,6 +342,8 @@ func TestPosesAreOfTheImagesFrame(t *testing.T) {
 		}
 		require.NoError(t, err, name)
 		assert.Equal(t, c.posed, s.Posed, name)
+		assert.Equal(t, "/depth", s.Sources[0], name)
+		assert.NotNil(t, e.Stream(s.Sources[len(s.Sources)-1]), name)
 		f, err := s.Frame(ctx, 0)
 		require.NoError(t, err, name)
 		assert.Equal(t, [16]float32{0: 1, 3: c.x, 5: 1, 10: 1, 15: 1}, f.Pose, name)

@@ -68,7 +68,11 @@ type link struct {
 }
 
 var (
-	transformColumns  = []string{"translation.x", "translation.y", "translation.z", "rotation.x", "rotation.y", "rotation.z", "rotation.w"}
+	transformColumns = []string{"translation.x", "translation.y", "translation.z", "rotation.x", "rotation.y", "rotation.z", "rotation.w"}
+	stampedColumns   = []string{ // geometry_msgs/TransformStamped
+		"transform.translation.x", "transform.translation.y", "transform.translation.z",
+		"transform.rotation.x", "transform.rotation.y", "transform.rotation.z", "transform.rotation.w",
+	}
 	trajectoryColumns = []string{"tx", "ty", "tz", "qx", "qy", "qz", "qw"}
 )
 
@@ -96,6 +100,7 @@ func (s *Series) poses(ctx context.Context, device *ops.Device, e *dataset.Episo
 	}
 	s.Posed = opts.Fixed != "" || slices.ContainsFunc(up, func(l link) bool { return !l.static })
 	for i, l := range slices.Concat(up, down) {
+		s.Sources = append(s.Sources, l.stream.Name)
 		moved, err := s.at(ctx, device, &l, opts.MaxGap)
 		if err != nil {
 			return nil, err
@@ -162,10 +167,14 @@ func tree(e *dataset.Episode) map[string]link {
 	for i := range e.Streams {
 		stream := &e.Streams[i]
 		topic, child, parent := e.Notes.Moving(stream.Name)
-		if topic == "" || stream.Column(transformColumns[6]) < 0 {
+		columns := transformColumns
+		if stream.Column(stampedColumns[6]) >= 0 {
+			columns = stampedColumns
+		}
+		if topic == "" || stream.Column(columns[6]) < 0 {
 			continue
 		}
-		l := link{parent: unslashed(parent), stream: stream, columns: transformColumns, static: strings.HasSuffix(topic, "tf_static")}
+		l := link{parent: unslashed(parent), stream: stream, columns: columns, static: strings.HasSuffix(topic, "tf_static")}
 		if before, there := links[unslashed(child)]; !there || before.static && !l.static {
 			links[unslashed(child)] = l
 		}

@@ -125,7 +125,6 @@ func (j *volumeJob) run(ctx context.Context, a *app, device *ops.Device) (err er
 	case r.stream == "" && len(names) > 1:
 		return usagef("%s holds %d series of depth images, want --stream %s", r.in, len(names), orOf(names))
 	}
-	j.report.notes(e.Notes.Damage())
 	opts := depth.Options{Stream: r.stream, Scale: r.scale}
 	copy(opts.Intrinsics[:], r.intrinsics)
 	s, err := depth.Open(ctx, device, e, opts)
@@ -133,6 +132,9 @@ func (j *volumeJob) run(ctx context.Context, a *app, device *ops.Device) (err er
 		return readError(r.in, err)
 	}
 	done()
+	j.report.notes(slices.Concat(e.Notes.Damage(), slices.DeleteFunc(e.Notes.Of(dataset.ClassLeftOut, dataset.ClassRemark).About(s.Sources), func(n dataset.Note) bool {
+		return n.Code == dataset.CodeHeaderFields || n.Code == dataset.CodeFrameParents // a good log has them too
+	})))
 	color := e.MediaStream(s.Name).Depth.Color != "" && s.Counts.NoColor < s.Len()
 	v, err := device.NewVolume(ops.VolumeOptions{Color: color, IntegrateOptions: ops.IntegrateOptions{
 		Voxel: r.size.value[0], Truncation: r.truncation, Near: r.near, Far: r.far, Scale: s.Scale,
