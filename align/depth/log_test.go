@@ -221,12 +221,13 @@ func TestDepthEncodings(t *testing.T) {
 		scale   float64
 		want    []float32
 	}{
-		"16UC1":                    {picture("/image", 5, "16UC1", false, words), 0.001, []float32{513, 0, 0, 0, 0, 65279}},
-		"16UC1, big":               {picture("/image", 5, "16UC1", true, words), 0.001, []float32{258, 0, 0, 0, 0, 65534}},
-		"mono16":                   {picture("/depth/image", 5, "mono16", false, words), 0.001, []float32{513, 0, 0, 0, 0, 65279}},
-		"32FC1":                    {picture("/image", 5, "32FC1", false, floats(binary.LittleEndian, metres...)), 1, metres},
-		"32FC1, big":               {picture("/image", 5, "32FC1", true, floats(binary.BigEndian, metres...)), 1, metres},
-		"compressedDepth of 16UC1": {compressed("16UC1; compressedDepth", 0, 0, greyPNG(t, 7, 0, 65535)), 0.001, []float32{7, 0, 65535, 0, 0, 0}},
+		"16UC1":                     {picture("/image", 5, "16UC1", false, words), 0.001, []float32{513, 0, 0, 0, 0, 65279}},
+		"16UC1, big":                {picture("/image", 5, "16UC1", true, words), 0.001, []float32{258, 0, 0, 0, 0, 65534}},
+		"mono16":                    {picture("/depth/image", 5, "mono16", false, words), 0.001, []float32{513, 0, 0, 0, 0, 65279}},
+		"32FC1":                     {picture("/image", 5, "32FC1", false, floats(binary.LittleEndian, metres...)), 1, metres},
+		"32FC1, big":                {picture("/image", 5, "32FC1", true, floats(binary.BigEndian, metres...)), 1, metres},
+		"compressedDepth of 16UC1":  {compressed("16UC1; compressedDepth", 0, 0, greyPNG(t, 7, 0, 65535)), 0.001, []float32{7, 0, 65535, 0, 0, 0}},
+		"compressedDepth of mono16": {compressed("mono16; compressedDepth png", 1000, 0, greyPNG(t, 7, 0, 65535)), 0.001, []float32{7, 0, 65535, 0, 0, 0}},
 		// The publisher's defaults, 100 and 10 m, make A = 100*101 and B = 1 - A/10; 2 m is A/2 + B = 4041, rounded down as the publisher does.
 		"compressedDepth of 32FC1": {compressed("32FC1; compressedDepth png", 10100, -1009, greyPNG(t, 4041, 0, 1)), 1, []float32{2, nan, 10, nan, nan, nan}},
 	} {
