@@ -45,6 +45,7 @@ type Series struct {
 	Counts     Counts
 
 	images, colors *dataset.Media
+	size           []int // height and width in camera_info; nil or zeros if they are unknown
 	places         []place
 }
 
@@ -148,8 +149,8 @@ func nearest(times []int64, t int64) int {
 // Len returns how many images have a pose, or how many there are if the recording has no poses.
 func (s *Series) Len() int { return len(s.places) }
 
-// Frame reads an image by its index below Len. The error is a *dataset.RangeError, one of the image's source, or if the image is broken or the colour
-// image does not have its size, a *dataset.FormatError.
+// Frame reads an image by its index below Len. The error is a *dataset.RangeError, one of the image's source, or if the image is broken,
+// or camera_info or the colour image have another size, a *dataset.FormatError.
 func (s *Series) Frame(ctx context.Context, i int) (*Frame, error) {
 	if err := dataset.CheckIndex(ctx, "depth image of "+s.Name, i, len(s.places)); err != nil {
 		return nil, err
@@ -160,6 +161,9 @@ func (s *Series) Frame(ctx context.Context, i int) (*Frame, error) {
 	if f.Depth, err = s.images.DecodeDepth(ctx, at.image); err != nil {
 		return nil, err
 	}
+	if s.size != nil && !slices.Contains(s.size, 0) && !slices.Equal(f.Depth.Shape(), s.size) {
+		return nil, misshaped(s.images, at.image, f.Depth, tensor.FormatShape(s.size)+", as camera_info")
+	}
 	if at.color < 0 {
 		return f, nil
 	}
@@ -167,10 +171,13 @@ func (s *Series) Frame(ctx context.Context, i int) (*Frame, error) {
 		return nil, err
 	}
 	if want := append(f.Depth.Shape(), 3); f.Color.DType() != tensor.U8 || !slices.Equal(f.Color.Shape(), want) {
-		return nil, &dataset.FormatError{Format: "depth", Offset: -1, Kind: dataset.ErrShape, Msg: fmt.Sprintf("frame %d of %s", at.color, s.colors.Name),
-			Got: fmt.Sprint(f.Color), Want: "u8 " + tensor.FormatShape(want) + ", as the depth image"}
+		return nil, misshaped(s.colors, at.color, f.Color, "u8 "+tensor.FormatShape(want)+", as the depth image")
 	}
 	return f, nil
+}
+
+func misshaped(m *dataset.Media, i int, got *tensor.Tensor, want string) error {
+	return &dataset.FormatError{Format: "depth", Offset: -1, Kind: dataset.ErrShape, Msg: fmt.Sprintf("frame %d of %s", i, m.Name), Got: fmt.Sprint(got), Want: want}
 }
 
 // Frames reads the images in order, several at once. If one cannot be read, it yields the error and continues with the next, unless

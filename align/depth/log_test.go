@@ -261,6 +261,9 @@ func TestWhatIsMissingIsAnOptionError(t *testing.T) {
 		{[]sent{image}, depth.Options{}, "Intrinsics", "fx, fy, cx and cy in pixels"},
 		{[]sent{image}, depth.Options{Intrinsics: [4]float64{1, 0, 0, 0}}, "Intrinsics", "above 0"},
 		{[]sent{image}, depth.Options{Intrinsics: [4]float64{1, 1, math.NaN(), 0}}, "Intrinsics", "finite"},
+		{[]sent{image}, depth.Options{Intrinsics: [4]float64{1e-50, 1, 0, 0}}, "Intrinsics", "above 0"},
+		{[]sent{image}, depth.Options{Intrinsics: [4]float64{1, 1, 1e50, 0}}, "Intrinsics", "finite"},
+		{[]sent{image, info("/cam/camera_info", 0, nil, 1, 1, 2, 3)}, depth.Options{}, "Intrinsics", "none in the recording"},
 		{[]sent{image, info("/cam/depth/camera_info", 0, nil, 0, 0, 0, 0)}, depth.Options{}, "Intrinsics", "above 0"},
 		{[]sent{image, info("/cam/depth/camera_info", 0, nil, 1, 1, 2, 3), info("/cam/depth/camera_info", 9, nil, 1, 1, 2, 4)}, depth.Options{}, "Intrinsics", "K[5] in /cam/depth/camera_info changes from 3 to 4"},
 		{[]sent{image}, depth.Options{Intrinsics: k, Scale: -1}, "Scale", "more than 0"},
@@ -362,12 +365,31 @@ func TestCameraInfo(t *testing.T) {
 		{"/cam/depth/image_raw", "/cam/depth/camera_info", infoType, []float64{0, 0.1, 0, 0, 0}, true},
 		{"/cam/depth/image_raw", "/cam/depth/camera_info", ros2.Replace(infoType), []float64{0, 0, 0, 0, -0.1}, true},
 		{"/cam/depth/image_raw", "/cam/depth/camera_info", ros2.Replace(infoType), make([]float64, 5), false},
-		{"/cam/depth/image_raw/other", "/cam/depth/camera_info", infoType, nil, false},
+		{"/cam/depth/image_raw/compressedDepth", "/cam/depth/camera_info", infoType, nil, false},
 	} {
 		about := info(c.info, 0, c.d, 5, 6, 7, 8)
 		about.definition = c.definition
 		s, err := depth.Open(ctx, cpu(t), episode(t, mcapFile(t, picture(c.images, 50, "16UC1", false, make([]byte, 12)), about), "header"), depth.Options{})
 		require.NoError(t, err, c)
 		assert.Equal(t, []any{c.distorted, [4]float32{5, 6, 7, 8}}, []any{s.Counts.Distorted, s.Intrinsics}, c)
+	}
+}
+
+func TestImagesHaveTheSizeInCameraInfo(t *testing.T) {
+	ctx := context.Background()
+	for size, want := range map[[2]uint32]string{{2, 3}: "", {0, 0}: "", {3, 2}: "frame 0 of /cam/depth/image_raw: wrong shape: got f32 [2,3] on host, want [3,2], as camera_info"} {
+		about := info("/cam/depth/camera_info", 0, nil, 5, 6, 7, 8)
+		copy(about.data[len(header(0, "/optical")):], wire(size))
+		log := mcapFile(t, picture("/cam/depth/image_raw", 50, "16UC1", false, make([]byte, 12)), about)
+		s, err := depth.Open(ctx, cpu(t), episode(t, log, "header"), depth.Options{})
+		require.NoError(t, err, size)
+		_, err = s.Frame(ctx, 0)
+		if want == "" {
+			require.NoError(t, err, size)
+			continue
+		}
+		var bad *dataset.FormatError
+		require.ErrorAs(t, err, &bad, size)
+		assert.ErrorContains(t, err, want)
 	}
 }
