@@ -43,8 +43,13 @@ func (r *voxelRequest) checkTSDF(f *pflag.FlagSet) error {
 	if s := r.size.value; !r.size.set || s[0] != s[1] || s[0] != s[2] {
 		return usagef("--size: got %q with --tsdf, want one number", r.size.String())
 	}
-	if n := len(r.intrinsics); n != 0 && n != 4 {
+	switch n := len(r.intrinsics); {
+	case n != 0 && n != 4:
 		return usagef("--intrinsics: got %s, want fx,fy,cx,cy", text.Count(n, "number"))
+	case n == 4 && [4]float64(r.intrinsics) == [4]float64{}:
+		return usagef("--intrinsics: got four zeros, want fx,fy,cx,cy, with fx and fy above 0")
+	case r.out == "":
+		return usagef("no output given, want -o OUT.ply")
 	}
 	return checkGiven(r.out, r.backend)
 }
