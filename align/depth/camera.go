@@ -24,21 +24,18 @@ func (s *Series) intrinsics(e *dataset.Episode, given [4]float64) error {
 	for k, v := range given {
 		f := float32(v)
 		if s.Intrinsics[k] = f; f-f != 0 || k < 2 && !(f > 0) {
-			return &dataset.OptionError{Arg: "Intrinsics", Got: fmt.Sprint(given), Want: "fx, fy, cx and cy that are finite as float32, with fx and fy above 0"}
+			return &dataset.OptionError{Arg: "Intrinsics", Got: fmt.Sprint(given), Want: "finite fx, fy, cx and cy in float32, with fx and fy above 0"}
 		}
 	}
 	return nil
 }
 
-// transports are the names below a topic of images that image_transport adds. Example: /camera/depth/image_raw/compressedDepth.
-var transports = []string{"compressed", "compressedDepth"}
-
-// cameraInfo returns the intrinsics in the topic camera_info next to the images, or one level above if the images' topic is a transport. It
-// also sets the images' size. ROS 1 names the fields K and D, ROS 2 k and d.
+// cameraInfo returns the intrinsics in the topic camera_info next to the images, or one level above if the topic is a transport's, such as
+// /camera/depth/image_raw/compressedDepth. It also sets the images' size. ROS 1 names the fields K and D, ROS 2 k and d.
 func (s *Series) cameraInfo(e *dataset.Episode) (k [4]float64, err error) {
 	missing := &dataset.OptionError{Arg: "Intrinsics", Got: "none in the recording", Want: "fx, fy, cx and cy in pixels"}
 	topic, levels := s.Name, 1
-	if slices.Contains(transports, path.Base(topic)) {
+	if last := path.Base(topic); last == "compressed" || last == "compressedDepth" {
 		levels = 2
 	}
 	for range levels {

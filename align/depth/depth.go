@@ -177,7 +177,8 @@ func (s *Series) Frame(ctx context.Context, i int) (*Frame, error) {
 }
 
 func misshaped(m *dataset.Media, i int, got *tensor.Tensor, want string) error {
-	return &dataset.FormatError{Format: "depth", Offset: -1, Kind: dataset.ErrShape, Msg: fmt.Sprintf("frame %d of %s", i, m.Name), Got: fmt.Sprint(got), Want: want}
+	return &dataset.FormatError{Format: "depth", Offset: -1, Kind: dataset.ErrShape, Msg: fmt.Sprintf("frame %d of %s", i, m.Name),
+		Got: fmt.Sprint(got), Want: want}
 }
 
 // Frames reads the images in order, several at once. If one cannot be read, it yields the error and continues with the next, unless

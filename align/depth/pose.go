@@ -204,10 +204,11 @@ func chain(links map[string]link, frame, fixed string) (up, down []link, err err
 				moving = append(moving, child)
 			}
 		}
-		if moving == nil {
+		if moving == nil { // nothing moves in the recording
 			return up, nil, nil
 		}
-		return nil, nil, &dataset.OptionError{Arg: "Stream", Got: fmt.Sprintf("images in the frame %q", frame), Want: fmt.Sprintf("a frame that tf connects with one of %q", moving)}
+		want := fmt.Sprintf("a frame that tf connects with one of %q", moving)
+		return nil, nil, &dataset.OptionError{Arg: "Stream", Got: fmt.Sprintf("images in the frame %q", frame), Want: want}
 	}
 	down, other := above(fixed)
 	if other != top {

@@ -116,18 +116,14 @@ func (d *ros) open(r *reader, data []byte) (*program, error) {
 // Header reads a message's header, without the stamp.
 func (d *ros) Header(data []byte) (sequence uint32, frame []byte) {
 	var r reader
-	if _, err := d.open(&r, data); err != nil {
-		return 0, nil
+	if d.header == nil && d.media != nil { // foxglove_msgs
+		if w, err := d.whole(data); err == nil {
+			frame = []byte(w.text["frame_id"])
+		}
+		return 0, frame
 	}
-	if d.header == nil {
-		if d.media == nil {
-			return 0, nil
-		}
-		w, err := d.whole(data) // foxglove_msgs
-		if err != nil {
-			return 0, nil
-		}
-		return 0, []byte(w.text["frame_id"])
+	if _, err := d.open(&r, data); err != nil || d.header == nil {
+		return 0, nil
 	}
 	for i := range d.header.Fields {
 		switch d.header.Fields[i].Kind {
