@@ -19,7 +19,7 @@ type DepthCamera struct {
 	Intrinsics [4]float64 // fx, fy, cx and cy in pixels; zeros if they are unknown or in a stream
 	Poses      string     // the stream with camera-to-world poses, tx, ty, tz, qx, qy, qz and qw; empty if there is none
 	Color      string     // the media stream with colour for the same pixels; empty if it is unknown
-	Frame      string     // the camera's coordinate frame, as in tf; empty if it is unknown
+	Frames     []string   // the camera's coordinate frame, as in tf; several if the images name several, none if it is unknown
 }
 
 // DepthDecoder is a FrameSource that decodes its depth images itself, as DecodeDepth returns them.

@@ -308,6 +308,24 @@ func (l Notes) About(names []string) (list Notes) {
 	return list
 }
 
+// Moving returns the coordinate frame that moves in a stream of transforms, its parent and their topic, by CodeFrameParents. All are empty
+// if the stream is not one frame in one parent. Example: "/tf", "base" and "map" for /tf.base, and for /tf if base alone moves there.
+func (l Notes) Moving(stream string) (topic, child, parent string) {
+	for _, n := range l {
+		if n.Code != CodeFrameParents || !strings.HasPrefix(stream, n.Subject) {
+			continue
+		}
+		for _, pair := range n.Names {
+			child, parent, _ := strings.Cut(pair, " in ")
+			name := n.Subject + "." + child
+			if stream == name || stream == name+" ("+parent+")" || stream == n.Subject && len(n.Names) == 1 {
+				return n.Subject, child, parent
+			}
+		}
+	}
+	return "", "", ""
+}
+
 // LostBytes returns the sum of Bytes over the notes in ClassDamage.
 func (l Notes) LostBytes() (sum int64) {
 	for _, n := range l {

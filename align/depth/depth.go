@@ -38,12 +38,14 @@ type Options struct {
 // Series is a stream of depth images.
 type Series struct {
 	Name       string
+	Sources    []string   // the streams of the images, the colours and the poses
 	Scale      float64    // metres per unit of Frame.Depth
 	Intrinsics [4]float32 // fx, fy, cx and cy in pixels
-	Posed      bool       // the recording has poses
+	Posed      bool       // the recording has poses of a moving camera
 	Counts     Counts
 
 	images, colors *dataset.Media
+	size           []int // height and width in camera_info; nil or zeros if they are unknown
 	places         []place
 }
 
@@ -60,7 +62,7 @@ type Frame struct {
 	Index int            // in the recording's stream
 	Time  int64          // ns
 	Depth *tensor.Tensor // [H,W] f32, in units of Series.Scale; 0 or NaN without a depth
-	Pose  [16]float32    // camera to world, row-major; the identity unless Series.Posed
+	Pose  [16]float32    // camera to world, row-major; the identity if the recording has no poses
 	Color *tensor.Tensor // [H,W,3] u8; nil if there is none
 }
 
@@ -71,7 +73,8 @@ type place struct {
 }
 
 // Open joins the depth images of an episode with their cameras. It reads no image. The device interpolates the poses. The error is
-// an *dataset.OptionError if a stream, the intrinsics or the fixed frame are missing or unknown, and else one of align.Resample.
+// an *dataset.OptionError if a stream, the intrinsics or the fixed frame are missing or unknown, if the images have several frames, or if
+// tf has moving frames and connects none with the images' frame, and else one of align.Resample.
 func Open(ctx context.Context, device *ops.Device, e *dataset.Episode, opts Options) (*Series, error) {
 	names := e.DepthNames()
 	if opts.Stream == "" && len(names) == 1 {
@@ -81,7 +84,7 @@ func Open(ctx context.Context, device *ops.Device, e *dataset.Episode, opts Opti
 		return nil, &dataset.OptionError{Arg: "Stream", Got: opts.Stream, Want: oneOf(names, "a recording with depth images")}
 	}
 	m := e.MediaStream(opts.Stream)
-	s := &Series{Name: m.Name, Scale: m.Depth.Scale, images: m, Counts: Counts{Images: m.Len()}}
+	s := &Series{Name: m.Name, Sources: []string{m.Name}, Scale: m.Depth.Scale, images: m, Counts: Counts{Images: m.Len()}}
 	if opts.Scale != 0 {
 		s.Scale = opts.Scale
 	}
@@ -98,6 +101,7 @@ func Open(ctx context.Context, device *ops.Device, e *dataset.Episode, opts Opti
 		if s.colors = e.MediaStream(opts.Color); s.colors == nil || s.colors == m {
 			return nil, &dataset.OptionError{Arg: "Color", Got: opts.Color, Want: oneOf(e.MediaNames(), "none")}
 		}
+		s.Sources = append(s.Sources, opts.Color)
 	}
 	poses, err := s.poses(ctx, device, e, opts)
 	if err != nil {
@@ -145,8 +149,8 @@ func nearest(times []int64, t int64) int {
 // Len returns how many images have a pose, or how many there are if the recording has no poses.
 func (s *Series) Len() int { return len(s.places) }
 
-// Frame reads an image by its index below Len. The error is a *dataset.RangeError, one of the image's source, or if the image is broken or the colour
-// image does not have its size, a *dataset.FormatError.
+// Frame reads an image by its index below Len. The error is a *dataset.RangeError, one of the image's source, or if the image is broken,
+// or camera_info or the colour image have another size, a *dataset.FormatError.
 func (s *Series) Frame(ctx context.Context, i int) (*Frame, error) {
 	if err := dataset.CheckIndex(ctx, "depth image of "+s.Name, i, len(s.places)); err != nil {
 		return nil, err
@@ -157,6 +161,9 @@ func (s *Series) Frame(ctx context.Context, i int) (*Frame, error) {
 	if f.Depth, err = s.images.DecodeDepth(ctx, at.image); err != nil {
 		return nil, err
 	}
+	if s.size != nil && !slices.Contains(s.size, 0) && !slices.Equal(f.Depth.Shape(), s.size) {
+		return nil, misshaped(s.images, at.image, f.Depth, tensor.FormatShape(s.size)+", as camera_info")
+	}
 	if at.color < 0 {
 		return f, nil
 	}
@@ -164,10 +171,14 @@ func (s *Series) Frame(ctx context.Context, i int) (*Frame, error) {
 		return nil, err
 	}
 	if want := append(f.Depth.Shape(), 3); f.Color.DType() != tensor.U8 || !slices.Equal(f.Color.Shape(), want) {
-		return nil, &dataset.FormatError{Format: "depth", Offset: -1, Kind: dataset.ErrShape, Msg: fmt.Sprintf("frame %d of %s", at.color, s.colors.Name),
-			Got: fmt.Sprint(f.Color), Want: "u8 " + tensor.FormatShape(want) + ", as the depth image"}
+		return nil, misshaped(s.colors, at.color, f.Color, "u8 "+tensor.FormatShape(want)+", as the depth image")
 	}
 	return f, nil
+}
+
+func misshaped(m *dataset.Media, i int, got *tensor.Tensor, want string) error {
+	return &dataset.FormatError{Format: "depth", Offset: -1, Kind: dataset.ErrShape, Msg: fmt.Sprintf("frame %d of %s", i, m.Name),
+		Got: fmt.Sprint(got), Want: want}
 }
 
 // Frames reads the images in order, several at once. If one cannot be read, it yields the error and continues with the next, unless

@@ -3,6 +3,7 @@ package depth_test
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -77,7 +78,21 @@ func info(topic string, ms int, d []float64, k ...float64) sent {
 	return sent{topic, "sensor_msgs/CameraInfo", infoType, ms, m}
 }
 
-// mcapFile writes messages in ROS 1's encoding as an MCAP file.
+// inJSON is a message of foxglove in JSON, with a timestamp. It has no definition.
+func inJSON(topic, kind string, ms int, rest string) sent {
+	return sent{topic: topic, kind: kind, ms: ms, data: fmt.Appendf(nil, `{"timestamp":{"sec":%d,"nsec":%d},%s}`, ms/1000, ms%1000*1e6, rest)}
+}
+
+func jsonMove(topic string, ms int, parent, child string, x float64) sent {
+	return inJSON(topic, "foxglove.FrameTransform", ms, fmt.Sprintf(
+		`"parent_frame_id":%q,"child_frame_id":%q,"translation":{"x":%v,"y":0,"z":0},"rotation":{"x":0,"y":0,"z":0,"w":1}`, parent, child, x))
+}
+
+func jsonPicture(ms int, frame string) sent {
+	return inJSON("/depth", "foxglove.RawImage", ms, fmt.Sprintf(`"frame_id":%q,"width":1,"height":1,"encoding":"16UC1","step":2,"data":"AQI="`, frame))
+}
+
+// mcapFile writes messages in ROS 1's encoding, or in JSON, as an MCAP file.
 func mcapFile(t *testing.T, messages ...sent) string {
 	b := []byte("\x89MCAP0\r\n")
 	record := func(op byte, body []byte) {
@@ -90,8 +105,13 @@ func mcapFile(t *testing.T, messages ...sent) string {
 		if !there {
 			id = len(channels) + 1
 			channels[m.topic] = id
-			record(3, wire(uint16(id), m.kind, "ros1msg", m.definition))
-			record(4, wire(uint16(id), uint16(id), m.topic, "ros1", ""))
+			if m.definition == "" {
+				record(3, wire(uint16(id), m.kind, "", ""))
+				record(4, wire(uint16(id), uint16(id), m.topic, "json", ""))
+			} else {
+				record(3, wire(uint16(id), m.kind, "ros1msg", m.definition))
+				record(4, wire(uint16(id), uint16(id), m.topic, "ros1", ""))
+			}
 		}
 		at := uint64(m.ms+40) * 1e6
 		record(5, append(wire(uint16(id), uint32(0), at, at), m.data...))
@@ -201,12 +221,13 @@ func TestDepthEncodings(t *testing.T) {
 		scale   float64
 		want    []float32
 	}{
-		"16UC1":                    {picture("/image", 5, "16UC1", false, words), 0.001, []float32{513, 0, 0, 0, 0, 65279}},
-		"16UC1, big":               {picture("/image", 5, "16UC1", true, words), 0.001, []float32{258, 0, 0, 0, 0, 65534}},
-		"mono16":                   {picture("/depth/image", 5, "mono16", false, words), 0.001, []float32{513, 0, 0, 0, 0, 65279}},
-		"32FC1":                    {picture("/image", 5, "32FC1", false, floats(binary.LittleEndian, metres...)), 1, metres},
-		"32FC1, big":               {picture("/image", 5, "32FC1", true, floats(binary.BigEndian, metres...)), 1, metres},
-		"compressedDepth of 16UC1": {compressed("16UC1; compressedDepth", 0, 0, greyPNG(t, 7, 0, 65535)), 0.001, []float32{7, 0, 65535, 0, 0, 0}},
+		"16UC1":                     {picture("/image", 5, "16UC1", false, words), 0.001, []float32{513, 0, 0, 0, 0, 65279}},
+		"16UC1, big":                {picture("/image", 5, "16UC1", true, words), 0.001, []float32{258, 0, 0, 0, 0, 65534}},
+		"mono16":                    {picture("/depth/image", 5, "mono16", false, words), 0.001, []float32{513, 0, 0, 0, 0, 65279}},
+		"32FC1":                     {picture("/image", 5, "32FC1", false, floats(binary.LittleEndian, metres...)), 1, metres},
+		"32FC1, big":                {picture("/image", 5, "32FC1", true, floats(binary.BigEndian, metres...)), 1, metres},
+		"compressedDepth of 16UC1":  {compressed("16UC1; compressedDepth", 0, 0, greyPNG(t, 7, 0, 65535)), 0.001, []float32{7, 0, 65535, 0, 0, 0}},
+		"compressedDepth of mono16": {compressed("mono16; compressedDepth png", 1000, 0, greyPNG(t, 7, 0, 65535)), 0.001, []float32{7, 0, 65535, 0, 0, 0}},
 		// The publisher's defaults, 100 and 10 m, make A = 100*101 and B = 1 - A/10; 2 m is A/2 + B = 4041, rounded down as the publisher does.
 		"compressedDepth of 32FC1": {compressed("32FC1; compressedDepth png", 10100, -1009, greyPNG(t, 4041, 0, 1)), 1, []float32{2, nan, 10, nan, nan, nan}},
 	} {
@@ -240,6 +261,9 @@ func TestWhatIsMissingIsAnOptionError(t *testing.T) {
 		{[]sent{image}, depth.Options{}, "Intrinsics", "fx, fy, cx and cy in pixels"},
 		{[]sent{image}, depth.Options{Intrinsics: [4]float64{1, 0, 0, 0}}, "Intrinsics", "above 0"},
 		{[]sent{image}, depth.Options{Intrinsics: [4]float64{1, 1, math.NaN(), 0}}, "Intrinsics", "finite"},
+		{[]sent{image}, depth.Options{Intrinsics: [4]float64{1e-50, 1, 0, 0}}, "Intrinsics", "above 0"},
+		{[]sent{image}, depth.Options{Intrinsics: [4]float64{1, 1, 1e50, 0}}, "Intrinsics", "finite"},
+		{[]sent{image, info("/cam/camera_info", 0, nil, 1, 1, 2, 3)}, depth.Options{}, "Intrinsics", "none in the recording"},
 		{[]sent{image, info("/cam/depth/camera_info", 0, nil, 0, 0, 0, 0)}, depth.Options{}, "Intrinsics", "above 0"},
 		{[]sent{image, info("/cam/depth/camera_info", 0, nil, 1, 1, 2, 3), info("/cam/depth/camera_info", 9, nil, 1, 1, 2, 4)}, depth.Options{}, "Intrinsics", "K[5] in /cam/depth/camera_info changes from 3 to 4"},
 		{[]sent{image}, depth.Options{Intrinsics: k, Scale: -1}, "Scale", "more than 0"},
@@ -281,6 +305,55 @@ func TestLogsWithOddTransforms(t *testing.T) {
 	}
 }
 
+// Each image is at the pose of its own frame, or is refused.
+func TestPosesAreOfTheImagesFrame(t *testing.T) {
+	ctx := context.Background()
+	still := [7]float64{6: 1}
+	moves := func(parent, child string, x float64) []sent {
+		return []sent{jsonMove("/tf", 0, parent, child, x), jsonMove("/tf", 100, parent, child, x+1)}
+	}
+	static := func(parent, child string) sent { return move("/tf_static", 0, parent, child, still[:]...) }
+	stamped := func(ms int) sent {
+		data := append(header(ms, "map"), wire("cam", [7]float64{float64(ms), 0, 0, 0, 0, 0, 1})...)
+		_, definition, _ := strings.Cut(transformType, "MSG: geometry_msgs/TransformStamped\n")
+		return sent{"/pose", "geometry_msgs/TransformStamped", definition, ms, data}
+	}
+	for name, c := range map[string]struct {
+		log     []sent
+		refused string
+		posed   bool
+		x       float32
+	}{
+		"one frame moves":          {moves("map", "cam", 4), "", true, 4.5},
+		"two move":                 {append(moves("map", "cam", 4), moves("map", "other", 7)...), "", true, 4.5},
+		"a pose with a frame":      {[]sent{stamped(0), stamped(100)}, "", true, 50},
+		"above a static one":       {append(moves("map", "base", 4), static("base", "cam")), "", true, 4.5},
+		"the frame is unknown":     {append(moves("map", "base", 4), moves("map", "arm", 4)...), `images in the frame "cam", want a frame that tf connects with one of ["arm" "base"]`, false, 0},
+		"its tree does not move":   {append(moves("map", "base", 4), static("mount", "cam")), `want a frame that tf connects with one of ["base"]`, false, 0},
+		"nothing moves":            {[]sent{move("/tf_static", 0, "mount", "cam", 9, 0, 0, 0, 0, 0, 1)}, "", false, 9},
+		"a camera beside an arm":   {append(moves("base", "arm", 4), move("/tf_static", 0, "base", "cam", 9, 0, 0, 0, 0, 0, 1)), "", false, 9},
+		"one frame in two parents": {append(moves("map", "cam", 4), moves("odom", "cam", 7)...), "", true, 4.5},
+		"images of two frames":     {append(moves("map", "cam", 4), jsonPicture(60, "other")), `/depth with images in ["cam" "other"], want images in one frame`, false, 0},
+	} {
+		e := episode(t, mcapFile(t, append([]sent{jsonPicture(50, "cam")}, c.log...)...), "header")
+		s, err := depth.Open(ctx, cpu(t), e, depth.Options{Intrinsics: [4]float64{1, 1, 0, 0}, MaxGap: ops.Within(1e9)})
+		if c.refused != "" {
+			var bad *dataset.OptionError
+			require.ErrorAs(t, err, &bad, name)
+			assert.Equal(t, "Stream", bad.Arg, name)
+			assert.ErrorContains(t, err, c.refused, name)
+			continue
+		}
+		require.NoError(t, err, name)
+		assert.Equal(t, c.posed, s.Posed, name)
+		assert.Equal(t, "/depth", s.Sources[0], name)
+		assert.NotNil(t, e.Stream(s.Sources[len(s.Sources)-1]), name)
+		f, err := s.Frame(ctx, 0)
+		require.NoError(t, err, name)
+		assert.Equal(t, [16]float32{0: 1, 3: c.x, 5: 1, 10: 1, 15: 1}, f.Pose, name)
+	}
+}
+
 func TestCameraInfo(t *testing.T) {
 	ctx := context.Background()
 	ros2 := strings.NewReplacer("[] D", "[] d", "[9] K", "[9] k")
@@ -292,12 +365,31 @@ func TestCameraInfo(t *testing.T) {
 		{"/cam/depth/image_raw", "/cam/depth/camera_info", infoType, []float64{0, 0.1, 0, 0, 0}, true},
 		{"/cam/depth/image_raw", "/cam/depth/camera_info", ros2.Replace(infoType), []float64{0, 0, 0, 0, -0.1}, true},
 		{"/cam/depth/image_raw", "/cam/depth/camera_info", ros2.Replace(infoType), make([]float64, 5), false},
-		{"/cam/depth/image_raw/other", "/cam/depth/camera_info", infoType, nil, false},
+		{"/cam/depth/image_raw/compressedDepth", "/cam/depth/camera_info", infoType, nil, false},
 	} {
 		about := info(c.info, 0, c.d, 5, 6, 7, 8)
 		about.definition = c.definition
 		s, err := depth.Open(ctx, cpu(t), episode(t, mcapFile(t, picture(c.images, 50, "16UC1", false, make([]byte, 12)), about), "header"), depth.Options{})
 		require.NoError(t, err, c)
 		assert.Equal(t, []any{c.distorted, [4]float32{5, 6, 7, 8}}, []any{s.Counts.Distorted, s.Intrinsics}, c)
+	}
+}
+
+func TestImagesHaveTheSizeInCameraInfo(t *testing.T) {
+	ctx := context.Background()
+	for size, want := range map[[2]uint32]string{{2, 3}: "", {0, 0}: "", {3, 2}: "frame 0 of /cam/depth/image_raw: wrong shape: got f32 [2,3] on host, want [3,2], as camera_info"} {
+		about := info("/cam/depth/camera_info", 0, nil, 5, 6, 7, 8)
+		copy(about.data[len(header(0, "/optical")):], wire(size))
+		log := mcapFile(t, picture("/cam/depth/image_raw", 50, "16UC1", false, make([]byte, 12)), about)
+		s, err := depth.Open(ctx, cpu(t), episode(t, log, "header"), depth.Options{})
+		require.NoError(t, err, size)
+		_, err = s.Frame(ctx, 0)
+		if want == "" {
+			require.NoError(t, err, size)
+			continue
+		}
+		var bad *dataset.FormatError
+		require.ErrorAs(t, err, &bad, size)
+		assert.ErrorContains(t, err, want)
 	}
 }

@@ -68,7 +68,11 @@ type link struct {
 }
 
 var (
-	transformColumns  = []string{"translation.x", "translation.y", "translation.z", "rotation.x", "rotation.y", "rotation.z", "rotation.w"}
+	transformColumns = []string{"translation.x", "translation.y", "translation.z", "rotation.x", "rotation.y", "rotation.z", "rotation.w"}
+	stampedColumns   = []string{ // geometry_msgs/TransformStamped
+		"transform.translation.x", "transform.translation.y", "transform.translation.z",
+		"transform.rotation.x", "transform.rotation.y", "transform.rotation.z", "transform.rotation.w",
+	}
 	trajectoryColumns = []string{"tx", "ty", "tz", "qx", "qy", "qz", "qw"}
 )
 
@@ -78,8 +82,15 @@ func (s *Series) poses(ctx context.Context, device *ops.Device, e *dataset.Episo
 	if name := s.images.Depth.Poses; name != "" {
 		up = []link{{stream: e.Stream(name), columns: trajectoryColumns}}
 	} else {
+		frame := ""
+		switch frames := s.images.Depth.Frames; {
+		case len(frames) > 1:
+			return nil, &dataset.OptionError{Arg: "Stream", Got: fmt.Sprintf("%s with images in %q", s.Name, frames), Want: "images in one frame"}
+		case len(frames) == 1:
+			frame = unslashed(frames[0])
+		}
 		var err error
-		if up, down, err = chain(tree(e), unslashed(s.images.Depth.Frame), unslashed(opts.Fixed)); err != nil {
+		if up, down, err = chain(tree(e), frame, unslashed(opts.Fixed)); err != nil {
 			return nil, err
 		}
 	}
@@ -87,8 +98,9 @@ func (s *Series) poses(ctx context.Context, device *ops.Device, e *dataset.Episo
 	for i := range out {
 		out[i] = &identity
 	}
-	s.Posed = len(up)+len(down) > 0 || opts.Fixed != ""
+	s.Posed = opts.Fixed != "" || slices.ContainsFunc(up, func(l link) bool { return !l.static })
 	for i, l := range slices.Concat(up, down) {
+		s.Sources = append(s.Sources, l.stream.Name)
 		moved, err := s.at(ctx, device, &l, opts.MaxGap)
 		if err != nil {
 			return nil, err
@@ -152,20 +164,19 @@ func unslashed(frame string) string { return strings.TrimPrefix(frame, "/") }
 // tree returns the links of tf by the child's name. If a frame has several parents, the first is taken, and a static one last.
 func tree(e *dataset.Episode) map[string]link {
 	links := map[string]link{}
-	for _, n := range e.Notes {
-		if n.Code != dataset.CodeFrameParents {
+	for i := range e.Streams {
+		stream := &e.Streams[i]
+		topic, child, parent := e.Notes.Moving(stream.Name)
+		columns := transformColumns
+		if stream.Column(stampedColumns[6]) >= 0 {
+			columns = stampedColumns
+		}
+		if topic == "" || stream.Column(columns[6]) < 0 {
 			continue
 		}
-		for _, pair := range n.Names {
-			child, parent, _ := strings.Cut(pair, " in ")
-			l := link{parent: unslashed(parent), stream: e.Stream(n.Subject + "." + child), columns: transformColumns, static: strings.HasSuffix(n.Subject, "tf_static")}
-			if l.stream == nil {
-				l.stream = e.Stream(n.Subject + "." + child + " (" + parent + ")")
-			}
-			before, there := links[unslashed(child)]
-			if l.stream != nil && l.stream.Column(transformColumns[6]) >= 0 && (!there || before.static && !l.static) {
-				links[unslashed(child)] = l
-			}
+		l := link{parent: unslashed(parent), stream: stream, columns: columns, static: strings.HasSuffix(topic, "tf_static")}
+		if before, there := links[unslashed(child)]; !there || before.static && !l.static {
+			links[unslashed(child)] = l
 		}
 	}
 	return links
@@ -185,7 +196,19 @@ func chain(links map[string]link, frame, fixed string) (up, down []link, err err
 		return nil, nil, &dataset.OptionError{Arg: "Fixed", Got: fmt.Sprintf("a loop in tf above %q", frame), Want: "a tree"}
 	}
 	if fixed == "" {
-		return up, nil, nil
+		var moving []string
+		for _, child := range slices.Sorted(maps.Keys(links)) {
+			if _, root := above(child); root == top && !links[child].static {
+				return up, nil, nil
+			} else if !links[child].static {
+				moving = append(moving, child)
+			}
+		}
+		if moving == nil { // nothing moves in the recording
+			return up, nil, nil
+		}
+		want := fmt.Sprintf("a frame that tf connects with one of %q", moving)
+		return nil, nil, &dataset.OptionError{Arg: "Stream", Got: fmt.Sprintf("images in the frame %q", frame), Want: want}
 	}
 	down, other := above(fixed)
 	if other != top {

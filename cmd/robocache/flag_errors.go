@@ -88,7 +88,8 @@ func flagMessage(err error) string {
 		}
 		return err.Error()
 	}
-	want := map[string]string{"int": "a whole number", "uint64": "a whole number from 0", "float64": "a number", "bool": "true or false"}[bad.GetFlag().Value.Type()]
+	want := map[string]string{"int": "a whole number", "uint64": "a whole number from 0", "float64": "a number", "bool": "true or false",
+		"float64Slice": "numbers with commas between them"}[bad.GetFlag().Value.Type()]
 	if want == "" {
 		return err.Error()
 	}

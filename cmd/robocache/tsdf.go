@@ -43,8 +43,13 @@ func (r *voxelRequest) checkTSDF(f *pflag.FlagSet) error {
 	if s := r.size.value; !r.size.set || s[0] != s[1] || s[0] != s[2] {
 		return usagef("--size: got %q with --tsdf, want one number", r.size.String())
 	}
-	if n := len(r.intrinsics); n != 0 && n != 4 {
+	switch n := len(r.intrinsics); {
+	case n != 0 && n != 4:
 		return usagef("--intrinsics: got %s, want fx,fy,cx,cy", text.Count(n, "number"))
+	case n == 4 && [4]float64(r.intrinsics) == [4]float64{}:
+		return usagef("--intrinsics: got four zeros, want fx,fy,cx,cy, with fx and fy above 0")
+	case r.out == "":
+		return usagef("no output given, want -o OUT.ply")
 	}
 	return checkGiven(r.out, r.backend)
 }
@@ -125,7 +130,6 @@ func (j *volumeJob) run(ctx context.Context, a *app, device *ops.Device) (err er
 	case r.stream == "" && len(names) > 1:
 		return usagef("%s holds %d series of depth images, want --stream %s", r.in, len(names), orOf(names))
 	}
-	j.report.notes(e.Notes.Damage())
 	opts := depth.Options{Stream: r.stream, Scale: r.scale}
 	copy(opts.Intrinsics[:], r.intrinsics)
 	s, err := depth.Open(ctx, device, e, opts)
@@ -133,6 +137,9 @@ func (j *volumeJob) run(ctx context.Context, a *app, device *ops.Device) (err er
 		return readError(r.in, err)
 	}
 	done()
+	j.report.notes(slices.Concat(e.Notes.Damage(), slices.DeleteFunc(e.Notes.Of(dataset.ClassLeftOut, dataset.ClassRemark).About(s.Sources), func(n dataset.Note) bool {
+		return n.Code == dataset.CodeHeaderFields || n.Code == dataset.CodeFrameParents // a good log has them too
+	})))
 	color := e.MediaStream(s.Name).Depth.Color != "" && s.Counts.NoColor < s.Len()
 	v, err := device.NewVolume(ops.VolumeOptions{Color: color, IntegrateOptions: ops.IntegrateOptions{
 		Voxel: r.size.value[0], Truncation: r.truncation, Near: r.near, Far: r.far, Scale: s.Scale,
@@ -248,7 +255,7 @@ func (j *volumeJob) account(s *depth.Series) error {
 		n.remark("distortion-ignored", "%s: camera_info has a lens distortion, which is not corrected", s.Name)
 	}
 	if !s.Posed && n.Integrated > 1 {
-		n.remark("poses-absent", "%s: the recording has no poses, so all images are from one place", s.Name)
+		n.remark("poses-absent", "%s: the recording has no poses of a moving camera, so all images are from one place", s.Name)
 	}
 	var err error
 	if j.cloud, err = j.surface.Cloud(); err == nil {

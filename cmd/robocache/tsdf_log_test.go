@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,8 +13,8 @@ import (
 	"github.com/robocache/robocache/internal/test/thorough"
 )
 
-// wallLog writes an MCAP file in ROS 1's encoding: a camera that goes toward a wall at z = 2 with 1 m/s, and six depth images of 40 x 30 pixels.
-// An image is logged 40 ms after the time in its header, because it takes longer on its way than a transform.
+// wallLog writes an MCAP file in ROS 1's encoding: a camera that goes toward a wall at z = 2 with 1 m/s, and six depth images of 40 x 30 pixels,
+// and one more of 1 pixel. An image is logged 40 ms after the time in its header, because it takes longer on its way than a transform.
 func wallLog(t *testing.T) string {
 	wire := func(values ...any) (b []byte) {
 		for _, v := range values {
@@ -66,6 +67,9 @@ func wallLog(t *testing.T) string {
 				pixels = binary.LittleEndian.AppendUint16(pixels, uint16(1950-100*i))
 			}
 			send(3, ms+50, append(stamp(ms+50), "camera", uint32(30), uint32(40), "16UC1", false, uint32(80), pixels)...)
+			if i == 3 {
+				send(3, ms+60, append(stamp(ms+60), "camera", uint32(1), uint32(1), "16UC1", false, uint32(2), pixels[:2])...)
+			}
 		}
 	}
 	record(15, make([]byte, 4))
@@ -82,6 +86,8 @@ func TestVoxelizeTSDFTakesTheTimesOfHeaders(t *testing.T) {
 	text, said := good(t, "voxelize", wallLog(t), "--tsdf", "--size=.05", "--backend=cpu", "-o", out)
 	assert.Contains(t, text, "       6           6              0              0           0\n")
 	assert.Contains(t, said, "lens distortion, which is not corrected")
+	assert.Contains(t, said, "left out: /depth/image: frames unlike most: number 3 is 1x1 16UC1, want 40x30 16UC1")
+	assert.Len(t, strings.Split(strings.TrimSpace(said), "\n"), 2, said)
 	points := array[float32](t, open(t, out), "points")
 	require.NotEmpty(t, points)
 	for i := 2; i < len(points); i += 3 {

@@ -120,6 +120,9 @@ func TestVoxelizeTSDFRefusesAndWritesNothing(t *testing.T) {
 	}{
 		{[]string{"--size=.05"}, exitUsage, "--intrinsics: got none in the recording"},
 		{[]string{"--size=.05", "--intrinsics=30,30"}, exitUsage, "--intrinsics: got 2 numbers, want fx,fy,cx,cy"},
+		{[]string{"--size=.05", "--intrinsics=a,b"}, exitUsage, `--intrinsics: got "a,b", want numbers`},
+		{[]string{"--size=.05", "--intrinsics=0,0,0,0"}, exitUsage, "--intrinsics: got four zeros, want fx,fy,cx,cy"},
+		{[]string{"--size=.05", "--output="}, exitUsage, "no output given, want -o OUT.ply"},
 		{[]string{"--size=.05", "--intrinsics=0,30,1,1"}, exitUsage, "--intrinsics"},
 		{[]string{"--intrinsics=30,30,19.5,14.5"}, exitUsage, `--size: got "" with --tsdf, want one number`},
 		{[]string{"--size=1,2,1"}, exitUsage, "want one number"},
@@ -130,7 +133,7 @@ func TestVoxelizeTSDFRefusesAndWritesNothing(t *testing.T) {
 		{[]string{"--size=.05", "--intrinsics=30,30,19.5,14.5", "--far=1"}, exitInput, "and no surface"},
 		{[]string{"--size=.05", "--intrinsics=30,30,19.5,14.5", "--strict"}, exitInput, "frame 3 of depth"},
 		{[]string{"--size=.05", "--stream=rgb"}, exitUsage, `--stream: got rgb, want one of ["depth"]`},
-		{[]string{"--size=.05", "-o=" + out + ".stl"}, exitUsage, ".ply or .npz"},
+		{[]string{"--size=.05", "--output=" + out + ".stl"}, exitUsage, ".ply or .npz"},
 	} {
 		code, _, stderr := execute(append([]string{"voxelize", dir, "--tsdf", "--backend=cpu", "-o", out}, c.args...)...)
 		assert.Equal(t, c.code, code, "%v: %s", c.args, stderr)

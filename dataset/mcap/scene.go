@@ -1,6 +1,7 @@
 package mcap
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -46,26 +47,10 @@ func posesOf(s *dataset.Stream) ([]float64, error) {
 	return data, nil
 }
 
-// framesOf returns the frame that moves in a stream of poses, and the frame in which it moves, by the notes of the episode.
-func framesOf(e *dataset.Episode, stream string) (child, parent string) {
-	for _, n := range e.Notes {
-		if n.Code != dataset.CodeFrameParents {
-			continue
-		}
-		for _, pair := range n.Names {
-			child, parent, _ := strings.Cut(pair, " in ")
-			name := n.Subject + "." + child
-			if stream == name || stream == name+" ("+parent+")" || stream == n.Subject && len(n.Names) == 1 {
-				return child, parent
-			}
-		}
-	}
-	return stream, world
-}
-
 // transforms returns the encoder of poses [S,7] as foxglove.FrameTransform.
 func transforms(e *dataset.Episode, s *dataset.Stream, poses []float64, encoding Encoding) func(context.Context, []byte, int) ([]byte, error) {
-	child, parent := framesOf(e, s.Name)
+	_, child, parent := e.Notes.Moving(s.Name)
+	child, parent = cmp.Or(child, s.Name), cmp.Or(parent, world)
 	times := s.Nanoseconds()
 	return func(_ context.Context, b []byte, i int) ([]byte, error) {
 		p, q := poses[7*i:7*i+3], poses[7*i+3:7*i+7]

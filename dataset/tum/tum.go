@@ -16,10 +16,15 @@ const (
 	poses    = "groundtruth.txt"
 )
 
-// kinects has fx, fy, cx and cy for the benchmark's colour cameras, by a word in the folder's name. Depth images are registered to them.
+// kinects has fx, fy, cx and cy for the benchmark's colour cameras, by the first word that is in the folder's name. Depth images are registered to them.
 // Source: the benchmark's page about file formats.
-var kinects = map[string][4]float64{
-	"freiburg1": {517.3, 516.5, 318.6, 255.3}, "freiburg2": {520.9, 521.0, 325.1, 249.7}, "freiburg3": {535.4, 539.2, 320.1, 247.6},
+var kinects = []struct {
+	word       string
+	intrinsics [4]float64
+}{
+	{"freiburg1", [4]float64{517.3, 516.5, 318.6, 255.3}},
+	{"freiburg2", [4]float64{520.9, 521.0, 325.1, 249.7}},
+	{"freiburg3", [4]float64{535.4, 539.2, 320.1, 247.6}},
 }
 
 // lists are the files of a folder that list frames, and their media's names.
@@ -179,7 +184,11 @@ func (s *Set) Name() string {
 	if len(s.tables) == 1 && s.tables[0].path == s.path {
 		return dataset.BaseName(s.path)
 	}
-	return storage.Base(s.path)
+	path := s.path // "." has no name
+	if abs, err := storage.Abs(path); err == nil {
+		path = abs
+	}
+	return storage.Base(path)
 }
 
 // Info returns problems with listed files that are missing.
@@ -212,9 +221,10 @@ func (s *Set) episode(ctx context.Context) (*dataset.Episode, error) {
 // camera describes the episode's depth images.
 func (s *Set) camera(e *dataset.Episode) *dataset.DepthCamera {
 	c := &dataset.DepthCamera{Scale: 1. / 5000}
-	for word, k := range kinects {
-		if strings.Contains(s.Name(), word) {
-			c.Intrinsics = k
+	for _, k := range kinects {
+		if strings.Contains(s.Name(), k.word) {
+			c.Intrinsics = k.intrinsics
+			break
 		}
 	}
 	if e.Stream("pose") != nil {

@@ -255,6 +255,19 @@ func TestAFolderIsOneEpisode(t *testing.T) {
 	assert.ErrorIs(t, err, dataset.ErrNotFound)
 }
 
+func TestIntrinsicsAreByTheFoldersName(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "freiburg3_and_freiburg1_and_freiburg2")
+	filetest.Write(t, filepath.Join(dir, "depth.txt"), "1 a.png\n")
+	filetest.Write(t, filepath.Join(dir, "rgb.txt"), "1 a.png\n")
+	filetest.Write(t, filepath.Join(dir, "a.png"), "A")
+	t.Chdir(dir)
+	for range 8 { // the order of a map would change
+		e := settest.Episode(t, settest.Open(t, "."), 0)
+		assert.Equal(t, filepath.Base(dir), e.Name)
+		assert.Equal(t, [4]float64{517.3, 516.5, 318.6, 255.3}, e.MediaStream("depth").Depth.Intrinsics)
+	}
+}
+
 func TestAFolderOfTrajectoriesIgnoresOtherFiles(t *testing.T) {
 	dir := folder(t, map[string]string{
 		"b.txt": small, "a.txt": small, "notes.txt": "8 runs\n", "README": "1 2\n", "LICENSE": "MIT License\n\nCopyright (c) 2026\n", "image.png": "\x89PNG\r\n",

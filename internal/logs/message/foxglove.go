@@ -116,9 +116,9 @@ func (m *foxglove) cloud(err error) (*dataset.Cloud, error) {
 
 // protoMedia has the field numbers. The schema gives them by name.
 type protoMedia struct {
-	stamp, width, height, encoding, step, data, fields, pose protowire.Number
-	name, offset, kind                                       protowire.Number // in a packed field
-	position, orientation                                    protowire.Number // in a pose
+	stamp, frame, width, height, encoding, step, data, fields, pose protowire.Number
+	name, offset, kind                                              protowire.Number // in a packed field
+	position, orientation                                           protowire.Number // in a pose
 }
 
 func newProtoMedia(of protoreflect.MessageDescriptor) *protoMedia {
@@ -136,7 +136,7 @@ func newProtoMedia(of protoreflect.MessageDescriptor) *protoMedia {
 		}
 		return nil
 	}
-	m := &protoMedia{stamp: number(of, "timestamp"), width: number(of, "width"), height: number(of, "height"), encoding: number(of, "encoding", "format"),
+	m := &protoMedia{stamp: number(of, "timestamp"), frame: number(of, "frame_id"), width: number(of, "width"), height: number(of, "height"), encoding: number(of, "encoding", "format"),
 		step: number(of, "step", "point_stride"), data: number(of, "data"), fields: number(of, "fields"), pose: number(of, "pose")}
 	if in := inner(m.fields); in != nil {
 		m.name, m.offset, m.kind = number(in, "name"), number(in, "offset"), number(in, "type")
@@ -145,6 +145,19 @@ func newProtoMedia(of protoreflect.MessageDescriptor) *protoMedia {
 		m.position, m.orientation = number(in, "position"), number(in, "orientation")
 	}
 	return m
+}
+
+// Header returns the frame of an image, a packet or a cloud.
+func (d *protoDecoder) Header(data []byte) (_ uint32, frame []byte) {
+	if d.media != nil {
+		_ = protoEach(data, 0, func(n protowire.Number, _ uint64, b []byte, _ int) error { // Append returns the error
+			if n == d.media.frame {
+				frame = b
+			}
+			return nil
+		})
+	}
+	return 0, frame
 }
 
 // Frame decodes an image or a packet.

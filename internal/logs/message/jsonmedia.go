@@ -1,7 +1,9 @@
 package message
 
 import (
+	"cmp"
 	"encoding/json"
+	"io"
 	"slices"
 
 	"github.com/robocache/robocache/dataset"
@@ -56,6 +58,22 @@ func (d *jsonMedia) Append(rows *Rows, data []byte) error {
 	rows.Count++
 	rows.Stamps = append(rows.Stamps, stamp)
 	return nil
+}
+
+// Header returns the message's frame.
+func (d *jsonMedia) Header(data []byte) (_ uint32, frame []byte) {
+	s := jsonScanner{data: data}
+	if s.next() == '{' {
+		_ = s.object(0, func(key []byte) error { // Append returns the error
+			if string(key) != "frame_id" {
+				return s.skip(1)
+			}
+			text, escaped, err := s.text()
+			frame = plain(text, escaped)
+			return cmp.Or(err, io.EOF) // the rest is not needed
+		})
+	}
+	return 0, frame
 }
 
 func (d *jsonMedia) Frame(data []byte) (Frame, error) {

@@ -290,7 +290,7 @@ func compressed(format string, data []byte) (encoding string, packed []byte) {
 		return "jpeg", data
 	case bytes.HasPrefix(data, pngMagic):
 		return "png", data
-	case depth && strings.HasPrefix(format, "16uc1") && len(data) > 12 && bytes.HasPrefix(data[12:], pngMagic):
+	case depth && !strings.HasPrefix(format, "32fc1") && len(data) > 12 && bytes.HasPrefix(data[12:], pngMagic):
 		return "png", data[12:] // skip a header that only matters for floats
 	case depth:
 		return "compresseddepth", data

@@ -67,6 +67,7 @@ func TestPackedImagesAreNamedByWhatTheyAre(t *testing.T) {
 	png := "\x89PNG\r\n\x1a\n..."
 	for _, c := range [][3]string{
 		{"bgr8; jpeg compressed bgr8", "\xff\xd8\xff..", "jpeg"}, {"png", "\xff\xd8\xff..", "jpeg"}, {"", png, "png"}, {"16UC1; compressedDepth", "123456789012" + png, "png"},
+		{"mono16; compressedDepth png", "123456789012" + png, "png"}, {"compressedDepth", "123456789012" + png, "png"},
 		{"32FC1; compressedDepth png", "123456789012" + png, "compresseddepth"}, {"jpg", "??", "jpeg"}, {"h264", "\x00\x00\x01", "h264"}, {" Other ", "", "other"},
 	} {
 		f, err := d.Frame(cdr().put(int32(0), uint32(0), "", c[0], []byte(c[1])).b)

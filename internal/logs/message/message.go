@@ -188,8 +188,8 @@ type Decoder interface {
 	Cloud(data []byte) (*dataset.Cloud, error)
 }
 
-// Headed is a Decoder for messages that may begin with a std_msgs/Header. Header returns the header's sequence number and frame without
-// decoding the rest, or 0 and nil. The frame aliases data.
+// Headed is a Decoder for messages that may begin with a std_msgs/Header, or have a frame_id as foxglove's images have. Header returns the
+// sequence number and the frame without decoding the rest, or 0 and nil. The frame may alias data.
 type Headed interface {
 	Header(data []byte) (sequence uint32, frame []byte)
 }

@@ -312,6 +312,32 @@ func TestFoxgloveMessagesAreFramesAndClouds(t *testing.T) {
 	checkFoxgloveCloud(t, cloud)
 }
 
+// The frame of a message with pixels or points is in frame_id, in each encoding.
+func TestFoxgloveMessagesHaveAFrame(t *testing.T) {
+	const text = `{"timestamp":"1970-01-01T00:00:01Z","frame_id":"left \u0022optical\"","data":"AQID"}`
+	schema, of := protoSchema(t, foxgloveProto, "foxglove.PointCloud")
+	packed := protoOf(t, of, text)
+	proto, err := newProto(schema)
+	require.NoError(t, err)
+	json, err := New("json", Schema{Name: "foxglove.RawImage"}, nil)
+	require.NoError(t, err)
+	wire := open(t, "cdr", "foxglove_msgs/msg/CompressedImage", "builtin_interfaces/Time timestamp\nstring frame_id\nuint8[] data\nstring format")
+	for name, c := range map[string]struct {
+		decoder Decoder
+		data    []byte
+	}{
+		"protobuf": {proto, packed},
+		"JSON":     {json, []byte(text)},
+		"CDR":      {wire, cdr().put(int32(1), uint32(0), `left "optical"`, []byte{1, 2, 3}, "jpeg").b},
+	} {
+		sequence, frame := c.decoder.(Headed).Header(c.data)
+		assert.Equal(t, []any{uint32(0), `left "optical"`}, []any{sequence, string(frame)}, name)
+		for n := range c.data {
+			_, _ = c.decoder.(Headed).Header(c.data[:n])
+		}
+	}
+}
+
 func checkFoxgloveCloud(t *testing.T, c *dataset.Cloud) {
 	t.Helper()
 	points, err := tensor.Data[float32](c.Points)

@@ -116,6 +116,12 @@ func (d *ros) open(r *reader, data []byte) (*program, error) {
 // Header reads a message's header, without the stamp.
 func (d *ros) Header(data []byte) (sequence uint32, frame []byte) {
 	var r reader
+	if d.header == nil && d.media != nil { // foxglove_msgs
+		if w, err := d.whole(data); err == nil {
+			frame = []byte(w.text["frame_id"])
+		}
+		return 0, frame
+	}
 	if _, err := d.open(&r, data); err != nil || d.header == nil {
 		return 0, nil
 	}

@@ -189,10 +189,7 @@ func (e *builder) media(t *topic, name string, times []int64, order []int) {
 	m := dataset.Media{Name: name, Type: t.kind, Times: times, Encoding: kind.encoding, Width: kind.width, Height: kind.height,
 		Source: &images{source{log: e.log, name: name, at: at}, kind}}
 	if scale := depthScale(name, kind.encoding); scale > 0 {
-		m.Depth = &dataset.DepthCamera{Scale: scale}
-		if frames := t.publishers.frames.sources; len(frames) > 0 {
-			m.Depth.Frame = frames[0]
-		}
+		m.Depth = &dataset.DepthCamera{Scale: scale, Frames: t.publishers.frames.sources}
 	}
 	if video.Decodes(kind.encoding) {
 		m.Source = &video.Frames{FrameSource: m.Source, Name: name, Codec: kind.encoding, Count: len(at), Packet: func(_ context.Context, i int) (uint32, bool, error) {

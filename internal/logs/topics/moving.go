@@ -125,15 +125,8 @@ func (m *moving) parents(e *builder, name string) {
 	}
 }
 
-// several reports whether more than one frame moves.
-func (m *moving) several() bool {
-	for _, p := range m.list {
-		if p[0] != m.list[0][0] {
-			return true
-		}
-	}
-	return false
-}
+// several reports whether more than one frame moves, or one in several parents.
+func (m *moving) several() bool { return len(m.list) > 1 }
 
 // table holds rows of a topic's numbers, f32, or f64 if wide.
 type table struct {
