@@ -140,7 +140,8 @@ func (s *staging) integrate(a IntegrateArgs, o IntegrateOptions) error {
 
 // PlanIntegrate binds Integrate to tensors on the device ("host" tensors for the CPU). Each run reads the images,
 // intrinsics and poses anew, also in a captured graph, and continues from the volume. It reports refused images only in
-// State. Each plan holds up to 60 bytes per block of the volume and 4 bytes per pixel until it is closed. It keeps
+// State. Each plan holds up to 60 bytes per block in the volume, at least 776, and 4 bytes per pixel until it is
+// closed. A GPU compares each new block with all others in a run, so its time grows with their square. The plan keeps
 // references to the tensors, so they must stay open as long as it is run.
 func (d *Device) PlanIntegrate(args IntegrateArgs, opts IntegrateOptions) (*Plan, error) {
 	job := func(c *checker) (*backend.IntegrateJob, error) { return newIntegrateJob(c, args, opts) }

@@ -18,8 +18,8 @@ const (
 
 // integratePlan is an Integrate bound to host memory.
 //
-// A hash table has the blocks of the volume and the new ones: their keys, and for each the first image that shows it, from 1 on; 0 for
-// a block that is in the volume already. A key has the coordinates x, y and z from the highest bits down.
+// A hash table holds the keys for the volume's blocks and for new blocks. first has 0 for a block that is in the volume already, and
+// n + 1 for a new block if image n is the first that shows it. A key is a block's x, y and z, with x in the highest bits.
 type integratePlan struct {
 	steppedPlan
 	*backend.IntegrateJob
@@ -32,9 +32,9 @@ type integratePlan struct {
 	cameras                 []camera
 	keys                    []uint64
 	first                   []uint32
-	places                  []uint32 // of the blocks, in order
+	places                  []uint32 // each block's index in the table, in the volume's order
 	found                   atomic.Int64
-	shift                   int                               // of a hash, to the bits of an index
+	shift                   int                               // hash >> shift is an index in the table
 	memo                    [][backend.MaxRaySteps + 1]uint64 // each worker's last key for each sample of a ray
 }
 
@@ -113,7 +113,7 @@ func keyOf(block [3]int32) (key uint64) {
 	return key
 }
 
-// show records that image n shows a block, from 1 on; 0 for a block of the volume. It stops adding when there are more blocks than M.
+// show adds a block with n for first, which keeps the least n. It adds nothing more if there are more than M blocks.
 func (p *integratePlan) show(key uint64, n uint32) {
 	at := int(key * 0x9e3779b97f4a7c15 >> p.shift)
 	for range p.keys {
@@ -139,7 +139,7 @@ func (p *integratePlan) show(key uint64, n uint32) {
 	}
 }
 
-// row measures the depths of a row of an image, and adds the blocks near its surface.
+// row counts the pixels in one row, and shows the blocks near the surface there.
 func (p *integratePlan) row(piece, worker int) {
 	n, v := piece/p.H, piece%p.H
 	c := &p.cameras[n]
@@ -183,7 +183,7 @@ func (p *integratePlan) row(piece, worker int) {
 	}
 }
 
-// sample returns the key of the block of a ray's sample, or noBlock if it is out of range.
+// sample returns the key for the block at sample i on a ray, or noBlock if that is out of range.
 func (p *integratePlan) sample(c *camera, d *[3]float32, z float32, i int) (key uint64) {
 	t := max((z-p.Truncation)+float32(float32(i)*p.Step), 0)
 	for a, d := range d {
@@ -229,7 +229,7 @@ func centre(key, i int32, voxel, camera float32) float32 {
 	return float32((float32(edge*key+i)+0.5)*voxel) - camera
 }
 
-// inView reports whether an image may change a block: it is a test of the sphere around the block, whose radius has a margin for rounding.
+// inView reports whether an image may change a block. It tests the sphere around the block, with a margin because positions are rounded.
 func (p *integratePlan) inView(c *camera, key [3]int32) bool {
 	var w, at [3]float32
 	for a := range w {
