@@ -138,6 +138,7 @@ func copyBlocks(ctx context.Context, d *Device, dst, src *tensor.Tensor, n int) 
 type VolumeBlocks struct {
 	Keys                    [][3]int32
 	Distance, Weight, Color []float32
+	Size                    float64 // a voxel's edge in metres
 }
 
 // Download returns a copy of the blocks in use.
@@ -146,6 +147,7 @@ func (v *Volume) Download(ctx context.Context) (out VolumeBlocks, err error) {
 	if err != nil {
 		return out, err
 	}
+	out.Size = v.opts.Voxel
 	var host Volume
 	err = host.each(v, func(to, from **tensor.Tensor, dtype tensor.DType, shape ...int) (err error) {
 		if *to, err = tensor.New(dtype, append([]int{n}, shape...)...); err == nil {

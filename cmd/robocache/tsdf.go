@@ -161,7 +161,7 @@ func (j *volumeJob) run(ctx context.Context, a *app, device *ops.Device) (err er
 	if err != nil {
 		return err
 	}
-	j.surface, err = surface.Volume{Keys: blocks.Keys, Distance: blocks.Distance, Weight: blocks.Weight, Color: blocks.Color, Size: r.size.value[0]}.Mesh()
+	j.surface, err = surface.Volume(blocks).Mesh()
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func run(backend string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	mesh, err := surface.Volume{Keys: blocks.Keys, Distance: blocks.Distance, Weight: blocks.Weight, Size: voxel}.Mesh()
+	mesh, err := surface.Volume(blocks).Mesh()
 	if err != nil {
 		return err
 	}
