@@ -53,6 +53,9 @@ func (p *Plan) Check() error {
 		if err := s.check(key); err != nil {
 			return err
 		}
+		if err := s.checkPoints(key); err != nil {
+			return err
+		}
 	}
 	return p.checkLoading(names)
 }
@@ -134,6 +137,40 @@ func (s *Sampling) check(key string) error {
 		}
 	}
 	return nil
+}
+
+// checkPoints checks the fields of a stream of points.
+func (s *Stream) checkPoints(key string) error {
+	p := s.Points
+	if p == nil {
+		return nil
+	}
+	of := key + ".points"
+	switch {
+	case p.K < 1 || p.K > ops.MaxFarthest:
+		return bad(of+".k", fmt.Sprint(p.K), fmt.Sprintf("1 to %d", ops.MaxFarthest))
+	case len(s.Columns) > 0:
+		return bad(key+".columns", oneOf(s.Columns), "none: points have x, y and z")
+	case len(s.Kinds) > 0:
+		return bad(key+".method", "methods of columns", oneOf(PointMethods))
+	case s.Normalise != "" && s.Normalise != "none":
+		return bad(key+".normalise", s.Normalise, "none for points: their order differs from image to image")
+	case !(p.Near >= 0):
+		return bad(of+".near", fmt.Sprint(p.Near), "0 m or more")
+	case !(p.Far >= 0) || p.Far > 0 && p.Far < p.Near:
+		return bad(of+".far", fmt.Sprint(p.Far), "at least near, or 0 for no limit")
+	}
+	for i, hi := range p.Max {
+		if d := hi - p.Min[i]; (p.Min != p.Max || hi != 0) && (!(d > 0) || d-d != 0) {
+			return bad(of+".max", fmt.Sprint(p.Max), fmt.Sprintf("finite and above min, %v, along each axis", p.Min))
+		}
+	}
+	for _, v := range p.Pose {
+		if v-v != 0 {
+			return bad(of+".pose", fmt.Sprint(p.Pose), "finite numbers")
+		}
+	}
+	return named(key+".method", s.Kind, PointMethods)
 }
 
 var edgeNames = []string{"clamp", "fill", "extrapolate", "error", "hold"}

@@ -111,6 +111,9 @@ func (j *job) find(e *dataset.Episode, i int, w Stream) (*dataset.Stream, error)
 	}
 	if s == nil {
 		left, empty := e.Notes.LeftOut(name), e.EmptyStream(name)
+		if left == nil && empty == nil && w.Points != nil {
+			return nil, j.mistake(i, "points", "a recording without them", "depth images, in batches or in train")
+		}
 		if left == nil && empty == nil {
 			key := "name"
 			if w.From != "" {
@@ -140,7 +143,11 @@ func mediaNote(m *dataset.Media) dataset.Note {
 
 // sampling returns the sampling of a stream, with the defaults.
 func (j *job) sampling(i int, w Stream) (Sampling, error) {
-	how := w.Sampling.over(j.plan.Defaults)
+	own := j.plan.Defaults
+	if w.Points != nil { // defaults are for numbers
+		own.Kind, own.Kinds, own.Normalise = PointMethods[0], nil, "none"
+	}
+	how := w.Sampling.over(own)
 	if i < len(j.plan.Streams) {
 		how.Offset = j.plan.OffsetOf(i)
 	}
