@@ -24,7 +24,7 @@ func pointsOf(t *testing.T, device *ops.Device, dir string, o align.Points) (*da
 	d, err := dataset.Open(ctx, dir, dataset.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, d.Close()) })
-	plan := align.Plan{Rate: 10, Streams: []align.Stream{{Name: "groundtruth"}, {Name: "points", Points: &o}}}
+	plan := align.Plan{Rate: 10, Streams: []align.Stream{{Name: "pose"}, {Name: "points", Points: &o}}}
 	with, err := depth.WithPoints(ctx, device, d, &plan)
 	if err != nil {
 		return nil, err
