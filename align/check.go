@@ -149,25 +149,16 @@ func (s *Stream) checkPoints(key string) error {
 	switch {
 	case p.K < 1 || p.K > ops.MaxFarthest:
 		return bad(of+".k", fmt.Sprint(p.K), fmt.Sprintf("1 to %d", ops.MaxFarthest))
-	case len(s.Columns) > 0:
-		return bad(key+".columns", oneOf(s.Columns), "none: points have x, y and z")
-	case len(s.Kinds) > 0:
-		return bad(key+".method", "methods of columns", oneOf(PointMethods))
+	case len(s.Columns)+len(s.Kinds) > 0:
+		return bad(key, "columns", "none of points, and one method")
 	case s.Normalise != "" && s.Normalise != "none":
 		return bad(key+".normalise", s.Normalise, "none for points: their order differs from image to image")
-	case !(p.Near >= 0):
-		return bad(of+".near", fmt.Sprint(p.Near), "0 m or more")
-	case !(p.Far >= 0) || p.Far > 0 && p.Far < p.Near:
-		return bad(of+".far", fmt.Sprint(p.Far), "at least near, or 0 for no limit")
+	case !(p.Near >= 0 && (p.Far == 0 || p.Far >= p.Near)):
+		return bad(of+".far", fmt.Sprintf("%v, with near %v", p.Far, p.Near), "0 <= near <= far, or 0 for no limit")
 	}
 	for i, hi := range p.Max {
 		if d := hi - p.Min[i]; (p.Min != p.Max || hi != 0) && (!(d > 0) || d-d != 0) {
 			return bad(of+".max", fmt.Sprint(p.Max), fmt.Sprintf("finite and above min, %v, along each axis", p.Min))
-		}
-	}
-	for _, v := range p.Pose {
-		if v-v != 0 {
-			return bad(of+".pose", fmt.Sprint(p.Pose), "finite numbers")
 		}
 	}
 	return named(key+".method", s.Kind, PointMethods)

@@ -1,13 +1,13 @@
 package depth
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
@@ -20,7 +20,12 @@ type points struct {
 	dataset.Dataset
 	device  *ops.Device
 	plan    *align.Plan
-	columns [][]dataset.Column // by the plan's streams; nil for other streams
+	streams []pointStream
+}
+
+type pointStream struct {
+	at      int // in the plan
+	columns []dataset.Column
 }
 
 // WithPoints returns the dataset with a stream [S,3*K] for each of the plan's streams with Points: x, y and z of the K chosen points for
@@ -31,29 +36,26 @@ type points struct {
 // images, and returns an *align.PlanError if From, the intrinsics, the scale, the frame or the pose are missing or wrong there. Such an error
 // in a later episode is an error of that episode. The device must stay open as long as episodes are read.
 func WithPoints(ctx context.Context, device *ops.Device, d dataset.Dataset, plan *align.Plan) (dataset.Dataset, error) {
-	p := &points{Dataset: d, device: device, plan: plan, columns: make([][]dataset.Column, len(plan.Streams))}
-	isEmpty := true
-	for k := range plan.Streams {
-		if o := plan.Streams[k].Points; o != nil {
-			isEmpty = false
-			for i := range 3 * o.K {
-				p.columns[k] = append(p.columns[k], dataset.Column{Name: fmt.Sprintf("%d.%c", i/3, 'x'+i%3), Type: "float"})
-			}
+	p := &points{Dataset: d, device: device, plan: plan}
+	for k, in := range plan.Streams {
+		if in.Points == nil {
+			continue
 		}
+		s := pointStream{at: k}
+		for i := range 3 * in.Points.K {
+			s.columns = append(s.columns, dataset.Column{Name: fmt.Sprintf("%d.%c", i/3, 'x'+i%3), Type: "float"})
+		}
+		p.streams = append(p.streams, s)
 	}
-	if isEmpty {
+	if p.streams == nil {
 		return d, nil
 	}
-	for e, err := range dataset.Episodes(ctx, d) {
-		for k, columns := range p.columns {
-			if err != nil || columns == nil || len(e.DepthNames()) == 0 {
-				continue
-			}
-			if _, err := p.open(ctx, e, k); err != nil {
+	if e, err := d.Episode(ctx, 0); err == nil { // an episode that cannot be read is counted later
+		for _, s := range p.streams {
+			if _, err := p.open(ctx, e, s.at); err != nil {
 				return nil, err
 			}
 		}
-		break
 	}
 	return p, nil
 }
@@ -66,149 +68,133 @@ func (p *points) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 	}
 	e := *recorded
 	e.Streams, e.Empty, e.Notes = slices.Clip(e.Streams), slices.Clip(e.Empty), slices.Clip(e.Notes)
-	for k, columns := range p.columns {
-		if columns == nil {
-			continue
-		}
-		if err := p.add(ctx, &e, k); err != nil {
+	for _, s := range p.streams {
+		if err := p.add(ctx, &e, s); err != nil {
 			return nil, err
 		}
 	}
 	return &e, nil
 }
 
-// open joins the depth images of stream k with their cameras.
-func (p *points) open(ctx context.Context, e *dataset.Episode, k int) (*Series, error) {
-	in := &p.plan.Streams[k]
+// open joins the depth images of a stream in the plan with their cameras. It returns nil if the episode has no depth images.
+func (p *points) open(ctx context.Context, e *dataset.Episode, at int) (*Series, error) {
+	if len(e.DepthNames()) == 0 {
+		return nil, nil
+	}
+	in := &p.plan.Streams[at]
 	o := in.Points
 	s, err := Open(ctx, p.device, e, Options{Stream: in.From, Intrinsics: o.Intrinsics, Scale: o.Scale, Fixed: o.Fixed})
 	var option *dataset.OptionError
-	switch {
-	case errors.As(err, &option):
-		key := map[string]string{"Stream": "from", "Intrinsics": "points.intrinsics", "Scale": "points.scale", "Fixed": "points.fixed"}[option.Arg]
-		return nil, p.plan.Mistake(p.plan.Key(k, key), option.Got, option.Want)
-	case err == nil && s.Posed && o.Pose != [16]float64{}:
-		return nil, p.plan.Mistake(p.plan.Key(k, "points.pose"), "a pose", "none: the recording has poses")
+	if err == nil && s.Posed && o.Pose != [16]float64{} {
+		err = &dataset.OptionError{Arg: "Pose", Got: "a pose", Want: "none: the recording has poses"}
+	}
+	if errors.As(err, &option) {
+		key := "points." + strings.ToLower(option.Arg)
+		if option.Arg == "Stream" {
+			key = "from"
+		}
+		err = p.plan.Mistake(p.plan.Key(at, key), option.Got, option.Want)
 	}
 	return s, err
 }
 
-// add computes the points of stream k and adds them to the episode.
-func (p *points) add(ctx context.Context, e *dataset.Episode, k int) error {
-	in, columns := &p.plan.Streams[k], p.columns[k]
-	if len(e.DepthNames()) == 0 {
-		e.Empty = append(e.Empty, dataset.EmptyStream{Name: in.Name, Columns: columns, DType: tensor.F32})
-		return nil
-	}
-	s, err := p.open(ctx, e, k)
+// add adds a stream of points to an episode.
+func (p *points) add(ctx context.Context, e *dataset.Episode, to pointStream) error {
+	in := &p.plan.Streams[to.at]
+	s, err := p.open(ctx, e, to.at)
 	if err != nil {
 		return err
 	}
+	if s == nil {
+		e.Empty = append(e.Empty, dataset.EmptyStream{Name: in.Name, Columns: to.columns, DType: tensor.F32})
+		return nil
+	}
+	const unread, none, few = 1, 2, 3
+	notes := []dataset.Note{{Code: dataset.CodeDepthUnposed, Count: s.Counts.NoPose}, {Code: dataset.CodeDepthUnread}, {Code: dataset.CodePointsNone}, {Code: dataset.CodePointsFew}, {Code: dataset.CodeDistortionIgnored}}
+	notes[few].Want = strconv.Itoa(in.Points.K)
+	if s.Counts.Distorted {
+		notes[few+1].Count = s.Counts.Images
+	}
 	var times []int64
 	var values []float32
-	var unread, none, few int
-	var broken error
 	for f, err := range s.Frames(ctx) {
-		if err != nil && (ctx.Err() != nil || dataset.IsFatal(err)) {
+		if dataset.IsFatal(err) {
 			return err
 		}
 		if err != nil {
-			unread++
-			broken = cmp.Or(broken, err)
+			if notes[unread].Count++; notes[unread].Cause == nil {
+				notes[unread].Cause = err
+			}
 			continue
 		}
-		found, err := p.find(ctx, s, f, in.Points)
+		chosen, count, err := p.choose(ctx, s, f, in.Points)
 		if err != nil {
 			return err
 		}
-		if len(found) == 0 {
-			none++
+		if count == 0 {
+			notes[none].Count++
 			continue
 		}
-		if len(found) < 3*in.Points.K {
-			few++
+		if count < in.Points.K {
+			notes[few].Count++
 		}
-		if found, err = p.choose(ctx, found, in.Points.K); err != nil {
-			return err
-		}
-		times, values = append(times, f.Time), append(values, found...)
+		times, values = append(times, f.Time), append(values, chosen...)
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	counts := dataset.Notes{
-		{Code: dataset.CodeDepthUnposed, Count: s.Counts.NoPose},
-		{Code: dataset.CodeDepthUnread, Count: unread, Detail: dataset.Detail{Cause: broken}},
-		{Code: dataset.CodePointsNone, Count: none},
-		{Code: dataset.CodePointsFew, Count: few, Detail: dataset.Detail{Want: strconv.Itoa(in.Points.K)}},
-	}
-	for _, n := range counts {
+	for _, n := range notes {
 		if n.Subject, n.Of = in.Name, s.Counts.Images; n.Count > 0 {
 			e.Notes = append(e.Notes, n)
 		}
 	}
-	if s.Counts.Distorted {
-		e.Notes = append(e.Notes, dataset.Note{Code: dataset.CodeDistortionIgnored, Subject: in.Name})
-	}
-	rows, err := tensor.Of(values, len(times), len(columns))
+	rows, err := tensor.Of(values, len(times), len(to.columns))
 	if err != nil {
 		return err
 	}
-	stream, err := dataset.NewStream(in.Name, times, rows, columns)
+	stream, err := dataset.NewStream(in.Name, times, rows, to.columns)
 	e.Streams = append(e.Streams, stream)
-	return err
+	return errors.Join(err, ctx.Err())
 }
 
-// find deprojects an image, and returns x, y and z of its valid points in the box, in the order of the pixels.
-func (p *points) find(ctx context.Context, s *Series, f *Frame, o *align.Points) ([]float32, error) {
+// choose returns x, y and z of the points that are chosen from an image, and the number of points in the box.
+func (p *points) choose(ctx context.Context, s *Series, f *Frame, o *align.Points) (chosen []float32, count int, err error) {
 	h, w := f.Depth.Dim(0), f.Depth.Dim(1)
 	dense := make([]float32, 3*h*w)
 	args := ops.DeprojectArgs{Points: tensor.Must(tensor.Of(dense, 1, h, w, 3)), Intrinsics: tensor.Must(tensor.Of(s.Intrinsics[:], 4))}
-	pose := f.Pose
-	if o.Pose != [16]float64{} {
+	if pose := f.Pose; s.Posed || o.Pose != [16]float64{} {
 		for i, v := range o.Pose {
-			pose[i] = float32(v)
+			if !s.Posed {
+				pose[i] = float32(v)
+			}
 		}
-	}
-	if s.Posed || o.Pose != [16]float64{} {
 		args.Poses = tensor.Must(tensor.Of(pose[:], 4, 4))
 	}
-	var err error
 	if args.Depth, err = f.Depth.Reshape(1, h, w); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if err := p.device.Deproject(ctx, args, ops.DeprojectOptions{Scale: s.Scale, Near: o.Near, Far: o.Far}); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	lo, hi := [3]float32{}, [3]float32{}
-	for i := range 3 {
-		if lo[i], hi[i] = float32(o.Min[i]), float32(o.Max[i]); o.Min == o.Max {
-			lo[i], hi[i] = -math.MaxFloat32, math.MaxFloat32
-		}
-	}
-	found := dense[:0]
+	found := dense[:0] // without the others, because the choice takes time for each point
 	for at := 0; at < len(dense); at += 3 {
-		x, y, z := dense[at], dense[at+1], dense[at+2] // all are NaN if the depth is not valid
-		if x >= lo[0] && x <= hi[0] && y >= lo[1] && y <= hi[1] && z >= lo[2] && z <= hi[2] {
-			found = append(found, x, y, z)
+		isIn := true
+		for i, v := range dense[at : at+3] {
+			isIn = isIn && (o.Min == o.Max && v-v == 0 || v >= float32(o.Min[i]) && v <= float32(o.Max[i]))
+		}
+		if isIn {
+			found = append(found, dense[at:at+3]...)
 		}
 	}
-	return found, nil
-}
-
-// choose returns k of the points, far apart.
-func (p *points) choose(ctx context.Context, found []float32, k int) ([]float32, error) {
-	for len(found) < 3*k {
+	count = len(found) / 3
+	for len(found) < 3*o.K {
 		found = append(found, float32(math.NaN())) // never chosen
 	}
-	indices := make([]int64, k)
-	args := ops.FarthestArgs{Indices: tensor.Must(tensor.Of(indices, 1, k)), Points: tensor.Must(tensor.Of(found, 1, len(found)/3, 3))}
-	if err := p.device.FarthestPoints(ctx, args, ops.FarthestOptions{}); err != nil {
-		return nil, err
+	indices := make([]int64, o.K)
+	far := ops.FarthestArgs{Indices: tensor.Must(tensor.Of(indices, 1, o.K)), Points: tensor.Must(tensor.Of(found, 1, len(found)/3, 3))}
+	if count == 0 {
+		return nil, 0, nil
 	}
-	out := make([]float32, 0, 3*k)
+	err = p.device.FarthestPoints(ctx, far, ops.FarthestOptions{})
 	for _, i := range indices {
-		out = append(out, found[3*i:3*i+3]...)
+		chosen = append(chosen, found[3*i:3*i+3]...)
 	}
-	return out, nil
+	return chosen, count, err
 }
