@@ -60,6 +60,9 @@ func WithPoints(ctx context.Context, device *ops.Device, d dataset.Dataset, plan
 	return p, nil
 }
 
+// Recorded returns the dataset without points: see [dataset.Recorded].
+func (p *points) Recorded() dataset.Dataset { return p.Dataset }
+
 // Episode reads an episode and computes its points.
 func (p *points) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 	recorded, err := p.Dataset.Episode(ctx, i)

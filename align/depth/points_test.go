@@ -28,6 +28,7 @@ func pointsOf(t *testing.T, device *ops.Device, path, clock, from string, o alig
 	if err != nil {
 		return nil, err
 	}
+	assert.Equal(t, d, dataset.Recorded(with), "frames are read again without the points")
 	return with.Episode(ctx, 0)
 }
 

@@ -75,11 +75,16 @@ func TestBatchesHavePointsFromDepthImages(t *testing.T) {
 			assert.Equal(t, now, list[(2*tick+2)*18:][:18], "the next window begins 100 ms earlier")
 		}
 	}
-	want, _ := good(t, "batches", dir, "--plan", plan, "--batch=2", "--backend=cpu", "--digest")
+	args := []string{"batches", dir, "--batch=2", "--camera=rgb=20x15", "--digest", "--plan"}
+	want, _ := good(t, append(args, plan, "--backend=cpu")...)
 	for _, flags := range [][]string{{"--backend=sim"}, {"--backend=cpu", "--streaming"}} {
-		got, _ := good(t, append([]string{"batches", dir, "--plan", plan, "--batch=2", "--digest"}, flags...)...)
+		got, _ := good(t, append(append(args, plan), flags...)...)
 		assert.Equal(t, want, got, flags)
 	}
+	want, _ = good(t, append(args, pointsPlan(t, wallPoints, "    method: previous\n"), "--backend=cpu")...)
+	got, _ := good(t, append(args, pointsPlan(t, wallPoints, "defaults: {method: linear}\n"), "--backend=cpu")...)
+	assert.Equal(t, want, got, "the default is for numbers, which are linear anyway")
+	good(t, append(args, pointsPlan(t, wallPoints, "defaults: {normalise: mean-std}\n"), "--backend=cpu")...)
 }
 
 func TestBatchesRefusePointsThatCannotBe(t *testing.T) {
