@@ -20,6 +20,7 @@ type points struct {
 	dataset.Dataset
 	device  *ops.Device
 	plan    *align.Plan
+	strict  bool
 	streams []pointStream
 }
 
@@ -32,11 +33,11 @@ type pointStream struct {
 // each depth image. It returns d itself if there are none. The device deprojects and chooses; every device gives the same bits.
 //
 // An image without a pose, an image that cannot be read, and an image without a point in the box are left out. Remarks in Episode.Notes
-// count them. An episode without depth images has the stream in Episode.Empty. WithPoints reads the first episode, without its
+// count them. If strict is set, an image that cannot be read is an error of its episode. An episode without depth images has the stream in Episode.Empty. WithPoints reads the first episode, without its
 // images, and returns an *align.PlanError if From, the intrinsics, the scale, the frame or the pose are missing or wrong there. Such an error
 // in a later episode is an error of that episode. The device must stay open as long as episodes are read.
-func WithPoints(ctx context.Context, device *ops.Device, d dataset.Dataset, plan *align.Plan) (dataset.Dataset, error) {
-	p := &points{Dataset: d, device: device, plan: plan}
+func WithPoints(ctx context.Context, device *ops.Device, d dataset.Dataset, plan *align.Plan, strict bool) (dataset.Dataset, error) {
+	p := &points{Dataset: d, device: device, plan: plan, strict: strict}
 	for k, in := range plan.Streams {
 		if in.Points == nil {
 			continue
@@ -121,7 +122,7 @@ func (p *points) add(ctx context.Context, e *dataset.Episode, to pointStream) er
 	var times []int64
 	var values []float32
 	for f, err := range s.Frames(ctx) {
-		if dataset.IsFatal(err) {
+		if err != nil && (p.strict || dataset.IsFatal(err)) {
 			return err
 		}
 		if err != nil {

@@ -24,7 +24,7 @@ func pointsOf(t *testing.T, device *ops.Device, path, clock, from string, o alig
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, d.Close()) })
 	plan := align.Plan{Rate: 10, Streams: []align.Stream{{Name: "pose"}, {Name: "points", From: from, Points: &o}}}
-	with, err := depth.WithPoints(ctx, device, d, &plan)
+	with, err := depth.WithPoints(ctx, device, d, &plan, false)
 	if err != nil {
 		return nil, err
 	}

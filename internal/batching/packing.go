@@ -58,7 +58,7 @@ func (p *Packing) Read(ctx context.Context) (dataset.Dataset, error) {
 	} else if err := p.checkRate(d.Info()); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
-	with, err := depth.WithPoints(ctx, p.Device, d, &p.Points)
+	with, err := depth.WithPoints(ctx, p.Device, d, &p.Points, p.Strict)
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
