@@ -102,6 +102,9 @@ func (j *job) choose(e *dataset.Episode) error {
 func (j *job) find(e *dataset.Episode, i int, w Stream) (*dataset.Stream, error) {
 	name := w.Source()
 	s := e.Stream(name)
+	if w.Points != nil && (s == nil && e.EmptyStream(name) == nil || s != nil && len(s.Columns) != 3*w.Points.K) {
+		return nil, j.mistake(i, "points", "a recording without them", "depth images, in batches or in train")
+	}
 	if m := e.MediaStream(name); s == nil && m != nil {
 		j.left = append(j.left, mediaNote(m)) // plans for conversions name cameras
 		return nil, nil
@@ -111,9 +114,6 @@ func (j *job) find(e *dataset.Episode, i int, w Stream) (*dataset.Stream, error)
 	}
 	if s == nil {
 		left, empty := e.Notes.LeftOut(name), e.EmptyStream(name)
-		if left == nil && empty == nil && w.Points != nil {
-			return nil, j.mistake(i, "points", "a recording without them", "depth images, in batches or in train")
-		}
 		if left == nil && empty == nil {
 			key := "name"
 			if w.From != "" {

@@ -116,6 +116,15 @@ func TestBatchesRefusePointsThatCannotBe(t *testing.T) {
 	code, _, stderr = execute("batches", dir, "--plan", wrong, "--batch=2", "--backend=cpu")
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, `streams[1].from: got rgb, want one of ["depth"]`)
+	store := filepath.Join(t.TempDir(), "store.safetensors")
+	good(t, "pack", dir, "-o", store)
+	pose := filepath.Join(t.TempDir(), "pose.yaml")
+	require.NoError(t, os.WriteFile(pose, []byte("version: 1\nrate: 10\nstreams:\n  - name: pose\n    points: {k: 2}\n"), 0o600))
+	for _, plan := range []string{pointsPlan(t, wallPoints, ""), pose} { // a store has no depth images, and its pose is not points
+		code, _, stderr = execute("batches", store, "--plan", plan, "--batch=2", "--backend=cpu")
+		assert.Equal(t, exitInput, code)
+		assert.Contains(t, stderr, ".points: got a recording without them")
+	}
 	code, _, stderr = execute("fuse", dir, "--plan", pointsPlan(t, wallPoints, ""), "--backend=cpu", "-o", filepath.Join(t.TempDir(), "x.npz"))
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "streams[1].points: got a recording without them")
