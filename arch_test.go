@@ -89,7 +89,7 @@ var rules = map[string][]string{
 	"internal/recognise":      {"dataset", "internal/columns", "tensor"},
 	"internal/decimal":        {},
 	"internal/device":         {"cudadrv", "internal/raw", "ops/backend", "tensor"},
-	"internal/batching":       {"align", "align/planfile", "dataset/...", "internal/clocks", "internal/columns", "internal/cover", "internal/inspection", "internal/recognise", "internal/text", "loader/...", "ops", "storage", "tensor"},
+	"internal/batching":       {"align", "align/depth", "align/planfile", "dataset/...", "internal/clocks", "internal/columns", "internal/cover", "internal/inspection", "internal/recognise", "internal/text", "loader/...", "ops", "storage", "tensor"},
 	"internal/benchmark":      {"align", "cudadrv", "dataset", "dataset/mp4", "internal/kernels", "internal/text", "internal/tuned", "internal/video", "loader", "loader/store", "nn", "ops", "ops/backend", "ops/cuda", "ptx", "tensor", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
 	"internal/errs":           {},
 	"internal/fault":          {},

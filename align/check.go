@@ -53,6 +53,9 @@ func (p *Plan) Check() error {
 		if err := s.check(key); err != nil {
 			return err
 		}
+		if err := s.checkPoints(key); err != nil {
+			return err
+		}
 	}
 	return p.checkLoading(names)
 }
@@ -134,6 +137,31 @@ func (s *Sampling) check(key string) error {
 		}
 	}
 	return nil
+}
+
+// checkPoints checks the fields of a stream of points.
+func (s *Stream) checkPoints(key string) error {
+	p := s.Points
+	if p == nil {
+		return nil
+	}
+	of := key + ".points"
+	switch {
+	case p.K < 1 || p.K > ops.MaxFarthest:
+		return bad(of+".k", fmt.Sprint(p.K), fmt.Sprintf("1 to %d", ops.MaxFarthest))
+	case len(s.Columns)+len(s.Kinds) > 0:
+		return bad(key, "columns", "none of points, and one method")
+	case s.Normalise != "" && s.Normalise != "none":
+		return bad(key+".normalise", s.Normalise, "none for points: their order differs from image to image")
+	case !(p.Near >= 0 && (p.Far == 0 || p.Far >= p.Near)):
+		return bad(of+".far", fmt.Sprintf("%v, with near %v", p.Far, p.Near), "0 <= near <= far, or 0 for no limit")
+	}
+	for i, hi := range p.Max {
+		if d := hi - p.Min[i]; (p.Min != p.Max || hi != 0) && (!(d > 0) || d-d != 0) {
+			return bad(of+".max", fmt.Sprint(p.Max), fmt.Sprintf("finite and above min, %v, along each axis", p.Min))
+		}
+	}
+	return named(key+".method", s.Kind, PointMethods)
 }
 
 var edgeNames = []string{"clamp", "fill", "extrapolate", "error", "hold"}

@@ -102,6 +102,9 @@ func (j *job) choose(e *dataset.Episode) error {
 func (j *job) find(e *dataset.Episode, i int, w Stream) (*dataset.Stream, error) {
 	name := w.Source()
 	s := e.Stream(name)
+	if w.Points != nil && (s == nil && e.EmptyStream(name) == nil || s != nil && len(s.Columns) != 3*w.Points.K) {
+		return nil, j.mistake(i, "points", "a recording without them", "depth images, in batches or in train")
+	}
 	if m := e.MediaStream(name); s == nil && m != nil {
 		j.left = append(j.left, mediaNote(m)) // plans for conversions name cameras
 		return nil, nil
@@ -140,7 +143,11 @@ func mediaNote(m *dataset.Media) dataset.Note {
 
 // sampling returns the sampling of a stream, with the defaults.
 func (j *job) sampling(i int, w Stream) (Sampling, error) {
-	how := w.Sampling.over(j.plan.Defaults)
+	own := j.plan.Defaults
+	if w.Points != nil { // defaults are for numbers
+		own.Kind, own.Kinds, own.Normalise = PointMethods[0], nil, "none"
+	}
+	how := w.Sampling.over(own)
 	if i < len(j.plan.Streams) {
 		how.Offset = j.plan.OffsetOf(i)
 	}

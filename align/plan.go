@@ -74,10 +74,42 @@ type Stream struct {
 	// half-open range of indices ("0:7"). An empty list takes all.
 	Columns  []string `json:"columns"`
 	Sampling `json:"-"`
+	// Points makes the stream from depth images, From; if From is empty, from the only ones. Package align/depth adds such streams to a
+	// dataset, with the name Name. Only a loader has them.
+	Points *Points `json:"-"`
 }
 
-// Source returns the stream's name in the recording.
-func (s *Stream) Source() string { return cmp.Or(s.From, s.Name) }
+// Source returns the stream's name in the recording. For Points it is Name.
+func (s *Stream) Source() string {
+	if s.Points != nil {
+		return s.Name
+	}
+	return cmp.Or(s.From, s.Name)
+}
+
+// Points describe a fixed number of points that are chosen from each depth image. They have the image's timestamp. Between two images
+// there is nothing, so the methods are those of a camera's frames: "previous", the default, "nearest" and "next". The JSON names are the
+// keys in a plan file.
+type Points struct {
+	// K is the number of points that ops.FarthestPoints chooses, at most ops.MaxFarthest. If an image has fewer, its first point repeats.
+	K int `json:"k"`
+	// Min and Max are opposite corners of the box to crop to, in metres, inclusive, after the pose. All 0 means all points.
+	Min [3]float64 `json:"min,omitzero"`
+	Max [3]float64 `json:"max,omitzero"`
+	// Near and Far are the smallest and the greatest valid depths in metres. If Far is 0, there is no greatest.
+	Near float64 `json:"near,omitzero"`
+	Far  float64 `json:"far,omitzero"`
+	// Intrinsics are fx, fy, cx and cy in pixels, and Scale is the metres per unit. 0 means the recording's.
+	Intrinsics [4]float64 `json:"intrinsics,omitzero"`
+	Scale      float64    `json:"scale,omitzero"`
+	// Fixed is the frame of tf in which points are; empty means the root above the camera.
+	Fixed string `json:"fixed,omitzero"`
+	// Pose [4,4], row-major, transforms points from the camera, for recordings without poses. All 0 means none.
+	Pose [16]float64 `json:"pose,omitzero"`
+}
+
+// PointMethods are the methods for a stream of points.
+var PointMethods = []string{"previous", "nearest", "next"}
 
 // Sampling describes how a stream's columns are put on the clock. Empty fields come from Plan.Defaults. If these are empty too, the
 // column's type decides.

@@ -258,6 +258,7 @@ func TestWindowsOfAPlanTakeDurations(t *testing.T) {
 func TestAPlanThatIsWrittenIsReadAsItWas(t *testing.T) {
 	for _, text := range []string{
 		whole, "version: 1\nrate: 0.1\n", "version: 1\nrate: 5\nrange: union\nunordered: sort\nfilter: {success: false}\npadding: diffusion_policy\npad_after: 0s\nsnap: 0s\n",
+		"version: 1\nrate: 5\nstreams: [{name: a, points: {k: 4, min: [0, 0, 0], max: [1, 2, 3], near: 0.5, far: 2, scale: 0.1, intrinsics: [1, 2, 3, 4], fixed: base, pose: [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]}}, {name: b, points: {k: 1}}]\n",
 		"version: 1\nrate: 5\ndefaults: {fill: -.inf, method: {\"a \\\" b\": linear, \"0:2\": previous}}\nstreams: [{name: a, fill: .inf}, {name: b, fill: .nan}]\nshuffle: none\nwindows: {a: {at: [-0.4, 0s]}, b: [-1, 0]}\n",
 	} {
 		p, err := planfile.Parse("p.yaml", []byte(text))

@@ -286,3 +286,17 @@ const (
 	// then 0 and 1.
 	CodeColumnsWhole = remark + "columns-whole"
 )
+
+// Codes of ClassRemark that package align/depth adds to a stream of points. Count is a number of its Of depth images.
+const (
+	// CodeDepthUnposed: images without a pose are left out. Example: images before the first sample of groundtruth.txt.
+	CodeDepthUnposed = remark + "depth-unposed"
+	// CodeDepthUnread: images that cannot be read are left out; Cause is the first error. Example: a png that was cut.
+	CodeDepthUnread = remark + "depth-unread"
+	// CodePointsNone: images without a point in the box are left out. Example: a hand in front of the camera.
+	CodePointsNone = remark + "points-none"
+	// CodePointsFew: images have fewer points than Want, so their first point repeats. Example: a box around a small object.
+	CodePointsFew = remark + "points-few"
+	// CodeDistortionIgnored: the camera has lens distortion, which is not corrected. Example: D in camera_info.
+	CodeDistortionIgnored = remark + "distortion-ignored"
+)

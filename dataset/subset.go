@@ -56,6 +56,14 @@ func Whole(d Dataset) Dataset {
 	return d
 }
 
+// Recorded returns the dataset that d adds streams to, if d has a method Recorded, and else d. Its episodes have the same media streams.
+func Recorded(d Dataset) Dataset {
+	if s, is := d.(interface{ Recorded() Dataset }); is {
+		return s.Recorded()
+	}
+	return d
+}
+
 // Selected returns the numbers of a Subset's episodes, and nil for a dataset that is none.
 func Selected(d Dataset) Ranges {
 	s, is := d.(Subset)

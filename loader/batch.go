@@ -31,7 +31,7 @@ type Batch struct {
 type BatchStream struct {
 	Name    string
 	Columns []dataset.Column
-	Values  *tensor.Tensor // [B,T,D], for T targets in a window and D columns
+	Values  *tensor.Tensor // [B,T,D], for T targets in a window and D columns; [B,T,K,3] for align.Points
 	Valid   *tensor.Tensor // [B,T] u8: 1 if the value is valid, as in ops.ResampleArgs
 	Pad     *tensor.Tensor // [B,T] u8: 1 if the target lies outside the stream's samples
 	Age     *tensor.Tensor // [B,T] i64, ns; nil unless Options.Age
@@ -75,6 +75,10 @@ func (b *Batch) views(parts []part, g *group) error {
 		out := BatchStream{Name: p.name, Columns: p.columns}
 		var errs [4]error
 		out.Values, errs[0] = g.values.Slice(2, lo, lo+p.width)
+		if p.isPoints {
+			width := g.values.Dim(2)
+			out.Values, errs[0] = g.values.AsStrided([]int{rows, t, p.width / 3, 3}, []int{t * width, width, 3, 1}, lo)
+		}
 		for j, v := range []struct {
 			to   **tensor.Tensor
 			from *tensor.Tensor

@@ -178,7 +178,7 @@ func (l *Loader) Window(ctx context.Context, store dataset.Dataset, b *Batch, ro
 	if err != nil {
 		return nil, nil, err
 	}
-	if values, err = values.Reshape(s.Values.Dim(1), s.Values.Dim(2)); err != nil {
+	if values, err = values.Reshape(len(times), len(s.Columns)); err != nil {
 		return nil, nil, err
 	}
 	made, err := dataset.NewStream(stream, times, values, s.Columns)

@@ -28,6 +28,7 @@ type part struct {
 	offset    time.Duration
 	deltas    []int64
 	width     int
+	isPoints  bool
 	dtype     tensor.DType
 	isDouble  bool // dtype is F64 because the plan or the options set it
 	affine    *affine

@@ -15,6 +15,7 @@ import (
 // Build makes. Streams that the plan does not name stay as recorded, because only their timestamps are read.
 type recordings struct {
 	dataset.Dataset
+	recorded dataset.Dataset       // for frames
 	numbered dataset.Info          // has the episodes' numbers
 	streams  []dataset.EmptyStream // of all episodes: name, columns, dtype
 	splits   [][]string
@@ -32,7 +33,11 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, packing stor
 	if err != nil {
 		return nil, err
 	}
-	u := &recordings{Dataset: of, numbered: of.Info(), packing: packing}
+	recorded, err := dataset.Select(dataset.Recorded(d), dataset.Selection{Take: dataset.RangesOf(episodes)})
+	if err != nil {
+		return nil, err
+	}
+	u := &recordings{Dataset: of, recorded: recorded, numbered: of.Info(), packing: packing}
 	u.splits = u.numbered.SplitsOf(u.Len())
 	type found struct {
 		packed *store.Store
@@ -40,7 +45,7 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, packing stor
 	}
 	wanted := slices.Compact(slices.Sorted(slices.Values(names)))
 	look := func(ctx context.Context, i int) (f found) {
-		e, err := u.Episode(ctx, i)
+		e, err := of.Episode(ctx, i)
 		if err != nil {
 			return found{nil, &dataset.EpisodeError{Episode: u.numbered.Number(i), Err: err}}
 		}
@@ -70,6 +75,11 @@ func unpack(ctx context.Context, d dataset.Dataset, names []string, packing stor
 		return slices.ContainsFunc(u.streams, func(o dataset.EmptyStream) bool { return o.Name == s.Name && o.DType == tensor.F64 })
 	}
 	return u, nil
+}
+
+// Episode returns an episode as recorded.
+func (u *recordings) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
+	return u.recorded.Episode(ctx, i)
 }
 
 // Names returns the stream names.
@@ -106,7 +116,7 @@ func (u *recordings) pack(ctx context.Context, e *dataset.Episode, names []strin
 func (u *recordings) Read(ctx context.Context, i int) (*dataset.Episode, *store.Episode, error) {
 	n, splits := u.numbered.Number(i), u.splits[i]
 	about := &store.Episode{Name: fmt.Sprint(n), Number: n, Splits: splits}
-	recorded, err := u.Episode(ctx, i)
+	recorded, err := u.Dataset.Episode(ctx, i)
 	if err != nil {
 		return nil, about, &dataset.EpisodeError{Episode: n, Err: err}
 	}

@@ -191,6 +191,7 @@ func (c *selection) newParts(p *prepared.Recording) error {
 			return err
 		}
 		q := part{name: s.Name, from: s.From, column: -1, columns: s.Columns, packed: s.Values.DType(), options: s.Options, normalise: s.Normalise, offset: s.Offset, width: len(s.Columns), offsets: []int64{0}, deltas: deltas}
+		q.isPoints = slices.ContainsFunc(c.plan.Streams, func(o align.Stream) bool { return o.Name == s.Name && o.Points != nil })
 		switch {
 		case s.DType != 0:
 			q.dtype = s.DType

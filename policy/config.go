@@ -232,6 +232,9 @@ func (c *Config) parse() (align.Plan, error) {
 	c.passOver(&p)
 	p.Defaults.Normalise = ""
 	for i := range p.Streams {
+		if s := &p.Streams[i]; s.Points != nil { // a state is a row of columns, and the store has these
+			s.From, s.Points = "", nil
+		}
 		p.Streams[i].Normalise = ""
 	}
 	if len(p.Streams) == 0 && len(c.States) > 0 {

@@ -19,5 +19,9 @@
 // They come from the option, the recording, or for a robot log from the topic camera_info next to the images. Lens distortion is not
 // corrected; Counts.Distorted reports it.
 //
+// # Points
+//
+// WithPoints gives a dataset's episodes a stream of points for each stream with Points in a plan, from which a loader draws.
+//
 // Times are nanoseconds, lengths are metres.
 package depth

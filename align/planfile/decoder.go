@@ -181,6 +181,22 @@ func (d *decoder) number(to *float64) func(ast.Node, string) {
 	return func(n ast.Node, key string) { *to = d.float(n, key, "a number") }
 }
 
+// numbers returns the function that reads a list with as many numbers as to.
+func (d *decoder) numbers(to []float64) func(ast.Node, string) {
+	return func(n ast.Node, key string) {
+		i := 0
+		d.list(n, key, func(n ast.Node, key string) {
+			if i < len(to) {
+				to[i] = d.float(n, key, "a number")
+			}
+			i++
+		})
+		if i != len(to) {
+			d.failed(n, key, fmt.Sprintf("%d numbers", i), strconv.Itoa(len(to)))
+		}
+	}
+}
+
 func (d *decoder) positive(to *float64) func(ast.Node, string) {
 	return func(n ast.Node, key string) {
 		if *to = d.float(n, key, "a number above 0"); !(*to > 0) {

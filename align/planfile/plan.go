@@ -82,8 +82,24 @@ func (d *decoder) stream(n ast.Node, key string) (s align.Stream) {
 			s.Columns = append(s.Columns, c)
 		})
 	}
+	known["points"] = func(n ast.Node, key string) { s.Points = d.points(n, key) }
 	d.fields(n, key, known)
 	return s
+}
+
+func (d *decoder) points(n ast.Node, key string) *align.Points {
+	p := &align.Points{}
+	d.fields(n, key, map[string]func(ast.Node, string){
+		"k": func(n ast.Node, key string) {
+			k := d.float(n, key, "a whole number")
+			if p.K = int(k); float64(p.K) != k {
+				d.fail(n, key, "a whole number")
+			}
+		},
+		"min": d.numbers(p.Min[:]), "max": d.numbers(p.Max[:]), "near": d.number(&p.Near), "far": d.number(&p.Far),
+		"intrinsics": d.numbers(p.Intrinsics[:]), "scale": d.positive(&p.Scale), "fixed": d.text(&p.Fixed), "pose": d.numbers(p.Pose[:]),
+	})
+	return p
 }
 
 func (d *decoder) sampling(s *align.Sampling) map[string]func(ast.Node, string) {

@@ -45,6 +45,9 @@ func JSON(p *align.Plan) ([]byte, error) {
 		if err := one.sampling(fmt.Sprintf("streams[%d]", i), &s.Sampling); err != nil {
 			return nil, err
 		}
+		if s.Points != nil {
+			one.Add("points", s.Points)
+		}
 		streams = append(streams, one)
 	}
 	if len(streams) > 0 {

@@ -76,6 +76,7 @@ func (d *drawing) begin(devices []*ops.Device) error {
 	ctx := context.Background() // a signal may end the program here, because nothing is written yet
 	began := time.Now()
 	var err error
+	d.Device = devices[0]
 	if d.source, err = batching.Open(ctx, &d.Request, d.app.watch(&d.out.noteList)); err != nil {
 		return err
 	}

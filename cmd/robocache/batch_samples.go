@@ -226,7 +226,7 @@ func membersOf(b *loader.Batch, row int, about sample) ([]webdataset.Member, err
 		name := webdataset.Ext(s.Name)
 		values, err := s.Values.Slice(0, row, row+1)
 		if err == nil {
-			values, err = values.Reshape(s.Values.Dim(1), s.Values.Dim(2))
+			values, err = values.Reshape(s.Values.Shape()[1:]...)
 		}
 		var text bytes.Buffer
 		if err == nil {

@@ -78,6 +78,7 @@ func (a *app) policy(p *acting) (err error) {
 		Says: pol.Config().Says, Trained: []int{}, Skill: map[string]float64{}, Seen: map[string]float64{}, noteList: newNotes()}}
 	trained := pol.Config().Clock
 	p.request.Prefer, p.request.PreferRate = trained, pol.Config().Rate
+	p.request.SetPoints(pol.Config().Plan, pol.device)
 	source, err := batching.Open(ctx, &p.request, a.watch(&w.out.noteList))
 	if err != nil {
 		return err

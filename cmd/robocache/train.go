@@ -191,6 +191,7 @@ func (a *app) train(t *training) (err error) {
 		return err
 	}
 	w.keepBackend()
+	w.request.SetPoints(t.Plan, devices[0])
 	source, err := batching.Open(ctx, &w.request, a.watch(&w.out.noteList))
 	if err != nil {
 		return err

@@ -108,6 +108,12 @@ var remarkTexts = map[dataset.Code]string{
 	dataset.CodeColumnsExtra:      "columns {list} are left out, which the first episode does not have",
 	dataset.CodeColumnsFractional: "columns {list} have fractions, and hold their last value unless a method is asked for: they are whole numbers in the first episode",
 	dataset.CodeColumnsWhole:      "columns {list} are whole numbers, and are interpolated unless a method is asked for: they have fractions in the first episode",
+
+	dataset.CodeDepthUnposed:      "{count} of {total} depth images have no pose, and are left out",
+	dataset.CodeDepthUnread:       "{count} of {total} depth images cannot be read, and are left out, the first: {cause}",
+	dataset.CodePointsNone:        "{count} of {total} depth images have no point in the box, and are left out",
+	dataset.CodePointsFew:         "{count} of {total} depth images have fewer than {want} points: the first repeats",
+	dataset.CodeDistortionIgnored: "camera_info has a lens distortion, which is not corrected",
 }
 
 // The beginnings and ends that several sentences share.

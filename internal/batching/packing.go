@@ -7,9 +7,12 @@ import (
 	"fmt"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/align/depth"
+	"github.com/robocache/robocache/align/planfile"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/inspection"
 	"github.com/robocache/robocache/loader/store"
+	"github.com/robocache/robocache/ops"
 )
 
 // wantRate adds the argument that sets a rate to an error about timestamps that count steps.
@@ -26,11 +29,13 @@ type Packing struct {
 	Prefer     string             `json:"-"`
 	PreferRate float64            `json:"-"`
 	Build      store.BuildOptions `json:"-"`
+	Points     align.Plan         `json:"-"` // has the streams of points to add, see depth.WithPoints; Device computes them
+	Device     *ops.Device        `json:"-"`
 	Spell      Spelling           `json:"-"`
 }
 
-// Read opens the dataset, with Prefer and PreferRate if they are needed. The error is an *OptionError if an option is invalid, else an
-// *InputError. The caller closes the dataset.
+// Read opens the dataset, with Prefer and PreferRate if they are needed. The error is an *OptionError if an option is invalid, an
+// *align.PlanError if a stream of points is, else an *InputError. The caller closes the dataset.
 func (p *Packing) Read(ctx context.Context) (dataset.Dataset, error) {
 	opt := p.Options
 	opt.Clock = cmp.Or(opt.Clock, p.Prefer)
@@ -50,12 +55,14 @@ func (p *Packing) Read(ctx context.Context) (dataset.Dataset, error) {
 		if d, err = inspection.Open(ctx, p.Path, opt); err != nil {
 			return nil, ReadError(p.Path, err)
 		}
-		return d, nil
-	}
-	if err := p.checkRate(d.Info()); err != nil {
+	} else if err := p.checkRate(d.Info()); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
-	return d, nil
+	with, err := depth.WithPoints(ctx, p.Device, d, &p.Points, p.Strict)
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return with, nil
 }
 
 // checkRate returns an *OptionError if a rate is set that the recordings do not need. If they have times, the rate would be ignored. If
@@ -70,6 +77,13 @@ func (p *Packing) checkRate(info dataset.Info) error {
 		return refusef("rate", fmt.Sprintf("none: %s has times, and %s is the steps a second for recordings that have none", p.Path, p.Spell.of("rate")), "%g", p.Rate)
 	}
 	return nil
+}
+
+// SetPoints sets Points from a plan's text, and the device. If the text is invalid, there are none, because a policy reports its plan's
+// errors.
+func (p *Packing) SetPoints(plan string, device *ops.Device) {
+	p.Points, _ = planfile.Parse("plan", []byte(plan))
+	p.Device = device
 }
 
 // BuildOptions returns the store's options. progress is called after each episode.

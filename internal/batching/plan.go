@@ -136,7 +136,7 @@ func (s *Source) withoutCameras(streams []align.Stream) []align.Stream {
 	info := s.Data.Info()
 	return slices.DeleteFunc(slices.Clone(streams), func(w align.Stream) bool {
 		name := w.Source()
-		camera := info.DeclaresMedia(name) && !slices.ContainsFunc(s.Cameras, func(c loader.Camera) bool { return c.Name == w.Name })
+		camera := w.Points == nil && info.DeclaresMedia(name) && !slices.ContainsFunc(s.Cameras, func(c loader.Camera) bool { return c.Name == w.Name })
 		if camera {
 			s.watch.note(dataset.CodePlanCamera, w.Name, dataset.Detail{Got: name, Names: []string{s.Spell.of("cameras")}})
 		}

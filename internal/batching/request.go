@@ -1,6 +1,7 @@
 package batching
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -287,6 +288,12 @@ func (s *Source) packing(i int) *Packing {
 	p := s.Packing
 	p.Path, p.Strict = s.Paths[i], s.Strict
 	drawn := s.drawn()
+	if s.planned() {
+		p.Points = drawn
+	}
+	if slices.ContainsFunc(p.Points.Streams, func(t align.Stream) bool { return t.Points != nil }) {
+		p.Prefer = cmp.Or(p.Prefer, "header") // the clock of tf
+	}
 	p.Build = store.BuildOptions{Columns: store.Columns(drawn.Streams), Double: loader.Doubles(&drawn, &s.Options)}
 	for _, t := range s.Streams {
 		p.Build.Streams = append(p.Build.Streams, t.Name)

@@ -51,6 +51,7 @@ func openLoading(ctx context.Context, c *Conn, ask *loaderRequest) (*loading, er
 		return nil, &loaderError{err}
 	}
 	l := &loading{}
+	ask.Device = c.cpu
 	watch := batching.Watch{Note: func(n dataset.Note) { l.notes.Add(n) }}
 	if l.source, err = batching.Open(ctx, &ask.Request, watch); err != nil {
 		return nil, &loaderError{err}

@@ -97,7 +97,7 @@ func (p *packer) dataset(ctx context.Context, d dataset.Dataset, opt *BuildOptio
 				return nil, err
 			}
 			if p.path == "" {
-				s.recordings = d
+				s.recordings = dataset.Recorded(d) // they are read again for frames
 				s.recorded = append(s.recorded, p.unpacked(done-1, e))
 			}
 		}
