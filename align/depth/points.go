@@ -33,9 +33,10 @@ type pointStream struct {
 // each depth image. It returns d itself if there are none. The device deprojects and chooses; every device gives the same bits.
 //
 // An image without a pose, an image that cannot be read, and an image without a point in the box are left out. Remarks in Episode.Notes
-// count them. If strict is set, an image that cannot be read is an error of its episode. An episode without depth images has the stream in Episode.Empty. WithPoints reads the first episode, without its
-// images, and returns an *align.PlanError if From, the intrinsics, the scale, the frame or the pose are missing or wrong there. Such an error
-// in a later episode is an error of that episode. The device must stay open as long as episodes are read.
+// count them. If strict is set, an image that cannot be read is an error of its episode. An episode without depth images has the stream in
+// Episode.Empty. WithPoints reads the first episode, without its images, and returns an *align.PlanError if From, the intrinsics, the scale,
+// the frame or the pose are missing or wrong there. Such an error in a later episode is an error of that episode. The device must stay open
+// as long as episodes are read.
 func WithPoints(ctx context.Context, device *ops.Device, d dataset.Dataset, plan *align.Plan, strict bool) (dataset.Dataset, error) {
 	p := &points{Dataset: d, device: device, plan: plan, strict: strict}
 	for k, in := range plan.Streams {
@@ -163,14 +164,13 @@ func (p *points) choose(ctx context.Context, s *Series, f *Frame, o *align.Point
 	h, w := f.Depth.Dim(0), f.Depth.Dim(1)
 	dense := make([]float32, 3*h*w)
 	args := ops.DeprojectArgs{Points: tensor.Must(tensor.Of(dense, 1, h, w, 3)), Intrinsics: tensor.Must(tensor.Of(s.Intrinsics[:], 4))}
-	if pose := f.Pose; s.Posed || o.Pose != [16]float64{} {
+	pose := f.Pose
+	if o.Pose != [16]float64{} {
 		for i, v := range o.Pose {
-			if !s.Posed {
-				pose[i] = float32(v)
-			}
+			pose[i] = float32(v)
 		}
-		args.Poses = tensor.Must(tensor.Of(pose[:], 4, 4))
 	}
+	args.Poses = tensor.Must(tensor.Of(pose[:], 4, 4))
 	if args.Depth, err = f.Depth.Reshape(1, h, w); err != nil {
 		return nil, 0, err
 	}
