@@ -38,6 +38,10 @@ func (s *Step) check() error {
 		return fail("Ring", ops.ErrOption, o.Ring, fmt.Sprintf("1 to %d", maxSteps))
 	case net.ids > 0 && o.IDs == nil:
 		return fail("IDs", ops.ErrMissing, "nil", "those of the Embedding")
+	case net.memory != nil && o.Pad != nil:
+		return fail("Pad", ops.ErrOption, o.Pad, "nil, as there is a Memory")
+	case net.tokens >= s.t:
+		return fail("batch", ops.ErrShape, fmt.Sprintf("%d tokens", s.t), fmt.Sprintf("more than %d, as Memory has", net.tokens))
 	case net.ids == 0 && o.IDs != nil:
 		return fail("IDs", ops.ErrOption, o.IDs, "nil, as there is no Embedding")
 	}

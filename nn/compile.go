@@ -20,9 +20,10 @@ type compiler struct {
 	rooms map[*value]*room
 	spare []*tensor.Tensor // gradients that no later plan reads, so their memory can be used again
 	jobs  backend.WeightGradientJob
-	err   error // the first error
-	bytes int64 // allocated so far
-	room  int64 // bytes available if the tensors are in host memory, because the system grants more than it has
+	err   error                         // the first error
+	bytes int64                         // allocated so far
+	room  int64                         // bytes available if the tensors are in host memory, because the system grants more than it has
+	pads  [otherKeys + 1]*tensor.Tensor // the tokens that an attention with these keys ignores
 
 	chunk   backend.Chunks // of a step that samples, with samples [B*C,A] F32
 	samples *tensor.Tensor
@@ -68,6 +69,9 @@ func (s *Step) compile(ctx context.Context) error {
 	begun := len(c.plans)
 	for _, v := range s.model.net.values[1:] {
 		c.forward(v)
+		if v == s.model.net.memory {
+			begun = len(c.plans) // a sample computes the memory once
+		}
 	}
 	if s.opts.Denoise != nil && s.opts.Predict {
 		c.sample(begun)
@@ -375,12 +379,41 @@ func (c *compiler) norm(o *norm) {
 
 // attends returns the job of an attention.
 func (c *compiler) attends(a *attention) backend.AttentionJob {
-	d, x, r := a.out.width, c.rooms[a.in], c.rooms[a.out]
-	part := func(i int) *tensor.Tensor { return c.view(x.work, []int{c.b * c.t, d}, []int{3 * d, 1}, i*d) }
-	return backend.AttentionJob{
+	d, r := a.out.width, c.rooms[a.out]
+	job := backend.AttentionJob{
 		B: c.b, Heads: a.heads, Width: d / a.heads, TQ: c.t, TK: c.t, Scale: float32(1 / math.Sqrt(float64(d/a.heads))), Causal: a.causal,
-		Q: part(0), K: part(1), V: part(2), O: r.work, Pad: c.opts.Pad, LogSum: r.logSum, Dropout: c.dropout(a.dropout, a.site),
+		O: r.work, Pad: c.ignored(a.keys), LogSum: r.logSum, Dropout: c.dropout(a.dropout, a.site),
 	}
+	job.Q, job.K, job.V = c.columns(a, func(r *room) *tensor.Tensor { return r.work })
+	return job
+}
+
+// columns returns an attention's queries, keys and values, or their gradients, in the matrices that of returns.
+func (c *compiler) columns(a *attention, of func(r *room) *tensor.Tensor) (q, k, v *tensor.Tensor) {
+	part := func(in *value, i int) *tensor.Tensor {
+		return c.view(of(c.rooms[in]), []int{c.b * c.t, a.out.width}, []int{in.width, 1}, i*a.out.width)
+	}
+	if a.memory != nil {
+		return part(a.in, 0), part(a.memory, 0), part(a.memory, 1)
+	}
+	return part(a.in, 0), part(a.in, 1), part(a.in, 2)
+}
+
+// ignored returns the flags [B,T] of the tokens that an attention ignores, or nil.
+func (c *compiler) ignored(k keys) *tensor.Tensor {
+	if k == allKeys {
+		return c.opts.Pad
+	}
+	if c.pads[k] == nil {
+		flags := make([]uint8, c.b*c.t)
+		for i := range flags {
+			if (i%c.t < c.model.net.tokens) != (k == memoryKeys) {
+				flags[i] = 1
+			}
+		}
+		c.pads[k] = c.upload(tensor.Of(flags, c.b, c.t))
+	}
+	return c.pads[k]
 }
 
 func (c *compiler) attention(a *attention) {

@@ -182,12 +182,17 @@ func (c *compiler) normSums(o *norm) (gamma, beta *tensor.Tensor) {
 	return gamma, beta
 }
 
-// attentionBack plans the gradient of an attention's input from the gradient of its result.
+// attentionBack plans the gradients of an attention's inputs from the gradient of its result. It does nothing if they are planned.
 func (c *compiler) attentionBack(a *attention) {
-	r, d := c.rooms[a.in], a.out.width
-	r.dWork = c.matrix(c.nn.Working(), a.in)
-	part := func(i int) *tensor.Tensor { return c.view(r.dWork, []int{c.b * c.t, d}, []int{3 * d, 1}, i*d) }
-	job := backend.AttentionBackwardJob{AttentionJob: c.attends(a), DO: c.rooms[a.out].dWork, DQ: part(0), DK: part(1), DV: part(2)}
+	if c.rooms[a.in].dWork != nil {
+		return
+	}
+	c.rooms[a.in].dWork = c.matrix(c.nn.Working(), a.in)
+	if a.memory != nil {
+		c.rooms[a.memory].dWork = c.matrix(c.nn.Working(), a.memory)
+	}
+	job := backend.AttentionBackwardJob{AttentionJob: c.attends(a), DO: c.rooms[a.out].dWork}
+	job.DQ, job.DK, job.DV = c.columns(a, func(r *room) *tensor.Tensor { return r.dWork })
 	if c.err == nil {
 		c.plan(c.nn.AttentionBackward(&job))
 		c.done(job.DO)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/robocache/robocache/ops/backend"
 )
@@ -142,15 +143,16 @@ type MultiHeadAttention struct {
 	Heads   int
 	Causal  bool    // a token attends only to itself and to earlier tokens
 	Dropout float32 // the fraction of attention probabilities that training sets to 0
+	Cross   bool    // the keys and values are of the tokens in [Memory], and Causal must be false
 }
 
-func (l MultiHeadAttention) add(n *network, x *value) (*value, error) {
-	return attend(n, x, nil, l, 0)
-}
+func (l MultiHeadAttention) add(n *network, x *value) (*value, error) { return l.attend(n, x, 0) }
 
-// attend adds attention with dropout and a residual.
-func attend(n *network, x, residual *value, l MultiHeadAttention, dropout float32) (*value, error) {
+// attend adds attention, with dropout of its result.
+func (l MultiHeadAttention) attend(n *network, x *value, dropout float32) (*value, error) {
 	switch d := x.width; {
+	case l.Cross && (l.Causal || n.memory == nil || n.memory.width != d):
+		return nil, option(l.Name, "Cross", "causal attention, or no Memory of the same width before it", "neither")
 	case l.Heads < 1 || d%l.Heads != 0:
 		return nil, option(l.Name, "Heads", fmt.Sprintf("%d for a width of %d", l.Heads, d), "heads that divide the width")
 	case d/l.Heads != 32 && d/l.Heads != 64:
@@ -160,11 +162,18 @@ func attend(n *network, x, residual *value, l MultiHeadAttention, dropout float3
 		return nil, err
 	}
 	d := x.width
-	in := &product{in: x}
-	in.weight = n.parameter(l.Name+".in_proj_weight", uniform(math.Sqrt(6/float64(4*d))), 3*d, d) // xavier
-	in.bias = n.parameter(l.Name+".in_proj_bias", constant(0), 3*d)
-	o := n.attention(l.Name, &attention{in: n.product(l.Name+".in_proj", in), heads: l.Heads, causal: l.Causal, dropout: l.Dropout})
-	out := &product{in: o, residual: residual, dropout: dropout}
+	weight := n.parameter(l.Name+".in_proj_weight", uniform(math.Sqrt(6/float64(4*d))), 3*d, d) // xavier
+	bias := n.parameter(l.Name+".in_proj_bias", constant(0), 3*d)
+	in := func(x *value, from, to int) *value {
+		return n.product(l.Name+".in_proj", &product{in: x, weight: n.part(weight, from*d, (to-from)*d), bias: n.part(bias, from*d, (to-from)*d)})
+	}
+	a := &attention{keys: n.keys, heads: l.Heads, causal: l.Causal, dropout: l.Dropout}
+	if l.Cross {
+		a.keys, a.memory, a.in = memoryKeys, in(n.memory, 1, 3), in(x, 0, 1)
+	} else {
+		a.in = in(x, 0, 3)
+	}
+	out := &product{in: n.attention(l.Name, d, a), dropout: dropout}
 	out.weight = n.parameter(l.Name+".out_proj.weight", uniform(1/math.Sqrt(float64(d))), d, d)
 	out.bias = n.parameter(l.Name+".out_proj.bias", constant(0), d)
 	return n.product(l.Name+".out_proj", out), nil
@@ -184,47 +193,81 @@ type TransformerEncoderLayer struct {
 	Eps              float32 // the LayerNorms' eps; 0 is 1e-5
 }
 
-func (l TransformerEncoderLayer) add(n *network, x *value) (y *value, err error) {
+func (l TransformerEncoderLayer) add(n *network, x *value) (*value, error) {
+	return l.sublayers(n, x, false)
+}
+
+// sublayers adds attention, also to the memory if cross is set, and two Linear layers, each with its norm and residual.
+func (l TransformerEncoderLayer) sublayers(n *network, x *value, cross bool) (_ *value, err error) {
 	name := func(s string) string { return dotted(l.Name, s) }
-	norm := func(s string, x *value) (*value, error) { return LayerNorm{name(s), l.Eps}.add(n, x) }
-	attn := MultiHeadAttention{name("self_attn"), l.Heads, l.Causal, cmp.Or(l.AttentionDropout, l.Dropout)}
+	attend := func(s string, causal, cross bool) func(h *value) (*value, error) {
+		a := MultiHeadAttention{name(s), l.Heads, causal, cmp.Or(l.AttentionDropout, l.Dropout), cross}
+		return func(h *value) (*value, error) { return a.attend(n, h, l.Dropout) }
+	}
 	if l.Activation == NoActivation {
 		l.Activation = ReLU
 	}
-	h := x
-	if l.PreNorm {
-		if h, err = norm("norm1", x); err != nil {
+	width := x.width
+	list := []func(h *value) (*value, error){attend("self_attn", l.Causal, false), attend("multihead_attn", false, true), func(h *value) (*value, error) {
+		return n.layers([]Layer{Linear{Name: name("linear1"), Out: l.FFN, Activation: l.Activation, Dropout: l.Dropout}, Linear{Name: name("linear2"), Out: width, Dropout: l.Dropout}}, h)
+	}}
+	if !cross {
+		list = slices.Delete(list, 1, 2)
+	}
+	for i, add := range list {
+		norm, h, y := LayerNorm{name(fmt.Sprint("norm", i+1)), l.Eps}, x, x
+		if l.PreNorm {
+			if h, err = norm.add(n, x); err != nil {
+				return nil, err
+			}
+		}
+		if y, err = add(h); err != nil {
 			return nil, err
 		}
+		y.from.(*product).rests(x)
+		if x = y; !l.PreNorm {
+			if x, err = norm.add(n, y); err != nil {
+				return nil, err
+			}
+		}
 	}
-	if y, err = attend(n, h, x, attn, l.Dropout); err != nil {
-		return nil, err
-	}
-	if h, err = norm([2]string{"norm1", "norm2"}[index(l.PreNorm)], y); err != nil {
-		return nil, err
-	}
-	x = h
-	if l.PreNorm {
-		x = y
-	}
-	if h, err = (Linear{Name: name("linear1"), Out: l.FFN, Activation: l.Activation, Dropout: l.Dropout}).add(n, h); err != nil {
-		return nil, err
-	}
-	if y, err = (Linear{Name: name("linear2"), Out: x.width, Dropout: l.Dropout}).add(n, h); err != nil {
-		return nil, err
-	}
-	y.from.(*product).rests(x)
-	if l.PreNorm {
-		return y, nil
-	}
-	return norm("norm2", y)
+	return x, nil
 }
 
-func index(b bool) int {
-	if b {
-		return 1
+// TransformerDecoderLayer is torch.nn.TransformerDecoderLayer with batch_first and torch's parameter names. It has attention to the
+// tokens in [Memory] between a TransformerEncoderLayer's two parts, and the same fields.
+type TransformerDecoderLayer TransformerEncoderLayer
+
+func (l TransformerDecoderLayer) add(n *network, x *value) (*value, error) {
+	return TransformerEncoderLayer(l).sublayers(n, x, true)
+}
+
+// Memory gives a network a memory for cross-attention: the first Tokens tokens in each row, after Layers, which begin with a Linear
+// and have the network's input. It is the network's first layer. Self-attention in Layers sees only the memory's tokens, and in the layers
+// after Memory only the others. A decoder's prediction for one of the memory's tokens has no meaning, so its target should have
+// weight 0, as with StepOptions.Denoise. Example: with two observed tokens,
+//
+//	Memory{Tokens: 2, Layers: []Layer{Linear{Name: "memory", Out: 256}}}
+//
+// StepOptions.Pad must be nil.
+type Memory struct {
+	Tokens int
+	Layers []Layer
+}
+
+func (l Memory) add(n *network, x *value) (_ *value, err error) {
+	if x.from != nil || n.memory != nil || l.Tokens < 1 || len(l.Layers) == 0 {
+		return nil, option(x.layer, orderOfLayers, "Memory without tokens or layers, or behind a layer", "it as the first layer, with both")
 	}
-	return 0
+	n.keys = memoryKeys
+	if n.memory, err = n.layers(l.Layers, x); err != nil {
+		return nil, err
+	}
+	if n.memory.last {
+		return nil, option(n.memory.layer, orderOfLayers, "LastToken or Flatten in Memory", "layers of tokens")
+	}
+	n.tokens, n.keys = l.Tokens, otherKeys
+	return x, nil
 }
 
 // Encoder returns count encoder layers with the names that torch.nn.TransformerEncoder uses: Name.layers.0 and so on. If PreNorm
@@ -237,6 +280,15 @@ func Encoder(name string, count int, l TransformerEncoderLayer) []Layer {
 	}
 	if l.PreNorm {
 		list = append(list, LayerNorm{Name: dotted(name, "norm"), Eps: l.Eps})
+	}
+	return list
+}
+
+// Decoder returns count decoder layers with the names that torch.nn.TransformerDecoder uses, and the norm that [Encoder] adds.
+func Decoder(name string, count int, l TransformerDecoderLayer) []Layer {
+	list := Encoder(name, count, TransformerEncoderLayer(l))
+	for i := range count {
+		list[i] = TransformerDecoderLayer(list[i].(TransformerEncoderLayer))
 	}
 	return list
 }
@@ -255,12 +307,9 @@ type Residual struct {
 }
 
 func (l Residual) add(n *network, x *value) (*value, error) {
-	y := x
-	for _, f := range l.Layers {
-		var err error
-		if y, err = f.add(n, y); err != nil {
-			return nil, err
-		}
+	y, err := n.layers(l.Layers, x)
+	if err != nil {
+		return nil, err
 	}
 	p, ok := y.from.(*product)
 	switch {

@@ -52,12 +52,24 @@ var networks = []struct {
 	{name: "flat", c: flat(encoder(TransformerEncoderLayer{Heads: 1, FFN: 40}), 9), b: 3, t: 9, opts: StepOptions{Chunk: 3}},
 	{name: "flat, a policy's", c: Config{5, []Layer{Linear{Name: "in", Out: 32}, Positions{Name: "position", Count: 5}, TransformerEncoderLayer{Name: "e", Heads: 1, FFN: 40, PreNorm: true, Dropout: 0.3},
 		Flatten{5}, Linear{Name: "out", Out: 12, Zero: true}}}, b: 3, t: 5, opts: StepOptions{Chunk: 4}},
+	{name: "cross-attention", c: Config{5, []Layer{Memory{3, []Layer{Linear{Name: "m", Out: 32}}}, Linear{Name: "a", Out: 32}, MultiHeadAttention{Name: "x", Heads: 1, Cross: true}, Linear{Name: "b", Out: 3}}}, b: 2, t: 9},
+	{name: "cross-attention, wide heads, dropout", c: Config{5, []Layer{Memory{8, []Layer{Linear{Name: "m", Out: 64, Dropout: 0.2}}}, Linear{Name: "a", Out: 64},
+		Residual{[]Layer{MultiHeadAttention{Name: "x", Heads: 1, Cross: true, Dropout: 0.3}}}, MultiHeadAttention{Name: "s", Heads: 2}, Linear{Name: "b", Out: 3}}}, b: 2, t: 9},
+	{name: "decoder", c: decoder(TransformerDecoderLayer{Heads: 1, FFN: 40, Dropout: 0.2}), b: 2, t: 9},
+	{name: "decoder, of the last token", c: last(decoder(TransformerDecoderLayer{Heads: 1, FFN: 40, PreNorm: true})), b: 2, t: 9, opts: StepOptions{Loss: L1}},
+	{name: "pre-norm decoder, GELU", c: decoder(TransformerDecoderLayer{Heads: 1, FFN: 40, PreNorm: true, Activation: GELU, Dropout: 0.2, AttentionDropout: 0.6, Causal: true}), b: 2, t: 9},
 	{name: "last token of a linear", c: Config{5, []Layer{Linear{Name: "a", Out: 32}, Positions{Name: "p", Count: 9}, LastToken{}, Linear{Name: "b", Out: 3}}}, b: 3, t: 7},
 }
 
 // encoder is a network of two encoder layers, 32 wide.
 func encoder(l TransformerEncoderLayer) Config {
 	return Config{5, slices.Concat([]Layer{Linear{Name: "in", Out: 32}, Positions{Name: "position", Count: 12}}, Encoder("encoder", 2, l), []Layer{Linear{Name: "out", Out: 3}})}
+}
+
+// decoder is a network of two decoder layers, with a memory of four tokens that an encoder layer makes.
+func decoder(l TransformerDecoderLayer) Config {
+	memory := []Layer{Linear{Name: "memory", Out: 32}, Positions{Name: "memory.position", Count: 12}, TransformerEncoderLayer{Name: "memory.encoder", Heads: 1, FFN: 24, PreNorm: l.PreNorm, Activation: GELU}}
+	return Config{5, slices.Concat([]Layer{Memory{4, memory}, Linear{Name: "in", Out: 32}, Positions{Name: "position", Count: 12}}, Decoder("decoder", 2, l), []Layer{Linear{Name: "out", Out: 3}})}
 }
 
 // last is a network of which the last token alone predicts.
@@ -79,7 +91,11 @@ func bound(d tensor.DType, c Config) (prediction, gradients float64) {
 		return 2e-5, 4e-5
 	}
 	for _, l := range c.Layers {
-		if e, ok := l.(TransformerEncoderLayer); ok && e.Activation != GELU {
+		e, ok := l.(TransformerEncoderLayer)
+		if d, is := l.(TransformerDecoderLayer); is {
+			e, ok = TransformerEncoderLayer(d), true
+		}
+		if ok && e.Activation != GELU {
 			return 0.02, 0.18
 		}
 	}

@@ -24,6 +24,10 @@ type mirror struct {
 	pad     func(b, k int) bool
 	dropped func(site uint32, rate float32) func(i int) float64 // nil without dropout
 	site    uint32
+
+	memory *reference.Matrix
+	tokens int // of the memory
+	keys   keys
 }
 
 func (m *mirror) drop(x *reference.Matrix, rate float32, site uint32) *reference.Matrix {
@@ -59,13 +63,38 @@ func (m *mirror) norm(x *reference.Matrix, name string, eps float32) *reference.
 }
 
 func (m *mirror) attend(x *reference.Matrix, l MultiHeadAttention, rate float32) *reference.Matrix {
-	qkv := m.Linear(x, m.params[l.Name+".in_proj_weight"], m.params[l.Name+".in_proj_bias"])
-	m.next()
-	h := reference.Heads{B: m.b, T: m.t, Heads: l.Heads, Causal: l.Causal, Pad: m.pad}
+	in := func(x *reference.Matrix, from, to int) *reference.Matrix {
+		w, b := m.params[l.Name+".in_proj_weight"], m.params[l.Name+".in_proj_bias"]
+		m.next()
+		return m.Linear(x, rowsOf(w, from, to), rowsOf(b, from, to))
+	}
+	h, keys := reference.Heads{B: m.b, T: m.t, Heads: l.Heads, Causal: l.Causal, Pad: m.pad}, m.keys
+	var qkv *reference.Matrix
+	if l.Cross {
+		keys = memoryKeys
+		kv := in(m.memory, 1, 3)
+		qkv = m.Beside(in(x, 0, 1), kv)
+	} else {
+		qkv = in(x, 0, 3)
+	}
+	if keys != allKeys {
+		h.Pad = func(_, k int) bool { return (k < m.tokens) != (keys == memoryKeys) }
+	}
 	if site := m.next(); m.dropped != nil && l.Dropout > 0 {
 		h.Factor = m.dropped(site, l.Dropout)
 	}
 	return m.linear(m.Attention(qkv, h), l.Name+".out_proj", NoActivation, rate)
+}
+
+// rowsOf is some thirds of a matrix with three parts, or of a vector.
+func rowsOf(m *reference.Matrix, from, to int) *reference.Matrix {
+	n := len(m.V) / 3
+	part := reference.Of(m.Rows/3*(to-from), m.Columns, m.V[from*n:to*n])
+	if m.Rows == 1 {
+		part.Rows, part.Columns = 1, (to-from)*n
+	}
+	part.G = m.G[from*n : to*n]
+	return part
 }
 
 func (m *mirror) layers(x *reference.Matrix, list []Layer) *reference.Matrix {
@@ -83,7 +112,12 @@ func (m *mirror) layers(x *reference.Matrix, list []Layer) *reference.Matrix {
 		case MultiHeadAttention:
 			x = m.attend(x, l, 0)
 		case TransformerEncoderLayer:
-			x = m.encoder(x, l)
+			x = m.encoder(x, l, false)
+		case TransformerDecoderLayer:
+			x = m.encoder(x, TransformerEncoderLayer(l), true)
+		case Memory:
+			m.tokens, m.keys = l.Tokens, memoryKeys
+			m.memory, m.keys = m.layers(x, l.Layers), otherKeys
 		case Residual:
 			x = m.Add(m.layers(x, l.Layers), x)
 		case Flatten:
@@ -95,20 +129,31 @@ func (m *mirror) layers(x *reference.Matrix, list []Layer) *reference.Matrix {
 	return x
 }
 
-func (m *mirror) encoder(x *reference.Matrix, l TransformerEncoderLayer) *reference.Matrix {
-	attn := MultiHeadAttention{l.Name + ".self_attn", l.Heads, l.Causal, cmp.Or(l.AttentionDropout, l.Dropout)}
+func (m *mirror) encoder(x *reference.Matrix, l TransformerEncoderLayer, decoder bool) *reference.Matrix {
+	attn := MultiHeadAttention{l.Name + ".self_attn", l.Heads, l.Causal, cmp.Or(l.AttentionDropout, l.Dropout), false}
+	cross := MultiHeadAttention{l.Name + ".multihead_attn", l.Heads, false, attn.Dropout, true}
 	if l.Activation == NoActivation {
 		l.Activation = ReLU
 	}
 	ffn := func(x *reference.Matrix) *reference.Matrix {
 		return m.linear(m.linear(x, l.Name+".linear1", l.Activation, l.Dropout), l.Name+".linear2", NoActivation, l.Dropout)
 	}
+	last := l.Name + ".norm2"
+	if decoder {
+		last = l.Name + ".norm3"
+	}
 	if l.PreNorm {
 		x = m.Add(m.attend(m.norm(x, l.Name+".norm1", l.Eps), attn, l.Dropout), x)
-		return m.Add(ffn(m.norm(x, l.Name+".norm2", l.Eps)), x)
+		if decoder {
+			x = m.Add(m.attend(m.norm(x, l.Name+".norm2", l.Eps), cross, l.Dropout), x)
+		}
+		return m.Add(ffn(m.norm(x, last, l.Eps)), x)
 	}
 	x = m.norm(m.Add(m.attend(x, attn, l.Dropout), x), l.Name+".norm1", l.Eps)
-	return m.norm(m.Add(ffn(x), x), l.Name+".norm2", l.Eps)
+	if decoder {
+		x = m.norm(m.Add(m.attend(x, cross, l.Dropout), x), l.Name+".norm2", l.Eps)
+	}
+	return m.norm(m.Add(ffn(x), x), last, l.Eps)
 }
 
 // rig is a network, a step and a batch of its own on a device.

@@ -60,6 +60,9 @@ func NewModel(ctx context.Context, device *ops.Device, c Config, seed uint64) (*
 		p.offset = m.size
 		m.size += (p.size() + alignment - 1) / alignment * alignment
 	}
+	for _, p := range net.parts {
+		p.offset = p.whole.offset + p.first*p.stride()
+	}
 	if m.size > maxElements {
 		return nil, &Error{Op: "NewModel", Arg: "Layers", Kind: ops.ErrTooLarge, Got: number(m.size) + " parameters", Want: "at most " + number(maxElements)}
 	}
@@ -81,15 +84,8 @@ func (c Config) network() (*network, error) {
 		return nil, option("", "Layers", "none", "one or more, the last a Linear")
 	}
 	n := &network{}
-	x := n.value("input", c.In, false, nil)
-	for _, l := range c.Layers {
-		if l == nil {
-			return nil, option("", "Layers", "nil", "layers of this package")
-		}
-		var err error
-		if x, err = l.add(n, x); err != nil {
-			return nil, err
-		}
+	if _, err := n.layers(c.Layers, n.value("input", c.In, false, nil)); err != nil {
+		return nil, err
 	}
 	return n, n.check()
 }

@@ -12,10 +12,24 @@ import (
 // batch.
 type network struct {
 	parameters []*parameter
+	parts      []*parameter // rows of parameters
 	values     []*value
 	ids        int // rows in the Embedding; 0 without one
 	sites      uint32
+
+	memory *value // the result of the Memory, or nil
+	tokens int    // the number of tokens in the Memory
+	keys   keys   // those of the attention that is added next
 }
+
+// keys are the tokens whose keys and values an attention has.
+type keys uint8
+
+const (
+	allKeys keys = iota
+	memoryKeys
+	otherKeys // after the memory's tokens
+)
 
 // parameter is a weight [rows, columns], or a vector, with columns 0, at an offset in the arena.
 type parameter struct {
@@ -23,6 +37,8 @@ type parameter struct {
 	rows, columns int
 	init          initial
 	offset        int
+	whole         *parameter // for a part of a parameter: the whole, and the part's first row
+	first         int
 }
 
 // padded returns the number of rows and columns in the arena.
@@ -90,13 +106,15 @@ type norm struct {
 	eps         float32
 }
 
-// attention is attention over in, which has queries, keys and values side by side.
+// attention is attention with the queries in the first columns of in. The keys and values are in the next columns of in, or alone in
+// memory, side by side.
 type attention struct {
-	in, out *value
-	heads   int
-	causal  bool
-	dropout float32
-	site    uint32
+	in, memory, out *value
+	keys            keys
+	heads           int
+	causal          bool
+	dropout         float32
+	site            uint32
 }
 
 func (n *network) value(layer string, width int, last bool, from any) *value {
@@ -112,6 +130,13 @@ func (n *network) parameter(name string, init initial, shape ...int) *parameter 
 	}
 	n.parameters = append(n.parameters, p)
 	return p
+}
+
+// part returns some rows of a parameter. Their number is a multiple of 16.
+func (n *network) part(p *parameter, first, rows int) *parameter {
+	q := &parameter{name: p.name, rows: rows, columns: p.columns, whole: p, first: first}
+	n.parts = append(n.parts, q)
+	return q
 }
 
 // site returns the number of a new place with dropout.
@@ -145,11 +170,28 @@ func (n *network) norm(layer string, x *value, eps float32) *value {
 	return o.out
 }
 
-func (n *network) attention(layer string, a *attention) *value {
+func (n *network) attention(layer string, width int, a *attention) *value {
 	a.in.attention = a
+	if a.memory != nil {
+		a.memory.attention = a
+	}
 	a.site = n.site()
-	a.out = n.value(layer, a.in.width/3, a.in.last, a)
+	a.out = n.value(layer, width, a.in.last, a)
 	return a.out
+}
+
+// layers adds layers after a value and returns the last one's result.
+func (n *network) layers(list []Layer, x *value) (*value, error) {
+	for _, l := range list {
+		if l == nil {
+			return nil, option("", "Layers", "nil", "layers of this package")
+		}
+		var err error
+		if x, err = l.add(n, x); err != nil {
+			return nil, err
+		}
+	}
+	return x, nil
 }
 
 // cut returns the last token of x, or the given number of tokens side by side.

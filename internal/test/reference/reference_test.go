@@ -34,6 +34,7 @@ func TestGradientsAreCentralDifferences(t *testing.T) {
 		"no bias":  {[]*Matrix{normal(6, 4), normal(6, 4)}, func(p *Tape, in []*Matrix) float64 { return mse(p, p.Linear(in[0], in[1], nil)) }},
 		"add":      {[]*Matrix{normal(6, 6), normal(6, 6)}, func(p *Tape, in []*Matrix) float64 { return mse(p, p.Add(in[0], in[1])) }},
 		"position": {[]*Matrix{normal(6, 6), normal(3, 6)}, func(p *Tape, in []*Matrix) float64 { return mse(p, p.Add(in[0], in[1])) }},
+		"beside":   {[]*Matrix{normal(6, 2), normal(6, 4)}, func(p *Tape, in []*Matrix) float64 { return mse(p, p.Beside(in[0], in[1])) }},
 		"twice":    {[]*Matrix{normal(6, 6)}, func(p *Tape, in []*Matrix) float64 { return mse(p, p.Add(in[0], p.GELU(in[0]))) }},
 		"rows": {[]*Matrix{normal(6, 6), normal(4, 6)}, func(p *Tape, in []*Matrix) float64 {
 			return mse(p, p.AddRows(in[0], in[1], func(i int) int { return i / 3 * 2 }))
