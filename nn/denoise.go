@@ -149,8 +149,8 @@ func (s *Step) denoises() error {
 	switch {
 	case s.opts.Loss == CrossEntropy || s.opts.Chunk != 1 || end.last:
 		return fail("", "with CrossEntropy, Chunk, LastToken or Flatten", "a prediction for each token, and MSE or L1")
-	case d.Chunk < 1 || d.Chunk > s.t:
-		return fail(".Chunk", d.Chunk, fmt.Sprintf("1 to %d, the tokens in a row", s.t))
+	case d.Chunk < 1 || d.Chunk > s.t-net.tokens:
+		return fail(".Chunk", d.Chunk, fmt.Sprintf("1 to %d, the tokens in a row without those of Memory", s.t-net.tokens))
 	case d.Embed < 2 || d.Embed%2 != 0 || d.Embed+end.width > in.width:
 		return fail(".Embed", d.Embed, fmt.Sprintf("2 or more, even, and with %d values at most %d columns", end.width, in.width))
 	case len(d.Steps) == 0 || len(d.Draws) == 0 || !level(d.First):

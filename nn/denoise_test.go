@@ -26,6 +26,13 @@ func denoiser(layers int) nn.Config {
 	return nn.Config{In: 3 + values + embeds, Layers: append(list, nn.Linear{Name: "output", Out: values})}
 }
 
+// crossing is a denoiser with the observation in a memory.
+func crossing(layers int) nn.Config {
+	list := []nn.Layer{nn.Memory{Tokens: observed, Layers: []nn.Layer{nn.Linear{Name: "memory", Out: 32}}}, nn.Linear{Name: "input", Out: 32}, nn.Positions{Name: "position", Count: observed + chunked, Std: 0.02}}
+	list = append(list, nn.Decoder("encoder", layers, nn.TransformerDecoderLayer{Heads: 1, FFN: 64, PreNorm: true, Activation: nn.GELU, Causal: true})...)
+	return nn.Config{In: 3 + values + embeds, Layers: append(list, nn.Linear{Name: "output", Out: values})}
+}
+
 // sampled draws chunks [B, C*A] from a model for a batch of observations.
 func sampled(t *testing.T, m *nn.Model, d nn.Denoise, observations []float32) []float32 {
 	t.Helper()
@@ -190,7 +197,11 @@ func TestFlowDrawsMoreNoise(t *testing.T) {
 // The exact CPU and the simulated device give equal samples to the bit, and an observation has the same sample in every batch.
 func TestSamplesAreEqualOnDevices(t *testing.T) {
 	observations := []float32{1, 2, 3, 4, 5, 6, -1, 0, 0.5, 0.25, 1, 1}
-	for name, d := range map[string]nn.Denoise{"flow": nn.Flow(4), "ddim": nn.Diffusion(3), "ddpm": nn.Diffusion(0)} {
+	for name, d := range map[string]nn.Denoise{"flow": nn.Flow(4), "ddim": nn.Diffusion(3), "ddpm": nn.Diffusion(0), "cross": nn.Flow(4)} {
+		denoiser := denoiser
+		if name == "cross" {
+			denoiser = crossing
+		}
 		if name == "ddpm" {
 			d.Steps = append(d.Steps[:2], d.Steps[99])
 		}
@@ -263,7 +274,19 @@ func TestNoisyTraining(t *testing.T) {
 }
 
 func TestInvalidDenoise(t *testing.T) {
-	m := model(t, "cpu", denoiser(1))
+	m, cross := model(t, "cpu", denoiser(1)), model(t, "cpu", crossing(1))
+	d := denoising(nn.Flow(1))
+	d.Chunk = chunked + 1
+	_, err := nn.NewStep(t.Context(), cross, 2, observed+chunked, nn.StepOptions{Denoise: &d})
+	assert.ErrorContains(t, err, "want 1 to 4, the tokens in a row without those of Memory", "a sample computes the memory once")
+	for _, o := range []struct {
+		t    int
+		pad  *tensor.Tensor
+		want string
+	}{{observed, nil, "batch"}, {observed + 1, tensor.Must(tensor.New(tensor.U8, 2, observed+1)), "Pad"}} {
+		_, err := nn.NewStep(t.Context(), cross, 2, o.t, nn.StepOptions{Pad: o.pad})
+		assert.ErrorContains(t, err, "nn.NewStep: "+o.want)
+	}
 	for want, d := range map[string]nn.Denoise{
 		"Denoise.Chunk":          {Chunk: 7, Embed: 8, Levels: nn.Flow(1).Levels, Draws: []int32{0}, Steps: nn.Flow(1).Steps},
 		"Denoise.Embed":          {Chunk: 4, Embed: 12, Levels: nn.Flow(1).Levels, Draws: []int32{0}, Steps: nn.Flow(1).Steps},

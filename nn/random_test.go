@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -11,6 +12,9 @@ import (
 
 	"github.com/robocache/robocache/internal/test/thorough"
 )
+
+// remembered is the width of the memories.
+const remembered = 64
 
 // stack is a random list of layers on a width, and the width behind them.
 func stack(random *rand.Rand, name string, width, depth int) ([]Layer, int) {
@@ -26,9 +30,14 @@ func stack(random *rand.Rand, name string, width, depth int) ([]Layer, int) {
 		case 3:
 			list = append(list, LayerNorm{Name: name})
 		case 4:
-			list = append(list, MultiHeadAttention{Name: name, Heads: width / 32, Causal: random.IntN(2) == 0})
+			a := MultiHeadAttention{Name: name, Heads: width / 32, Causal: random.IntN(2) == 0}
+			a.Cross = !a.Causal && width == remembered && random.IntN(2) == 0
+			list = append(list, a)
 		case 5:
-			list = append(list, TransformerEncoderLayer{Name: name, Heads: width / 32, FFN: 16 + random.IntN(20), PreNorm: random.IntN(2) == 0, Activation: GELU})
+			l := TransformerEncoderLayer{Name: name, Heads: width / 32, FFN: 16 + random.IntN(20), PreNorm: random.IntN(2) == 0, Activation: GELU}
+			if list = append(list, l); width == remembered && random.IntN(2) == 0 {
+				list[len(list)-1] = TransformerDecoderLayer(l)
+			}
 		case 6:
 			if depth > 0 {
 				inner, w := stack(random, name, width, depth-1)
@@ -42,6 +51,15 @@ func stack(random *rand.Rand, name string, width, depth int) ([]Layer, int) {
 	return list, width
 }
 
+func usesMemory(list []Layer) bool {
+	return slices.ContainsFunc(list, func(l Layer) bool {
+		_, decoder := l.(TransformerDecoderLayer)
+		a, _ := l.(MultiHeadAttention)
+		r, _ := l.(Residual)
+		return decoder || a.Cross || usesMemory(r.Layers)
+	})
+}
+
 // Networks put together at random either cannot be, and say why, or follow float64.
 func TestRandomNetworksFollowFloat64(t *testing.T) {
 	thorough.SkipRace(t, thorough.Simulates)
@@ -51,6 +69,9 @@ func TestRandomNetworksFollowFloat64(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 5))
 		layers, width := stack(random, "s", 32, 2)
 		layers = append([]Layer{Linear{Name: "in", Out: 32}}, layers...)
+		if usesMemory(layers) {
+			layers = append([]Layer{Memory{1 + random.IntN(5), []Layer{Linear{Name: "memory", Out: remembered}}}}, layers...)
+		}
 		switch {
 		case random.IntN(3) == 0:
 			layers = append(layers, LastToken{})

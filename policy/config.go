@@ -179,7 +179,7 @@ func continueConfig(store *store.Store, o *Options) (*Config, error) {
 	for _, f := range []struct {
 		arg   string
 		given bool
-	}{{"Policy", o.Policy != ""}, {"Size", o.Size != ""}, {"Plan", o.Plan != ""}, {"Hz", o.Hz != 0}, {"Action", o.Action != ""}, {"States", len(o.States) > 0},
+	}{{"Policy", o.Policy != ""}, {"Size", o.Size != ""}, {"Condition", o.Condition != ""}, {"Plan", o.Plan != ""}, {"Hz", o.Hz != 0}, {"Action", o.Action != ""}, {"States", len(o.States) > 0},
 		{"Unordered", o.Unordered != ""}, {"Floor", o.Floor != 0}} {
 		if f.given {
 			return nil, refuse(f.arg, "a value, and From", "one of the two: a checkpoint has its own")

@@ -107,7 +107,7 @@ func TestTheBestCheckpointIsKept(t *testing.T) {
 func TestSampledTrainingResumes(t *testing.T) {
 	ctx := t.Context()
 	store := build(t, robots(t, 60, 60, 60))
-	for kind, o := range map[string]policy.Options{policy.Flow: {SampleSteps: 3}, policy.Diffusion: {Sampler: policy.DDIM, SampleSteps: 3}} {
+	for kind, o := range map[string]policy.Options{policy.Flow: {SampleSteps: 3}, policy.Diffusion: {Sampler: policy.DDIM, SampleSteps: 3, Condition: policy.Cross}} {
 		o.Policy, o.Size, o.Plan, o.HoldOut, o.Steps, o.Batch, o.Accumulate, o.Rate, o.Seed = kind, "tiny", short, []int{1}, 6, 4, 2, 1e-2, 7
 		whole, parts := t.TempDir(), t.TempDir()
 		dirs := []string{whole, parts}
@@ -148,6 +148,7 @@ func TestSampledTrainingResumes(t *testing.T) {
 		assert.Equal(t, []any{kind, 3, 9, 2}, []any{from.Config().Policy, from.Config().Recipe.SampleSteps, from.Config().Recipe.Steps, from.Steps()})
 		from = trainer(t, "cpu", store, policy.Options{From: whole, SampleSteps: 4, Execute: 1})
 		assert.Equal(t, []int{4, 1}, []int{from.Config().Recipe.SampleSteps, from.Config().Recipe.Execute})
+		assert.Equal(t, o.Condition, from.Config().Recipe.Condition)
 		_, err = policy.NewTrainer(ctx, all(t, "cpu"), store, policy.Options{From: whole, Sampler: policy.DDPM, SampleSteps: 3})
 		assert.ErrorContains(t, err, "Sampl")
 	}
@@ -198,7 +199,7 @@ func TestTrainingBeginsFromACheckpoint(t *testing.T) {
 	assert.True(t, again.Done())
 
 	var option *policy.OptionError
-	for arg, o := range map[string]policy.Options{"Policy": {Policy: policy.Kind}, "Size": {Size: "seed"}, "Plan": {Plan: plan}, "Hz": {Hz: 3}, "Action": {Action: "a"}, "States": {States: []string{"a"}},
+	for arg, o := range map[string]policy.Options{"Policy": {Policy: policy.Kind}, "Size": {Size: "seed"}, "Condition": {Condition: policy.Prefix}, "Plan": {Plan: plan}, "Hz": {Hz: 3}, "Action": {Action: "a"}, "States": {States: []string{"a"}},
 		"Unordered": {Unordered: "drop"}, "Floor": {Floor: 1}} {
 		o.From = dir
 		_, err := policy.NewTrainer(t.Context(), all(t, "cpu"), store, o)

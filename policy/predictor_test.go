@@ -25,7 +25,7 @@ func rowsOf(t *testing.T, s *dataset.Stream, lo, hi int) *tensor.Tensor {
 // At each tick of a recording, the last rows of its streams give the actions that the recording gives, to the bit: also where rows are absent.
 func TestAWindowPredictsWhatTheRecordingGives(t *testing.T) {
 	plan := "version: 1\nrate: 30\nstreams: [{name: state}, {name: action}]\nwindows: {state: [-150ms, 0s]}\n"
-	for _, o := range []policy.Options{{Size: "small"}, {Size: "seed"}, {Policy: policy.Flow, Size: "tiny"}, {Policy: policy.Diffusion, Size: "tiny", Sampler: policy.DDPM}} {
+	for _, o := range []policy.Options{{Size: "small"}, {Size: "seed"}, {Policy: policy.Flow, Size: "tiny"}, {Policy: policy.Flow, Size: "tiny", Condition: policy.Cross}, {Policy: policy.Diffusion, Size: "tiny", Sampler: policy.DDPM}} {
 		ctx := context.Background()
 		d := robots(t, 22, 22)
 		store := build(t, d)

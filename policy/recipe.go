@@ -27,6 +27,13 @@ const (
 	DDPM  = "ddpm"
 )
 
+// Conditions: how a network with a Sampler sees the states. With Prefix, the default, they are the first tokens of one causal
+// transformer. With Cross, a decoder's cross-attention sees them, as in the transformer of Chi et al.
+const (
+	Prefix = "prefix"
+	Cross  = "cross"
+)
+
 // samplers lists each kind's samplers. The first is the default.
 var samplers = map[string][]string{Kind: {""}, Flow: {Euler}, Diffusion: {DDIM, DDPM}}
 
@@ -78,6 +85,8 @@ type Recipe struct {
 	// Sampler makes a chunk from noise: Euler, DDIM or DDPM. The network then reads History tokens with states and Chunk tokens with
 	// noisy actions, and each token reads only earlier tokens. If Sampler is empty, the network predicts the chunk itself.
 	Sampler string `json:"sampler,omitempty"`
+	// Condition is Cross, or empty for Prefix.
+	Condition string `json:"condition,omitempty"`
 	// SampleSteps is how often the network is evaluated for a chunk.
 	SampleSteps int `json:"sample_steps,omitempty"`
 	// Execute is how many actions in a chunk are executed before the next prediction; 0 in old checkpoints.
@@ -122,6 +131,9 @@ func (r *Recipe) sampled(kind string, o *Options) error {
 	if o.Sampler != "" {
 		r.Sampler, r.SampleSteps = o.Sampler, sampleSteps[o.Sampler]
 	}
+	if r.Condition = cmp.Or(o.Condition, r.Condition); r.Condition == Prefix {
+		r.Condition = ""
+	}
 	r.SampleSteps, r.Execute = cmp.Or(o.SampleSteps, r.SampleSteps), cmp.Or(o.Execute, min(r.Execute, r.Chunk))
 	return r.fits(kind)
 }
@@ -136,6 +148,8 @@ func (r *Recipe) fits(kind string) error {
 	switch {
 	case !slices.Contains(list, r.Sampler):
 		return refuse("Sampler", strconv.Quote(r.Sampler), fmt.Sprintf("one of %q, as %s has", list, kind))
+	case r.Condition != "" && (r.Condition != Cross || r.Sampler == ""):
+		return refuse("Condition", strconv.Quote(r.Condition), fmt.Sprintf("%q, or %q for %q", Prefix, Cross, Kinds[1:]))
 	case r.SampleSteps < least || r.SampleSteps > most:
 		return refuse("SampleSteps", strconv.Itoa(r.SampleSteps), fmt.Sprintf("%d to %d", least, most))
 	case r.Execute < 0 || r.Execute > r.Chunk:
@@ -214,13 +228,23 @@ func (r *Recipe) layers(actions int) []nn.Layer {
 	if r.GELU {
 		layer.Activation = nn.GELU
 	}
-	list := []nn.Layer{nn.Linear{Name: "input", Out: r.Width}, nn.Positions{Name: "position", Count: r.tokens(), Std: 0.02}}
-	for i := range r.Layers {
-		layer.Name = fmt.Sprintf("encoder.layers.%d", i)
-		list = append(list, layer)
+	embed := func(name string) []nn.Layer {
+		return []nn.Layer{nn.Linear{Name: name + "input", Out: r.Width}, nn.Positions{Name: name + "position", Count: r.tokens(), Std: 0.02}}
 	}
-	if r.Sampler != "" {
-		list = append(list, nn.LayerNorm{Name: "encoder.norm"})
+	list := embed("")
+	if r.Condition == Cross {
+		memory := append(embed("memory."), nn.Linear{Name: "memory.linear1", Out: r.FFN, Activation: cmp.Or(layer.Activation, nn.ReLU), Dropout: layer.Dropout},
+			nn.Linear{Name: "memory.linear2", Out: r.Width, Dropout: layer.Dropout})
+		list = append([]nn.Layer{nn.Memory{Tokens: r.History, Layers: memory}}, list...)
+		list = append(list, nn.Decoder("decoder", r.Layers, nn.TransformerDecoderLayer(layer))...)
+	} else {
+		for i := range r.Layers {
+			layer.Name = fmt.Sprintf("encoder.layers.%d", i)
+			list = append(list, layer)
+		}
+		if r.Sampler != "" {
+			list = append(list, nn.LayerNorm{Name: "encoder.norm"})
+		}
 	}
 	if r.PerToken || r.Sampler != "" {
 		return append(list, nn.Linear{Name: "output", Out: actions, Zero: true})
@@ -249,6 +273,9 @@ func (r *Recipe) weights(inputs, actions int) float64 {
 func (r *Recipe) products(inputs, actions int) (tokens, out float64) {
 	width, ffn := float64(r.Width), float64(r.FFN)
 	tokens, out = float64(r.columns(inputs, actions))*width+float64(r.Layers)*(4*width*width+2*width*ffn), width*float64(actions)
+	if r.Condition == Cross {
+		tokens += float64(r.columns(inputs, actions))*width + 2*width*ffn + float64(r.Layers)*4*width*width
+	}
 	if !r.PerToken && r.Sampler == "" {
 		out *= float64(r.History) * float64(r.Chunk)
 	}

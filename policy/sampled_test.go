@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -72,15 +73,49 @@ func TestSampledPoliciesChooseAMode(t *testing.T) {
 	}
 }
 
+// A decoder sees the states by cross-attention alone: it draws the mode that the latest state has.
+func TestCrossAttentionSeesTheStates(t *testing.T) {
+	var m made
+	for i, n := range []int{300, 300, 60} {
+		rng := rand.New(rand.NewPCG(uint64(i), 5))
+		side := make([]float64, n)
+		for k := range side {
+			side[k] = float64(2*rng.IntN(2) - 1)
+		}
+		m = append(m, &dataset.Episode{Name: fmt.Sprint("e", i), Streams: []dataset.Stream{
+			table(t, "state", n, joints[:1], func(row, j int) float64 { return side[row] }),
+			table(t, "action", n, joints[:1], func(row, j int) float64 { return 0.8 * side[row] }),
+		}})
+	}
+	plan := strings.Replace(short, "action: [0s, 67ms]", "action: [0s, 33ms]", 1)
+	tr := trainer(t, "cpu", build(t, m), policy.Options{Policy: policy.Flow, Size: "tiny", Condition: policy.Cross, Plan: plan, HoldOut: []int{2}, Steps: 200, Batch: 32, Rate: 1e-3})
+	train(t, tr, 200)
+	right, n := 0.0, 0.0
+	_, err := tr.Evaluate(t.Context(), func(w *policy.Window, chunk []float64) error {
+		if n++; math.Abs(chunk[0]-w.Actions[0]) < 0.4 {
+			right++
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	assert.Greater(t, right/n, 0.9)
+}
+
+func TestSampledPoliciesAreEqualOnDevices(t *testing.T) {
+	for _, condition := range []string{policy.Prefix, policy.Cross} {
+		t.Run(condition, func(t *testing.T) { equalOnDevices(t, condition) })
+	}
+}
+
 // A sampled policy trains and acts to the same bits on the exact CPU and the simulated device, and a runner acts as Evaluate
 // predicts from the whole recording.
-func TestSampledPoliciesAreEqualOnDevices(t *testing.T) {
+func equalOnDevices(t *testing.T, condition string) {
 	ctx := context.Background()
 	store := build(t, robots(t, 60, 40))
 	all := map[string][][]float64{}
 	var losses [][]float32
 	for _, backend := range []string{"cpu:exact", "sim"} {
-		tr := trainer(t, backend, store, policy.Options{Policy: policy.Flow, Size: "tiny", Plan: short, HoldOut: []int{1}, Steps: 2, Batch: 2, Accumulate: 2, SampleSteps: 2, Rate: 1e-2, Dropout: fraction(0.3), Seed: 5})
+		tr := trainer(t, backend, store, policy.Options{Policy: policy.Flow, Size: "tiny", Condition: condition, Plan: short, HoldOut: []int{1}, Steps: 2, Batch: 2, Accumulate: 2, SampleSteps: 2, Rate: 1e-2, Dropout: fraction(0.3), Seed: 5})
 		losses = append(losses, train(t, tr, 2))
 		dir := t.TempDir()
 		require.NoError(t, tr.Save(ctx, dir))
@@ -187,6 +222,8 @@ func TestSamplersThatDoNotFit(t *testing.T) {
 		`SampleSteps: got 3, want 0 to 0`:                {SampleSteps: 3},
 		`SampleSteps: got 16, want 100 to 100`:           {Policy: policy.Diffusion, Sampler: policy.DDPM, SampleSteps: 16},
 		`SampleSteps: got 1001, want 1 to 1000`:          {Policy: policy.Flow, SampleSteps: 1001},
+		`Condition: got "cross", want "prefix", or "cr`:  {Condition: policy.Cross},
+		`Condition: got "x", want "prefix", or "cross"`:  {Policy: policy.Flow, Condition: "x"},
 		`Execute: got 17, want 1 to 16`:                  {Policy: policy.Flow, Execute: 17},
 	} {
 		_, err := policy.NewTrainer(ctx, all(t, "cpu"), store, o)
@@ -195,7 +232,7 @@ func TestSamplersThatDoNotFit(t *testing.T) {
 	dir := saved(t, store, policy.Options{Policy: policy.Diffusion, Size: "tiny", Plan: short, Steps: 2, Batch: 2})
 	path := filepath.Join(dir, "config.json")
 	text := filetest.Read(t, path)
-	for key, value := range map[string]any{"sampler": "", "sample_steps": 0, "execute": 99, "per_token": true, "differences": true, "policy": "flow"} {
+	for key, value := range map[string]any{"sampler": "", "condition": "x", "sample_steps": 0, "execute": 99, "per_token": true, "differences": true, "policy": "flow"} {
 		var c map[string]any
 		require.NoError(t, json.Unmarshal(text, &c))
 		if c[key] != nil {

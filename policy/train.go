@@ -44,7 +44,7 @@ type Options struct {
 	Episodes dataset.Selection
 	HoldOut  []int
 	// From is the folder of a checkpoint. Training then begins with its weights, and with its network, plan, streams and statistics, so
-	// that Policy, Size, Plan, Hz, Action, States, Unordered and Floor must be empty. The store may have other recordings with the same columns.
+	// that Policy, Size, Condition, Plan, Hz, Action, States, Unordered and Floor must be empty. The store may have other recordings with the same columns.
 	From       string
 	Seed       uint64
 	Steps      int     // 0 is the number in the recipe, or in From. The same is true for the next three fields, and for Seed with From.
@@ -59,6 +59,7 @@ type Options struct {
 	// Sampler, SampleSteps and Execute replace those of the recipe, if they are not empty or 0.
 	Sampler              string
 	SampleSteps, Execute int
+	Condition            string // Prefix or Cross; empty is Prefix
 	// Floor is the smallest standard deviation that scales an action column: see Config.Floor.
 	Floor float64
 	// NCCL lets the library NCCL add up the gradients. It is for several GPUs that cannot access each other's memory. See

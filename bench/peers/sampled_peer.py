@@ -3,6 +3,7 @@
 
     bench/peers/sampled_peer.py robocache pusht_cchi_v7_replay.zarr                            # on a GPU, less than two minutes
     bench/peers/sampled_peer.py robocache pusht_cchi_v7_replay.zarr --backend cpu --torch cpu --size tiny --batch 32 --seeds 1
+    ... --condition cross                                                                      # torch's TransformerDecoder
 
 PyTorch has our weights at first, our order of the windows and our noise, by the rules that ops.DrawOptions.Window, nn.Denoise and
 backend.NoiseJob state. It trains in float32 and under autocast to bfloat16. The script fails if our losses are further from float32 than
@@ -97,6 +98,39 @@ class Policy(torch.nn.Module):
         pad = torch.nn.functional.pad
         chunk = torch.cat([noisy, level[:, None].expand(-1, self.chunk, -1).to(noisy.dtype)], 2)
         return self.net(torch.cat([pad(states, (0, self.actions + EMBED)), pad(chunk, (self.inputs, 0))], 1))[:, self.history:]
+
+
+class Decoder(Policy):
+    """Our network with --condition cross: the states are a memory, and a decoder has the noisy actions and their level alone."""
+
+    def __init__(self, config):
+        torch.nn.Module.__init__(self)
+        r, self.inputs, self.actions = config["recipe"], len(config["inputs"]), len(config["targets"])
+        self.history, self.chunk = r["history"], r["chunk"]
+        nn, width, activation = torch.nn, r["width"], "gelu" if r.get("gelu", False) else "relu"
+        embed = lambda: {"input": nn.Linear(self.inputs + self.actions + EMBED, width), "position": nn.Embedding(self.history + self.chunk, width)}
+        mlp = {"linear1": nn.Linear(width, r["ffn"]), "linear2": nn.Linear(r["ffn"], width)}
+        layer = nn.TransformerDecoderLayer(width, r["heads"], r["ffn"], 0.0, activation, batch_first=True, norm_first=True)
+        self.activation = getattr(nn.functional, activation)
+        self.net = nn.ModuleDict({**embed(), "memory": nn.ModuleDict({**embed(), **mlp}), "output": nn.Linear(width, self.actions),
+                                  "decoder": nn.TransformerDecoder(layer, r["layers"], nn.LayerNorm(width))})
+
+    def load(self, path):
+        self.net.load_state_dict(read(path))
+        return self
+
+    def forward(self, states, noisy, level):
+        pad, net, c = torch.nn.functional.pad, self.net, self.chunk
+        chunk = torch.cat([noisy, level[:, None].expand(-1, c, -1).to(noisy.dtype)], 2)
+        x = net["input"](pad(chunk, (self.inputs, 0))) + net["position"].weight[self.history:]
+        m = net["memory"]
+        memory = m["input"](pad(states, (0, self.actions + EMBED))) + m["position"].weight[: self.history]
+        memory = m["linear2"](self.activation(m["linear1"](memory)))
+        return net["output"](net["decoder"](x, memory, torch.ones(c, c, dtype=torch.bool, device=x.device).triu(1)))
+
+
+def network(config):
+    return (Decoder if config["recipe"].get("condition") == "cross" else Policy)(config)
 
 
 class Windows:
@@ -250,12 +284,12 @@ def compare(args, kind, episodes, folder):
         begun, trained = folder / f"{kind}-{seed}-begun", folder / f"{kind}-{seed}"
         for out, options in ((begun, ["--steps", 1, "--lr", 1e-30]), (trained, ["--steps", args.steps])):
             batch = ["--batch", args.batch] if args.batch else []
-            run(args.robocache, "train", args.dataset, "--plan", folder / "plan.yaml", "--policy", kind, "--size", args.size, "--ema", 0, "--seed", seed,
+            run(args.robocache, "train", args.dataset, "--plan", folder / "plan.yaml", "--policy", kind, "--size", args.size, "--condition", args.condition, "--ema", 0, "--seed", seed,
                 "--backend", args.backend, "--out", out, *options, *batch)
         config = json.loads((trained / "config.json").read_text())
         windows = Windows(episodes, config)
         ours = torch.from_numpy(np.frombuffer(base64.b64decode(metadata(trained / "training.safetensors")["robocache.losses"]), "<f4").astype(float))
-        exact, half = (train(Policy(config).load(begun / "model.safetensors"), windows, config, args.torch, h) for h in (False, True))
+        exact, half = (train(network(config).load(begun / "model.safetensors"), windows, config, args.torch, h) for h in (False, True))
         rows.append((distance(ours, exact), distance(half, exact)))
         early = max(early, distance(ours[:20], exact[:20]))  # in float32 only rounding differs, but it grows
         print(f"{kind}, seed {seed}: losses {exact[0]:.5f} to {exact[-1]:.5f}, distance to float32's: ours {rows[-1][0]:.3g}, autocast's {rows[-1][1]:.3g}", flush=True)
@@ -264,7 +298,7 @@ def compare(args, kind, episodes, folder):
     if ours > 1.2 * theirs or args.backend == "cpu" and early > 1e-5:  # 1.2: two ways of rounding that are as good differ by chance, as in train_parity.py
         failed.append(f"{kind}: losses {ours:.3g} from float32's, autocast's {theirs:.3g}")
 
-    policy = Policy(config).load(trained / "model.safetensors")
+    policy = network(config).load(trained / "model.safetensors")
     denoise = Denoise(kind, config["recipe"]["sample_steps"])
     states = windows.states[windows.first[EPISODE] + 1 : windows.first[EPISODE + 1]]  # the first tick has no action before it
     noise = first_noise(states, (policy.chunk, policy.actions), config["seed"])
@@ -294,6 +328,7 @@ def main():
     p.add_argument("--backend", default="cuda", help="robocache's")
     p.add_argument("--torch", default="cuda", help="PyTorch's")
     p.add_argument("--size", default="base")
+    p.add_argument("--condition", default="prefix", choices=("prefix", "cross"))
     p.add_argument("--batch", type=int, help="windows in a step")
     p.add_argument("--steps", type=int, default=200)
     p.add_argument("--seeds", type=int, default=3)

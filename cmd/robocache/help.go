@@ -34,7 +34,7 @@ var topics = []struct {
 	{"Findings", []string{"for", "fail-on", "max-step"}},
 	{"LeRobot", []string{"robot", "cameras", "codec", "extra", "modality", "keep-invalid"}},
 	{"Order", []string{"batch", "seed", "epochs", "steps", "shuffle", "last", "mix-shards", "shard-windows", "epoch-windows", "episode-weights", "drop-first", "drop-last", "streaming", "batches state", "signal-code"}},
-	{"Training", []string{"policy", "size", "sampler", "sample-steps", "execute", "lr", "floor", "train from", "resume", "train batch", "train steps",
+	{"Training", []string{"policy", "size", "sampler", "condition", "sample-steps", "execute", "lr", "floor", "train from", "resume", "train batch", "train steps",
 		"accumulate", "ema", "dropout", "train seed"}},
 	{"Measurement", []string{"only", "launch", "limit", "time", "samples", "rotate", "bench batch", "tune batch", "sweep", "bench seed", "worst", "runs", "first", "explain",
 		"live", "policy hz"}},

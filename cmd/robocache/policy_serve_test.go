@@ -50,7 +50,7 @@ func TestPolicyServeGivesTheActionsOfPolicy(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	t.Run("bc-transformer", func(t *testing.T) { servedActions(t, aPolicy(t), "bc-transformer", 3) })
 	t.Run("flow", func(t *testing.T) {
-		servedActions(t, aPolicy(t, "--policy=flow", "--size=tiny", "--sample-steps=2", "--execute=2"), "flow", 2)
+		servedActions(t, aPolicy(t, "--policy=flow", "--size=tiny", "--condition=cross", "--sample-steps=2", "--execute=2"), "flow", 2)
 	})
 }
 

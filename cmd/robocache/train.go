@@ -22,6 +22,8 @@ alone: no cameras, no VAE.
 
 --policy bc-transformer predicts a chunk by regression. flow (flow matching) and diffusion (DDPM) draw
 it from noise, so that they do one of the things that demonstrators did, and not their mean.
+--condition cross lets their actions see the states by cross-attention, as in Chi et al.'s transformer,
+and not as the first tokens of the sequence.
 
 A stream called action or actions is predicted, the others are states, except streams that
 the dataset does not declare, or with names that mark them as none: data from the next tick or data
@@ -102,6 +104,7 @@ func (a *app) trainCommand() *cobra.Command {
 	nameFlag(cmd, &t.Size, "size", "", "the `SIZE` of the network: small (default) or seed, the shape that training is timed at; base (default) or tiny for flow and diffusion",
 		append(policy.Sizes(policy.Kind), policy.Sizes(policy.Flow)...)...)
 	nameFlag(cmd, &t.Sampler, "sampler", "", "the `NAME` of the sampler: euler for flow; ddim (default) or ddpm for diffusion", policy.Euler, policy.DDIM, policy.DDPM)
+	nameFlag(cmd, &t.Condition, "condition", "", "how flow and diffusion see the states: `HOW` is prefix (default), tokens before the actions, or cross, by cross-attention", policy.Prefix, policy.Cross)
 	f.IntVar(&t.SampleSteps, "sample-steps", 0, "evaluations of the network for a chunk of actions (default 10 for euler, 16 for ddim)")
 	f.IntVar(&t.Execute, "execute", 0, "`N` actions of a chunk that are executed before the next prediction (default 8 for flow and diffusion)")
 	f.StringVar(&t.planFile, "plan", "", "the plan `FILE`: streams, rate and windows; instead of --hz, --action and --state")

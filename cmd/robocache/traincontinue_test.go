@@ -44,7 +44,7 @@ func interrupted(t *testing.T, sig syscall.Signal, lines int, args ...string) {
 func TestResumeNeedsNoOptions(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	resumes(t, syscall.SIGTERM, 2, 2000, "--lr=0.002", "--ema=0.75") // after the streams and the first tenth
-	resumes(t, syscall.SIGKILL, 3, 200, "--policy=flow", "--size=tiny", "--sample-steps=2", "--dropout=0.3")
+	resumes(t, syscall.SIGKILL, 3, 200, "--policy=flow", "--size=tiny", "--condition=cross", "--sample-steps=2", "--dropout=0.3")
 }
 
 func resumes(t *testing.T, sig syscall.Signal, lines, steps int, options ...string) {
