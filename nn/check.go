@@ -52,8 +52,8 @@ func (s *Step) check() error {
 		if v.flat > 0 && v.flat != s.t {
 			return fail("batch", ops.ErrShape, fmt.Sprintf("%d tokens", s.t), fmt.Sprintf("%d, as Flatten has", v.flat))
 		}
-		if p, ok := v.from.(*product); ok && p.position != nil && p.position.rows < s.t {
-			return fail("batch", ops.ErrShape, fmt.Sprintf("%d tokens", s.t), fmt.Sprintf("at most %d, as %s has rows", p.position.rows, p.position.name))
+		if p, ok := v.from.(*product); ok && p.position != nil && p.position.rows < s.perRow(v) {
+			return fail("batch", ops.ErrShape, fmt.Sprintf("%d tokens", s.perRow(v)), fmt.Sprintf("at most %d, as %s has rows", p.position.rows, p.position.name))
 		}
 	}
 	if err := s.takes("IDs", o.IDs, tensor.I32, s.b); err != nil {
@@ -188,10 +188,7 @@ func (s *Step) affine(of string, scale, shift, relative *tensor.Tensor, n int) e
 // targets returns the number of rows in the prediction, and the shape of the targets for a batch row: ticks and columns.
 func (s *Step) targets() (rows, ticks, d int) {
 	end := s.model.net.values[len(s.model.net.values)-1]
-	per := s.t
-	if end.last {
-		per = 1
-	}
+	per := s.perRow(end)
 	return s.b * per, per * s.opts.Chunk, end.width / s.opts.Chunk
 }
 

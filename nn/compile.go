@@ -20,10 +20,10 @@ type compiler struct {
 	rooms map[*value]*room
 	spare []*tensor.Tensor // gradients that no later plan reads, so their memory can be used again
 	jobs  backend.WeightGradientJob
-	err   error                         // the first error
-	bytes int64                         // allocated so far
-	room  int64                         // bytes available if the tensors are in host memory, because the system grants more than it has
-	pads  [otherKeys + 1]*tensor.Tensor // the tokens that an attention with these keys ignores
+	err   error          // the first error
+	bytes int64          // allocated so far
+	room  int64          // bytes available if the tensors are in host memory, because the system grants more than it has
+	pad   *tensor.Tensor // [B,T] u8, 1 for the tokens that self-attention ignores; nil if there are none
 
 	chunk   backend.Chunks // of a step that samples, with samples [B*C,A] F32
 	samples *tensor.Tensor
@@ -43,7 +43,7 @@ var available = tensor.Available
 
 // compile makes the step's plans and allocates their tensors.
 func (s *Step) compile(ctx context.Context) error {
-	c := &compiler{Step: s, ctx: ctx, nn: s.model.nn, rooms: map[*value]*room{}, room: math.MaxInt64}
+	c := &compiler{Step: s, ctx: ctx, nn: s.model.nn, rooms: map[*value]*room{}, room: math.MaxInt64, pad: s.opts.Pad}
 	if s.model.params.OnHost() {
 		c.room = available()
 	}
@@ -66,11 +66,15 @@ func (s *Step) compile(ctx context.Context) error {
 		s.state = c.zeros(tensor.I64, backend.StateWords)
 	}
 	c.begin()
-	begun := len(c.plans)
-	for _, v := range s.model.net.values[1:] {
-		c.forward(v)
-		if v == s.model.net.memory {
-			begun = len(c.plans) // a sample computes the memory once
+	begun := 0
+	for _, memory := range []bool{true, false} { // a sample computes the memory once
+		for _, v := range s.model.net.values[1:] {
+			if memory == (v.rows == ofMemory) {
+				c.forward(v)
+			}
+		}
+		if memory {
+			begun = len(c.plans)
 		}
 	}
 	if s.opts.Denoise != nil && s.opts.Predict {
@@ -167,10 +171,12 @@ func (c *compiler) table(p *parameter, rows int) *tensor.Tensor {
 
 // rows returns the number of rows in a value.
 func (c *compiler) rows(v *value) int {
-	if v.last {
-		return c.b
-	}
-	return c.b * c.t
+	return c.b * c.perRow(v)
+}
+
+// perRow returns the number of rows that a value has for a batch row.
+func (s *Step) perRow(v *value) int {
+	return [...]int{ofTokens: s.t, ofMemory: s.model.net.tokens, ofBatch: 1}[v.rows]
 }
 
 func (c *compiler) matrix(dtype tensor.DType, v *value) *tensor.Tensor {
@@ -229,6 +235,15 @@ func (c *compiler) begin() {
 	}
 	if c.opts.Denoise != nil {
 		c.noise(&job)
+	}
+	if v := c.model.net.first; v != nil && c.err == nil {
+		in := c.zeros(c.nn.Working(), c.rows(v), pad(v.width))
+		c.rooms[v].work = in
+		of := backend.TokensJob{B: c.b, T: c.model.net.tokens, Sources: job.Sources, Width: job.Width, Scale: job.Scale, Shift: job.Shift,
+			Relative: job.Relative, Reference: job.Reference, Input: in, State: c.zeros(tensor.I64, backend.StateWords)} // a state of its own, because the step has begun
+		if c.err == nil {
+			c.plan(c.nn.Tokens(&of))
+		}
 	}
 }
 
@@ -352,9 +367,6 @@ func (c *compiler) product(p *product) {
 	}
 }
 
-// perRow returns the number of tokens that a value has in a batch row.
-func (c *compiler) perRow(v *value) int { return c.rows(v) / c.b }
-
 // stats allocates the statistics that a norm keeps for the backward pass.
 func (c *compiler) stats(o *norm, z *tensor.Tensor) *backend.NormStats {
 	m := c.rows(o.in)
@@ -381,8 +393,13 @@ func (c *compiler) norm(o *norm) {
 func (c *compiler) attends(a *attention) backend.AttentionJob {
 	d, r := a.out.width, c.rooms[a.out]
 	job := backend.AttentionJob{
-		B: c.b, Heads: a.heads, Width: d / a.heads, TQ: c.t, TK: c.t, Scale: float32(1 / math.Sqrt(float64(d/a.heads))), Causal: a.causal,
-		O: r.work, Pad: c.ignored(a.keys), LogSum: r.logSum, Dropout: c.dropout(a.dropout, a.site),
+		B: c.b, Heads: a.heads, Width: d / a.heads, TQ: c.perRow(a.in), TK: c.perRow(a.in), Scale: float32(1 / math.Sqrt(float64(d/a.heads))), Causal: a.causal,
+		O: r.work, LogSum: r.logSum, Dropout: c.dropout(a.dropout, a.site),
+	}
+	if a.memory != nil {
+		job.TK = c.perRow(a.memory)
+	} else if a.in.rows == ofTokens {
+		job.Pad = c.ignored()
 	}
 	job.Q, job.K, job.V = c.columns(a, func(r *room) *tensor.Tensor { return r.work })
 	return job
@@ -391,7 +408,7 @@ func (c *compiler) attends(a *attention) backend.AttentionJob {
 // columns returns an attention's queries, keys and values, or their gradients, in the matrices that of returns.
 func (c *compiler) columns(a *attention, of func(r *room) *tensor.Tensor) (q, k, v *tensor.Tensor) {
 	part := func(in *value, i int) *tensor.Tensor {
-		return c.view(of(c.rooms[in]), []int{c.b * c.t, a.out.width}, []int{in.width, 1}, i*a.out.width)
+		return c.view(of(c.rooms[in]), []int{c.rows(in), a.out.width}, []int{in.width, 1}, i*a.out.width)
 	}
 	if a.memory != nil {
 		return part(a.in, 0), part(a.memory, 0), part(a.memory, 1)
@@ -399,27 +416,24 @@ func (c *compiler) columns(a *attention, of func(r *room) *tensor.Tensor) (q, k,
 	return part(a.in, 0), part(a.in, 1), part(a.in, 2)
 }
 
-// ignored returns the flags [B,T] of the tokens that an attention ignores, or nil.
-func (c *compiler) ignored(k keys) *tensor.Tensor {
-	if k == allKeys {
-		return c.opts.Pad
-	}
-	if c.pads[k] == nil {
+// ignored returns the flags [B,T] of the tokens that self-attention does not see, or nil: StepOptions.Pad, or the memory's tokens.
+func (c *compiler) ignored() *tensor.Tensor {
+	if n := c.model.net.tokens; c.pad == nil && n > 0 {
 		flags := make([]uint8, c.b*c.t)
 		for i := range flags {
-			if (i%c.t < c.model.net.tokens) != (k == memoryKeys) {
+			if i%c.t < n {
 				flags[i] = 1
 			}
 		}
-		c.pads[k] = c.upload(tensor.Of(flags, c.b, c.t))
+		c.pad = c.upload(tensor.Of(flags, c.b, c.t))
 	}
-	return c.pads[k]
+	return c.pad
 }
 
 func (c *compiler) attention(a *attention) {
 	r := c.rooms[a.out]
 	r.work = c.matrix(c.nn.Working(), a.out)
-	r.logSum = c.alloc(tensor.F32, c.b, a.heads, c.t)
+	r.logSum = c.alloc(tensor.F32, c.b, a.heads, c.perRow(a.in))
 	job := c.attends(a)
 	if c.err == nil {
 		c.plan(c.nn.Attention(&job))

@@ -147,7 +147,7 @@ func (s *Step) denoises() error {
 	}
 	level := func(k int) bool { return k >= 0 && k < len(d.Levels) }
 	switch {
-	case s.opts.Loss == CrossEntropy || s.opts.Chunk != 1 || end.last:
+	case s.opts.Loss == CrossEntropy || s.opts.Chunk != 1 || end.rows == ofBatch:
 		return fail("", "with CrossEntropy, Chunk, LastToken or Flatten", "a prediction for each token, and MSE or L1")
 	case d.Chunk < 1 || d.Chunk > s.t-net.tokens:
 		return fail(".Chunk", d.Chunk, fmt.Sprintf("1 to %d, the tokens in a row without those of Memory", s.t-net.tokens))

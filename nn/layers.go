@@ -167,9 +167,9 @@ func (l MultiHeadAttention) attend(n *network, x *value, dropout float32) (*valu
 	in := func(x *value, from, to int) *value {
 		return n.product(l.Name+".in_proj", &product{in: x, weight: n.part(weight, from*d, (to-from)*d), bias: n.part(bias, from*d, (to-from)*d)})
 	}
-	a := &attention{keys: n.keys, heads: l.Heads, causal: l.Causal, dropout: l.Dropout}
+	a := &attention{heads: l.Heads, causal: l.Causal, dropout: l.Dropout}
 	if l.Cross {
-		a.keys, a.memory, a.in = memoryKeys, in(n.memory, 1, 3), in(x, 0, 1)
+		a.memory, a.in = in(n.memory, 1, 3), in(x, 0, 1)
 	} else {
 		a.in = in(x, 0, 3)
 	}
@@ -242,14 +242,10 @@ func (l TransformerDecoderLayer) add(n *network, x *value) (*value, error) {
 	return TransformerEncoderLayer(l).sublayers(n, x, true)
 }
 
-// Memory gives a network a memory for cross-attention: the first Tokens tokens in each row, after Layers, which begin with a Linear
-// and have the network's input. It is the network's first layer. Self-attention in Layers sees only the memory's tokens, and in the layers
-// after Memory only the others. A decoder's prediction for one of the memory's tokens has no meaning, so its target should have
-// weight 0, as with StepOptions.Denoise. Example: with two observed tokens,
-//
-//	Memory{Tokens: 2, Layers: []Layer{Linear{Name: "memory", Out: 256}}}
-//
-// StepOptions.Pad must be nil.
+// Memory gives a network a memory for cross-attention: the result of Layers on the first Tokens tokens in each row. It is the
+// network's first layer. The layers after it have all tokens, but their self-attention does not see the first ones. The prediction for
+// these has no meaning, so their targets should have weight 0, as with StepOptions.Denoise. StepOptions.Pad must be nil.
+// Example: Memory{Tokens: 2, Layers: []Layer{Linear{Name: "memory", Out: 256}}}.
 type Memory struct {
 	Tokens int
 	Layers []Layer
@@ -259,15 +255,9 @@ func (l Memory) add(n *network, x *value) (_ *value, err error) {
 	if x.from != nil || n.memory != nil || l.Tokens < 1 || len(l.Layers) == 0 {
 		return nil, option(x.layer, orderOfLayers, "Memory without tokens or layers, or behind a layer", "it as the first layer, with both")
 	}
-	n.keys = memoryKeys
-	if n.memory, err = n.layers(l.Layers, x); err != nil {
-		return nil, err
-	}
-	if n.memory.last {
-		return nil, option(n.memory.layer, orderOfLayers, "LastToken or Flatten in Memory", "layers of tokens")
-	}
-	n.tokens, n.keys = l.Tokens, otherKeys
-	return x, nil
+	n.tokens, n.first = l.Tokens, n.value(x.layer, x.width, ofMemory, nil)
+	n.memory, err = n.layers(l.Layers, n.first)
+	return x, err
 }
 
 // Encoder returns count encoder layers with the names that torch.nn.TransformerEncoder uses: Name.layers.0 and so on. If PreNorm
@@ -315,7 +305,7 @@ func (l Residual) add(n *network, x *value) (*value, error) {
 	switch {
 	case !ok || y == x || p.activation != NoActivation || p.residual != nil || p.position != nil || p.embedding != nil:
 		return nil, option(y.layer, orderOfLayers, "the last layer of a Residual", "a Linear without an activation or anything added, or attention")
-	case y.width != x.width || y.last != x.last:
+	case y.width != x.width || y.rows != x.rows:
 		return nil, option(y.layer, "width", fmt.Sprintf("%d columns to add to %d", y.width, x.width), "as many columns and tokens")
 	}
 	p.rests(x)
@@ -326,8 +316,8 @@ func (l Residual) add(n *network, x *value) (*value, error) {
 type LastToken struct{}
 
 func (LastToken) add(n *network, x *value) (*value, error) {
-	if x.last || x.from == nil {
-		return nil, option(x.layer, orderOfLayers, "LastToken as the first layer, or after another one", "token layers before it")
+	if x.rows != ofTokens || x.from == nil {
+		return nil, option(x.layer, orderOfLayers, "LastToken as the first layer, after another one, or in Memory", "token layers before it")
 	}
 	return n.cut(x, 0), nil
 }
@@ -338,8 +328,8 @@ type Flatten struct{ Tokens int }
 
 func (l Flatten) add(n *network, x *value) (*value, error) {
 	switch {
-	case x.last || x.from == nil:
-		return nil, option(x.layer, orderOfLayers, "Flatten as the first layer, or after another one", "token layers before it")
+	case x.rows != ofTokens || x.from == nil:
+		return nil, option(x.layer, orderOfLayers, "Flatten as the first layer, after another one, or in Memory", "token layers before it")
 	case x.width%16 != 0:
 		return nil, option(x.layer, "width", x.width, "a multiple of 16 for Flatten")
 	case l.Tokens < 1 || l.Tokens > maxWidth/x.width:

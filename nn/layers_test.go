@@ -68,7 +68,7 @@ func encoder(l TransformerEncoderLayer) Config {
 
 // decoder is a network of two decoder layers, with a memory of four tokens that an encoder layer makes.
 func decoder(l TransformerDecoderLayer) Config {
-	memory := []Layer{Linear{Name: "memory", Out: 32}, Positions{Name: "memory.position", Count: 12}, TransformerEncoderLayer{Name: "memory.encoder", Heads: 1, FFN: 24, PreNorm: l.PreNorm, Activation: GELU}}
+	memory := []Layer{Linear{Name: "memory", Out: 32}, Positions{Name: "memory.position", Count: 4}, TransformerEncoderLayer{Name: "memory.encoder", Heads: 1, FFN: 24, PreNorm: l.PreNorm, Activation: GELU}}
 	return Config{5, slices.Concat([]Layer{Memory{4, memory}, Linear{Name: "in", Out: 32}, Positions{Name: "position", Count: 12}}, Decoder("decoder", 2, l), []Layer{Linear{Name: "out", Out: 3}})}
 }
 
@@ -141,34 +141,34 @@ func splitBias(name string, g []float64) (func([]float64) []float64, bool) {
 func TestNetworksThatCannotBe(t *testing.T) {
 	d := open(t, "cpu")
 	for want, layers := range map[string][]Layer{
-		"heads that divide the width":             {Linear{Name: "a", Out: 64}, MultiHeadAttention{Name: "m", Heads: 3}, Linear{Name: "b", Out: 3}},
-		"heads with 32 or 64 columns":             {Linear{Name: "a", Out: 64}, TransformerEncoderLayer{Name: "m", Heads: 4, FFN: 8}, Linear{Name: "b", Out: 3}},
-		"a multiple of 16":                        {Linear{Name: "a", Out: 20}, LayerNorm{Name: "n"}, Linear{Name: "b", Out: 3}},
-		"a Linear before it":                      {LayerNorm{Name: "n"}, Linear{Name: "b", Out: 3}},
-		"at least 0 and below 1":                  {Linear{Name: "a", Out: 20, Dropout: 1}, Linear{Name: "b", Out: 3}},
-		"1 to 32768":                              {Linear{Name: "a"}},
-		"their own names":                         {Linear{Name: "a", Out: 20}, Linear{Name: "a", Out: 20}},
-		"a Linear without activation, dropout":    {Linear{Name: "a", Out: 32}, LayerNorm{Name: "n"}},
-		"one Linear behind it":                    {Linear{Name: "a", Out: 32, Activation: ReLU}, LayerNorm{Name: "n"}, Linear{Name: "b", Out: 3}},
-		"behind a Linear without an activation":   {Linear{Name: "a", Out: 32, Activation: ReLU}, Positions{Name: "p", Count: 3}, Linear{Name: "b", Out: 3}},
-		"as many columns and tokens":              {Linear{Name: "a", Out: 32}, Residual{[]Layer{Linear{Name: "b", Out: 48}}}, Linear{Name: "c", Out: 3}},
-		"a Linear without an activation or anyth": {Linear{Name: "a", Out: 32}, Residual{}, Linear{Name: "c", Out: 3}},
-		"a multiple of 16 for Flatten":            {Linear{Name: "a", Out: 20}, Flatten{3}, Linear{Name: "c", Out: 3}},
-		"got 0, want 1 to 1024":                   {Linear{Name: "a", Out: 32}, Flatten{}, Linear{Name: "c", Out: 3}},
-		"token layers before it":                  {LastToken{}, Linear{Name: "c", Out: 3}},
-		"a LayerNorm between them":                {Linear{Name: "a", Out: 32, Dropout: 0.1}, LastToken{}, Linear{Name: "c", Out: 3}},
-		"got a value that is added twice":         {Linear{Name: "a", Out: 32}, Residual{[]Layer{Residual{[]Layer{Linear{Name: "b", Out: 32}}}, Linear{Name: "c", Out: 32}}}, Linear{Name: "d", Out: 3}},
-		"layers of this package":                  {nil},
-		"Cross: wrong option: got causal":         {Linear{Name: "a", Out: 32}, MultiHeadAttention{Name: "m", Heads: 1, Cross: true}, Linear{Name: "b", Out: 3}},
-		"or no Memory of the same width":          {Memory{2, []Layer{Linear{Name: "m", Out: 64}}}, Linear{Name: "a", Out: 32}, TransformerDecoderLayer{Name: "d", Heads: 1, FFN: 8}, Linear{Name: "b", Out: 3}},
-		"got causal attention, or no":             {Memory{2, []Layer{Linear{Name: "m", Out: 32}}}, Linear{Name: "a", Out: 32}, MultiHeadAttention{Name: "m", Heads: 1, Cross: true, Causal: true}, Linear{Name: "b", Out: 3}},
-		"or behind a layer":                       {Linear{Name: "a", Out: 32}, Memory{2, []Layer{Linear{Name: "m", Out: 32}}}, Linear{Name: "b", Out: 3}},
-		"it as the first layer, with both":        {Memory{2, nil}, Linear{Name: "b", Out: 3}},
-		"got Memory without tokens":               {Memory{0, []Layer{Linear{Name: "m", Out: 32}}}, Linear{Name: "b", Out: 3}},
-		"want layers of tokens":                   {Memory{2, []Layer{Linear{Name: "m", Out: 32}, LastToken{}}}, Linear{Name: "b", Out: 3}},
-		"got a layer that only a residual uses":   {Memory{2, []Layer{Linear{Name: "m", Out: 32}}}, Linear{Name: "b", Out: 3}},
-		"ReLU or GELU":                            {Linear{Name: "a", Out: 32, Activation: 9}},
-		"one or more, the last a Linear":          {},
+		"heads that divide the width":                                     {Linear{Name: "a", Out: 64}, MultiHeadAttention{Name: "m", Heads: 3}, Linear{Name: "b", Out: 3}},
+		"heads with 32 or 64 columns":                                     {Linear{Name: "a", Out: 64}, TransformerEncoderLayer{Name: "m", Heads: 4, FFN: 8}, Linear{Name: "b", Out: 3}},
+		"a multiple of 16":                                                {Linear{Name: "a", Out: 20}, LayerNorm{Name: "n"}, Linear{Name: "b", Out: 3}},
+		"a Linear before it":                                              {LayerNorm{Name: "n"}, Linear{Name: "b", Out: 3}},
+		"at least 0 and below 1":                                          {Linear{Name: "a", Out: 20, Dropout: 1}, Linear{Name: "b", Out: 3}},
+		"1 to 32768":                                                      {Linear{Name: "a"}},
+		"their own names":                                                 {Linear{Name: "a", Out: 20}, Linear{Name: "a", Out: 20}},
+		"a Linear without activation, dropout":                            {Linear{Name: "a", Out: 32}, LayerNorm{Name: "n"}},
+		"one Linear behind it":                                            {Linear{Name: "a", Out: 32, Activation: ReLU}, LayerNorm{Name: "n"}, Linear{Name: "b", Out: 3}},
+		"behind a Linear without an activation":                           {Linear{Name: "a", Out: 32, Activation: ReLU}, Positions{Name: "p", Count: 3}, Linear{Name: "b", Out: 3}},
+		"as many columns and tokens":                                      {Linear{Name: "a", Out: 32}, Residual{[]Layer{Linear{Name: "b", Out: 48}}}, Linear{Name: "c", Out: 3}},
+		"a Linear without an activation or anyth":                         {Linear{Name: "a", Out: 32}, Residual{}, Linear{Name: "c", Out: 3}},
+		"a multiple of 16 for Flatten":                                    {Linear{Name: "a", Out: 20}, Flatten{3}, Linear{Name: "c", Out: 3}},
+		"got 0, want 1 to 1024":                                           {Linear{Name: "a", Out: 32}, Flatten{}, Linear{Name: "c", Out: 3}},
+		"token layers before it":                                          {LastToken{}, Linear{Name: "c", Out: 3}},
+		"a LayerNorm between them":                                        {Linear{Name: "a", Out: 32, Dropout: 0.1}, LastToken{}, Linear{Name: "c", Out: 3}},
+		"got a value that is added twice":                                 {Linear{Name: "a", Out: 32}, Residual{[]Layer{Residual{[]Layer{Linear{Name: "b", Out: 32}}}, Linear{Name: "c", Out: 32}}}, Linear{Name: "d", Out: 3}},
+		"layers of this package":                                          {nil},
+		"Cross: wrong option: got causal":                                 {Linear{Name: "a", Out: 32}, MultiHeadAttention{Name: "m", Heads: 1, Cross: true}, Linear{Name: "b", Out: 3}},
+		"or no Memory of the same width":                                  {Memory{2, []Layer{Linear{Name: "m", Out: 64}}}, Linear{Name: "a", Out: 32}, TransformerDecoderLayer{Name: "d", Heads: 1, FFN: 8}, Linear{Name: "b", Out: 3}},
+		"got causal attention, or no":                                     {Memory{2, []Layer{Linear{Name: "m", Out: 32}}}, Linear{Name: "a", Out: 32}, MultiHeadAttention{Name: "m", Heads: 1, Cross: true, Causal: true}, Linear{Name: "b", Out: 3}},
+		"or behind a layer":                                               {Linear{Name: "a", Out: 32}, Memory{2, []Layer{Linear{Name: "m", Out: 32}}}, Linear{Name: "b", Out: 3}},
+		"it as the first layer, with both":                                {Memory{2, nil}, Linear{Name: "b", Out: 3}},
+		"got Memory without tokens":                                       {Memory{0, []Layer{Linear{Name: "m", Out: 32}}}, Linear{Name: "b", Out: 3}},
+		"after another one, or in Memory":                                 {Memory{2, []Layer{Linear{Name: "m", Out: 32}, LastToken{}}}, Linear{Name: "b", Out: 3}},
+		"got a layer that only a residual uses":                           {Memory{2, []Layer{Linear{Name: "m", Out: 32}}}, Linear{Name: "b", Out: 3}},
+		"ReLU or GELU":                                                    {Linear{Name: "a", Out: 32, Activation: 9}},
+		"one or more, the last a Linear":                                  {},
 		"the order of layers: wrong option: got the network's last layer": {Linear{Name: "a", Out: 32, Activation: ReLU}},
 		"a layer with the parameter weight, want a name":                  {Linear{Out: 3}},
 	} {

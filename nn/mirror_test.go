@@ -26,8 +26,6 @@ type mirror struct {
 	site    uint32
 
 	memory *reference.Matrix
-	tokens int // of the memory
-	keys   keys
 }
 
 func (m *mirror) drop(x *reference.Matrix, rate float32, site uint32) *reference.Matrix {
@@ -68,22 +66,19 @@ func (m *mirror) attend(x *reference.Matrix, l MultiHeadAttention, rate float32)
 		m.next()
 		return m.Linear(x, rowsOf(w, from, to), rowsOf(b, from, to))
 	}
-	h, keys := reference.Heads{B: m.b, T: m.t, Heads: l.Heads, Causal: l.Causal, Pad: m.pad}, m.keys
-	var qkv *reference.Matrix
+	h := reference.Heads{B: m.b, Heads: l.Heads, Causal: l.Causal, Pad: m.pad}
+	var q, kv *reference.Matrix
 	if l.Cross {
-		keys = memoryKeys
-		kv := in(m.memory, 1, 3)
-		qkv = m.Beside(in(x, 0, 1), kv)
+		kv = in(m.memory, 1, 3)
+		q, h.Pad = in(x, 0, 1), nil
 	} else {
-		qkv = in(x, 0, 3)
-	}
-	if keys != allKeys {
-		h.Pad = func(_, k int) bool { return (k < m.tokens) != (keys == memoryKeys) }
+		q = in(x, 0, 3)
+		kv = q
 	}
 	if site := m.next(); m.dropped != nil && l.Dropout > 0 {
 		h.Factor = m.dropped(site, l.Dropout)
 	}
-	return m.linear(m.Attention(qkv, h), l.Name+".out_proj", NoActivation, rate)
+	return m.linear(m.Attention(q, kv, h), l.Name+".out_proj", NoActivation, rate)
 }
 
 // rowsOf is some thirds of a matrix with three parts, or of a vector.
@@ -105,8 +100,8 @@ func (m *mirror) layers(x *reference.Matrix, list []Layer) *reference.Matrix {
 		case LayerNorm:
 			x = m.norm(x, l.Name, l.Eps)
 		case Positions:
-			p := m.params[l.Name+".weight"]
-			x = m.AddRows(x, p, func(i int) int { return i % m.t })
+			p, t := m.params[l.Name+".weight"], m.t
+			x = m.AddRows(x, p, func(i int) int { return i % t })
 		case Embedding:
 			x = m.AddRows(x, m.params[l.Name+".weight"], func(i int) int { return m.ids[i/m.t] })
 		case MultiHeadAttention:
@@ -116,8 +111,14 @@ func (m *mirror) layers(x *reference.Matrix, list []Layer) *reference.Matrix {
 		case TransformerDecoderLayer:
 			x = m.encoder(x, TransformerEncoderLayer(l), true)
 		case Memory:
-			m.tokens, m.keys = l.Tokens, memoryKeys
-			m.memory, m.keys = m.layers(x, l.Layers), otherKeys
+			first := reference.New(m.b*l.Tokens, x.Columns)
+			for i := range first.Rows {
+				copy(first.V[i*x.Columns:][:x.Columns], x.V[(i/l.Tokens*m.t+i%l.Tokens)*x.Columns:])
+			}
+			t := m.t
+			m.t = l.Tokens
+			m.memory = m.layers(first, l.Layers)
+			m.t, m.pad = t, func(_, k int) bool { return k < l.Tokens }
 		case Residual:
 			x = m.Add(m.layers(x, l.Layers), x)
 		case Flatten:

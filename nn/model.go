@@ -84,7 +84,7 @@ func (c Config) network() (*network, error) {
 		return nil, option("", "Layers", "none", "one or more, the last a Linear")
 	}
 	n := &network{}
-	if _, err := n.layers(c.Layers, n.value("input", c.In, false, nil)); err != nil {
+	if _, err := n.layers(c.Layers, n.value("input", c.In, ofTokens, nil)); err != nil {
 		return nil, err
 	}
 	return n, n.check()

@@ -17,19 +17,10 @@ type network struct {
 	ids        int // rows in the Embedding; 0 without one
 	sites      uint32
 
-	memory *value // the result of the Memory, or nil
-	tokens int    // the number of tokens in the Memory
-	keys   keys   // those of the attention that is added next
+	memory *value // the result of Memory, or nil
+	first  *value // its input: the first tokens in each row
+	tokens int    // the number of tokens in a row of the memory
 }
-
-// keys are the tokens whose keys and values an attention has.
-type keys uint8
-
-const (
-	allKeys keys = iota
-	memoryKeys
-	otherKeys // after the memory's tokens
-)
 
 // parameter is a weight [rows, columns], or a vector, with columns 0, at an offset in the arena.
 type parameter struct {
@@ -72,9 +63,9 @@ func constant(v float32) initial { return func(*rand.Rand) float32 { return v } 
 type value struct {
 	layer string // the layer that computes it
 	width int
-	last  bool
-	flat  int // tokens side by side after Flatten; 0 after LastToken
-	from  any // origin: a *product, *norm or *attention; a *value after LastToken or Flatten; nil for the input
+	rows
+	flat int // tokens side by side after Flatten; 0 after LastToken
+	from any // origin: a *product, *norm or *attention; a *value after LastToken or Flatten; nil for the input
 
 	// The uses of the value.
 	products  []*product
@@ -83,6 +74,15 @@ type value struct {
 	attention *attention
 	cut       *value
 }
+
+// rows are the rows of a value: a row for each batch row, for each of the memory's tokens, or for each token.
+type rows uint8
+
+const (
+	ofTokens rows = iota
+	ofMemory
+	ofBatch
+)
 
 func (v *value) used() bool {
 	return len(v.products)+len(v.residuals)+len(v.norms) > 0 || v.attention != nil || v.cut != nil
@@ -110,15 +110,14 @@ type norm struct {
 // memory, side by side.
 type attention struct {
 	in, memory, out *value
-	keys            keys
 	heads           int
 	causal          bool
 	dropout         float32
 	site            uint32
 }
 
-func (n *network) value(layer string, width int, last bool, from any) *value {
-	v := &value{layer: layer, width: width, last: last, from: from}
+func (n *network) value(layer string, width int, of rows, from any) *value {
+	v := &value{layer: layer, width: width, rows: of, from: from}
 	n.values = append(n.values, v)
 	return v
 }
@@ -151,7 +150,7 @@ func (n *network) product(layer string, p *product) *value {
 		p.rests(p.residual)
 	}
 	p.site = n.site()
-	p.out = n.value(layer, p.weight.rows, p.in.last, p)
+	p.out = n.value(layer, p.weight.rows, p.in.rows, p)
 	return p.out
 }
 
@@ -166,7 +165,7 @@ func (n *network) norm(layer string, x *value, eps float32) *value {
 	o.gamma = n.parameter(layer+".weight", constant(1), x.width)
 	o.beta = n.parameter(layer+".bias", constant(0), x.width)
 	x.norms = append(x.norms, o)
-	o.out = n.value(layer, x.width, x.last, o)
+	o.out = n.value(layer, x.width, x.rows, o)
 	return o.out
 }
 
@@ -176,7 +175,7 @@ func (n *network) attention(layer string, width int, a *attention) *value {
 		a.memory.attention = a
 	}
 	a.site = n.site()
-	a.out = n.value(layer, width, a.in.last, a)
+	a.out = n.value(layer, width, a.in.rows, a)
 	return a.out
 }
 
@@ -196,7 +195,7 @@ func (n *network) layers(list []Layer, x *value) (*value, error) {
 
 // cut returns the last token of x, or the given number of tokens side by side.
 func (n *network) cut(x *value, tokens int) *value {
-	v := n.value(x.layer, x.width*max(tokens, 1), true, x)
+	v := n.value(x.layer, x.width*max(tokens, 1), ofBatch, x)
 	v.flat, x.cut = tokens, v
 	return v
 }

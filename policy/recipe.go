@@ -228,12 +228,12 @@ func (r *Recipe) layers(actions int) []nn.Layer {
 	if r.GELU {
 		layer.Activation = nn.GELU
 	}
-	embed := func(name string) []nn.Layer {
-		return []nn.Layer{nn.Linear{Name: name + "input", Out: r.Width}, nn.Positions{Name: name + "position", Count: r.tokens(), Std: 0.02}}
+	embed := func(name string, tokens int) []nn.Layer {
+		return []nn.Layer{nn.Linear{Name: name + "input", Out: r.Width}, nn.Positions{Name: name + "position", Count: tokens, Std: 0.02}}
 	}
-	list := embed("")
+	list := embed("", r.tokens())
 	if r.Condition == Cross {
-		memory := append(embed("memory."), nn.Linear{Name: "memory.linear1", Out: r.FFN, Activation: cmp.Or(layer.Activation, nn.ReLU), Dropout: layer.Dropout},
+		memory := append(embed("memory.", r.History), nn.Linear{Name: "memory.linear1", Out: r.FFN, Activation: cmp.Or(layer.Activation, nn.ReLU), Dropout: layer.Dropout},
 			nn.Linear{Name: "memory.linear2", Out: r.Width, Dropout: layer.Dropout})
 		list = append([]nn.Layer{nn.Memory{Tokens: r.History, Layers: memory}}, list...)
 		list = append(list, nn.Decoder("decoder", r.Layers, nn.TransformerDecoderLayer(layer))...)
@@ -265,21 +265,22 @@ func (r *Recipe) training(seed uint64) *nn.Training {
 // weights returns the number of weights in matrices and in the table of positions. It is a float64, because a recipe from a file may
 // overflow.
 func (r *Recipe) weights(inputs, actions int) float64 {
-	tokens, out := r.products(inputs, actions)
-	return tokens + out + float64(r.tokens())*float64(r.Width)
+	tokens, memory, out := r.products(inputs, actions)
+	return tokens + memory + out + float64(r.tokens())*float64(r.Width)
 }
 
-// products returns the number of weights that each token is multiplied by, and the number in the last layer.
-func (r *Recipe) products(inputs, actions int) (tokens, out float64) {
-	width, ffn := float64(r.Width), float64(r.FFN)
-	tokens, out = float64(r.columns(inputs, actions))*width+float64(r.Layers)*(4*width*width+2*width*ffn), width*float64(actions)
+// products returns the number of weights that each token is multiplied by, that each token with states is multiplied by for the
+// memory, and in the last layer.
+func (r *Recipe) products(inputs, actions int) (tokens, memory, out float64) {
+	width, ffn, layers, input := float64(r.Width), float64(r.FFN), float64(r.Layers), float64(r.columns(inputs, actions))*float64(r.Width)
+	tokens, out = input+layers*(4*width*width+2*width*ffn), width*float64(actions)
 	if r.Condition == Cross {
-		tokens += float64(r.columns(inputs, actions))*width + 2*width*ffn + float64(r.Layers)*4*width*width
+		tokens, memory = tokens+layers*2*width*width, input+2*width*ffn+layers*2*width*width
 	}
 	if !r.PerToken && r.Sampler == "" {
 		out *= float64(r.History) * float64(r.Chunk)
 	}
-	return tokens, out
+	return tokens, memory, out
 }
 
 // Windows returns the number of windows in a step on each device.
@@ -300,11 +301,11 @@ func (r *Recipe) override(o *Options) {
 // FLOP returns the number of floating-point operations in a step on each device. Each weight costs six for each token that it
 // multiplies: a product and a sum, in the forward pass once and in the backward pass twice.
 func (r *Recipe) FLOP(inputs, actions int) float64 {
-	tokens, out := r.products(inputs, actions)
+	tokens, memory, out := r.products(inputs, actions)
 	if r.PerToken || r.Sampler != "" {
 		out *= float64(r.tokens())
 	}
-	return 6 * float64(r.Windows()) * (tokens*float64(r.tokens()) + out)
+	return 6 * float64(r.Windows()) * (tokens*float64(r.tokens()) + memory*float64(r.History) + out)
 }
 
 // Horizons returns the ticks at which the skill is reported: a third, two thirds and all of the chunk. Example: 10, 20 and 30.

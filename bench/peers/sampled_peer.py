@@ -108,12 +108,12 @@ class Decoder(Policy):
         r, self.inputs, self.actions = config["recipe"], len(config["inputs"]), len(config["targets"])
         self.history, self.chunk = r["history"], r["chunk"]
         nn, width, activation = torch.nn, r["width"], "gelu" if r.get("gelu", False) else "relu"
-        embed = lambda: {"input": nn.Linear(self.inputs + self.actions + EMBED, width), "position": nn.Embedding(self.history + self.chunk, width)}
+        embed = lambda tokens: {"input": nn.Linear(self.inputs + self.actions + EMBED, width), "position": nn.Embedding(tokens, width)}
         mlp = {"linear1": nn.Linear(width, r["ffn"]), "linear2": nn.Linear(r["ffn"], width)}
         layer = nn.TransformerDecoderLayer(width, r["heads"], r["ffn"], 0.0, activation, batch_first=True, norm_first=True)
         self.activation = getattr(nn.functional, activation)
-        self.net = nn.ModuleDict({**embed(), "memory": nn.ModuleDict({**embed(), **mlp}), "output": nn.Linear(width, self.actions),
-                                  "decoder": nn.TransformerDecoder(layer, r["layers"], nn.LayerNorm(width))})
+        self.net = nn.ModuleDict({**embed(self.history + self.chunk), "memory": nn.ModuleDict({**embed(self.history), **mlp})})
+        self.net["decoder"], self.net["output"] = nn.TransformerDecoder(layer, r["layers"], nn.LayerNorm(width)), nn.Linear(width, self.actions)
 
     def load(self, path):
         self.net.load_state_dict(read(path))
@@ -124,7 +124,7 @@ class Decoder(Policy):
         chunk = torch.cat([noisy, level[:, None].expand(-1, c, -1).to(noisy.dtype)], 2)
         x = net["input"](pad(chunk, (self.inputs, 0))) + net["position"].weight[self.history:]
         m = net["memory"]
-        memory = m["input"](pad(states, (0, self.actions + EMBED))) + m["position"].weight[: self.history]
+        memory = m["input"](pad(states, (0, self.actions + EMBED))) + m["position"].weight
         memory = m["linear2"](self.activation(m["linear1"](memory)))
         return net["output"](net["decoder"](x, memory, torch.ones(c, c, dtype=torch.bool, device=x.device).triu(1)))
 

@@ -84,26 +84,6 @@ func (t *Tape) AddRows(x, table *Matrix, at func(i int) int) *Matrix {
 	return z
 }
 
-// Beside returns the columns of x and then those of y.
-func (t *Tape) Beside(x, y *Matrix) *Matrix {
-	n := x.Columns + y.Columns
-	z := New(x.Rows, n)
-	for i := range x.Rows {
-		copy(z.V[i*n:], x.V[i*x.Columns:][:x.Columns])
-		copy(z.V[i*n+x.Columns:], y.V[i*y.Columns:][:y.Columns])
-	}
-	t.then(func() {
-		for i, g := range z.G {
-			if k := i % n; k < x.Columns {
-				x.G[i/n*x.Columns+k] += g
-			} else {
-				y.G[i/n*y.Columns+k-x.Columns] += g
-			}
-		}
-	})
-	return z
-}
-
 // Map returns f(x) for each element. slope is the derivative of f.
 func (t *Tape) Map(x *Matrix, f, slope func(float64) float64) *Matrix {
 	y := New(x.Rows, x.Columns)

@@ -24,8 +24,8 @@ func TestGradientsAreCentralDifferences(t *testing.T) {
 	target := normal(6, 6).V
 	mse := func(tape *Tape, y *Matrix) float64 { return tape.MSE(y, target, nil) }
 	half := func(i int) float64 { return float64(i%3) / 2 }
-	heads := Heads{B: 2, T: 3, Heads: 2}
-	causal := Heads{B: 2, T: 3, Heads: 1, Causal: true, Pad: func(b, k int) bool { return b == 1 && k == 0 }, Factor: half}
+	heads := Heads{B: 2, Heads: 2}
+	causal := Heads{B: 2, Heads: 1, Causal: true, Pad: func(b, k int) bool { return b == 1 && k == 0 }, Factor: half}
 	for name, c := range map[string]struct {
 		in   []*Matrix
 		loss func(tape *Tape, in []*Matrix) float64
@@ -34,7 +34,6 @@ func TestGradientsAreCentralDifferences(t *testing.T) {
 		"no bias":  {[]*Matrix{normal(6, 4), normal(6, 4)}, func(p *Tape, in []*Matrix) float64 { return mse(p, p.Linear(in[0], in[1], nil)) }},
 		"add":      {[]*Matrix{normal(6, 6), normal(6, 6)}, func(p *Tape, in []*Matrix) float64 { return mse(p, p.Add(in[0], in[1])) }},
 		"position": {[]*Matrix{normal(6, 6), normal(3, 6)}, func(p *Tape, in []*Matrix) float64 { return mse(p, p.Add(in[0], in[1])) }},
-		"beside":   {[]*Matrix{normal(6, 2), normal(6, 4)}, func(p *Tape, in []*Matrix) float64 { return mse(p, p.Beside(in[0], in[1])) }},
 		"twice":    {[]*Matrix{normal(6, 6)}, func(p *Tape, in []*Matrix) float64 { return mse(p, p.Add(in[0], p.GELU(in[0]))) }},
 		"rows": {[]*Matrix{normal(6, 6), normal(4, 6)}, func(p *Tape, in []*Matrix) float64 {
 			return mse(p, p.AddRows(in[0], in[1], func(i int) int { return i / 3 * 2 }))
@@ -44,8 +43,9 @@ func TestGradientsAreCentralDifferences(t *testing.T) {
 		"dropout":   {[]*Matrix{normal(6, 6)}, func(p *Tape, in []*Matrix) float64 { return mse(p, p.Times(in[0], half)) }},
 		"norm":      {[]*Matrix{normal(6, 6), normal(1, 6), normal(1, 6)}, func(p *Tape, in []*Matrix) float64 { return mse(p, p.Norm(in[0], in[1], in[2], 1e-5)) }},
 		"last":      {[]*Matrix{normal(18, 6)}, func(p *Tape, in []*Matrix) float64 { return mse(p, p.Last(in[0], 3)) }},
-		"attention": {[]*Matrix{normal(6, 18)}, func(p *Tape, in []*Matrix) float64 { return mse(p, p.Attention(in[0], heads)) }},
-		"causal":    {[]*Matrix{normal(6, 18)}, func(p *Tape, in []*Matrix) float64 { return mse(p, p.Attention(in[0], causal)) }},
+		"attention": {[]*Matrix{normal(6, 18)}, func(p *Tape, in []*Matrix) float64 { return mse(p, p.Attention(in[0], in[0], heads)) }},
+		"causal":    {[]*Matrix{normal(6, 18)}, func(p *Tape, in []*Matrix) float64 { return mse(p, p.Attention(in[0], in[0], causal)) }},
+		"cross":     {[]*Matrix{normal(6, 6), normal(10, 12)}, func(p *Tape, in []*Matrix) float64 { return mse(p, p.Attention(in[0], in[1], heads)) }},
 		"some":      {[]*Matrix{normal(6, 6)}, func(p *Tape, in []*Matrix) float64 { return p.MSE(in[0], target, func(i int) bool { return i%4 > 0 }) }},
 		"l1":        {[]*Matrix{normal(6, 6)}, func(p *Tape, in []*Matrix) float64 { return p.L1(in[0], target, func(i int) bool { return i%4 > 0 }) }},
 		"classes":   {[]*Matrix{normal(3, 6)}, func(p *Tape, in []*Matrix) float64 { return p.CrossEntropy(in[0], []int{5, -1, 2}) }},
