@@ -239,8 +239,10 @@ func (c *compiler) begin() {
 	if v := c.model.net.first; v != nil && c.err == nil {
 		in := c.zeros(c.nn.Working(), c.rows(v), pad(v.width))
 		c.rooms[v].work = in
-		of := backend.TokensJob{B: c.b, T: c.model.net.tokens, Sources: job.Sources, Width: job.Width, Scale: job.Scale, Shift: job.Shift,
-			Relative: job.Relative, Reference: job.Reference, Input: in, State: c.zeros(tensor.I64, backend.StateWords)} // a state of its own, because the step has begun
+		of := backend.TokensJob{
+			B: c.b, T: c.model.net.tokens, Sources: job.Sources, Width: job.Width, Scale: job.Scale, Shift: job.Shift, Relative: job.Relative,
+			Reference: job.Reference, Input: in, State: c.zeros(tensor.I64, backend.StateWords), // its own state, because the step has begun
+		}
 		if c.err == nil {
 			c.plan(c.nn.Tokens(&of))
 		}

@@ -12,9 +12,10 @@
 // and shapes.
 //
 // A network is a list of layers that work on tokens [B,T,In]: B rows in a batch, T tokens in a row, In columns. [Encoder] returns
-// the layers of a transformer. The last layer is a Linear, and its result is the prediction: one for each token, or one for each
-// row after [LastToken] or [Flatten]. Layers, parameter names and defaults are torch's. [NewModel] initialises parameters by
-// torch's distributions, but from another random generator, so the numbers differ from torch's.
+// the layers of a transformer, and [Decoder] those of one with cross-attention to a [Memory]. The last layer is a Linear, and its
+// result is the prediction: one for each token, or one for each row after [LastToken] or [Flatten]. Layers, parameter names and
+// defaults are torch's. [NewModel] initialises parameters by torch's distributions, but from another random generator, so the numbers
+// differ from torch's.
 //
 // Parameters are float32 in one array, the arena, next to Adam's moments. If the device computes in bfloat16, there is a bfloat16
 // copy too. A weight matrix is padded with zeros to multiples of 16 rows and columns. Files do not contain the padding.

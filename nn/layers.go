@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/robocache/robocache/ops/backend"
 )
@@ -207,13 +206,14 @@ func (l TransformerEncoderLayer) sublayers(n *network, x *value, cross bool) (_ 
 	if l.Activation == NoActivation {
 		l.Activation = ReLU
 	}
-	width := x.width
-	list := []func(h *value) (*value, error){attend("self_attn", l.Causal, false), attend("multihead_attn", false, true), func(h *value) (*value, error) {
-		return n.layers([]Layer{Linear{Name: name("linear1"), Out: l.FFN, Activation: l.Activation, Dropout: l.Dropout}, Linear{Name: name("linear2"), Out: width, Dropout: l.Dropout}}, h)
-	}}
-	if !cross {
-		list = slices.Delete(list, 1, 2)
+	list := []func(h *value) (*value, error){attend("self_attn", l.Causal, false)}
+	if cross {
+		list = append(list, attend("multihead_attn", false, true))
 	}
+	ffn := []Layer{
+		Linear{Name: name("linear1"), Out: l.FFN, Activation: l.Activation, Dropout: l.Dropout}, Linear{Name: name("linear2"), Out: x.width, Dropout: l.Dropout},
+	}
+	list = append(list, func(h *value) (*value, error) { return n.layers(ffn, h) })
 	for i, add := range list {
 		norm, h, y := LayerNorm{name(fmt.Sprint("norm", i+1)), l.Eps}, x, x
 		if l.PreNorm {
@@ -252,7 +252,7 @@ type Memory struct {
 }
 
 func (l Memory) add(n *network, x *value) (_ *value, err error) {
-	if x.from != nil || n.memory != nil || l.Tokens < 1 || len(l.Layers) == 0 {
+	if x.from != nil || n.tokens > 0 || l.Tokens < 1 || len(l.Layers) == 0 {
 		return nil, option(x.layer, orderOfLayers, "Memory without tokens or layers, or behind a layer", "it as the first layer, with both")
 	}
 	n.tokens, n.first = l.Tokens, n.value(x.layer, x.width, ofMemory, nil)

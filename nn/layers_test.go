@@ -164,6 +164,7 @@ func TestNetworksThatCannotBe(t *testing.T) {
 		"got causal attention, or no":                                     {Memory{2, []Layer{Linear{Name: "m", Out: 32}}}, Linear{Name: "a", Out: 32}, MultiHeadAttention{Name: "m", Heads: 1, Cross: true, Causal: true}, Linear{Name: "b", Out: 3}},
 		"or behind a layer":                                               {Linear{Name: "a", Out: 32}, Memory{2, []Layer{Linear{Name: "m", Out: 32}}}, Linear{Name: "b", Out: 3}},
 		"it as the first layer, with both":                                {Memory{2, nil}, Linear{Name: "b", Out: 3}},
+		"as the first layer, with":                                        {Memory{2, []Layer{Memory{2, []Layer{Linear{Name: "m", Out: 32}}}}}, Linear{Name: "b", Out: 3}},
 		"got Memory without tokens":                                       {Memory{0, []Layer{Linear{Name: "m", Out: 32}}}, Linear{Name: "b", Out: 3}},
 		"after another one, or in Memory":                                 {Memory{2, []Layer{Linear{Name: "m", Out: 32}, LastToken{}}}, Linear{Name: "b", Out: 3}},
 		"got a layer that only a residual uses":                           {Memory{2, []Layer{Linear{Name: "m", Out: 32}}}, Linear{Name: "b", Out: 3}},

@@ -144,8 +144,12 @@ func TestATrainingGoesOnToTheBit(t *testing.T) {
 func TestANaNIsNamedAndNotTrained(t *testing.T) {
 	thorough.SkipRace(t, thorough.OneRoutine)
 	for _, name := range []string{"cpu:exact", "cpu"} {
-		for _, bad := range []float64{math.NaN(), math.Inf(1)} {
-			r := newRig(t, open(t, name), small(), 2, 9, everything(), false)
+		for i, bad := range []float64{math.NaN(), math.Inf(1), math.NaN()} {
+			c := small()
+			if i == 2 { // the number is in the memory too
+				c = decoder(TransformerDecoderLayer{Heads: 1, FFN: 40})
+			}
+			r := newRig(t, open(t, name), c, 2, 9, everything(), false)
 			r.runs(3)
 			before := r.bits()
 			values := make([]float32, len(r.values))
