@@ -29,8 +29,10 @@ type rendering struct {
 	name  pictureKey
 	kind  string // its media type
 	bytes []byte
-	err   error
-	made  time.Time
+	// near and far are the ends of the grey levels of depth, in the frame's unit; zeros for colours.
+	near, far float64
+	err       error
+	made      time.Time
 }
 
 // pictureCache keeps the pictures for the last requests, up to keptFrames bytes.
@@ -145,8 +147,9 @@ func (f *pictureCache) begin(job pictureKey, do func(ctx context.Context)) chan 
 	return done
 }
 
-// encoded returns a decoded frame as a JPEG, scaled down to its key's height.
+// encoded returns a decoded frame as a picture, scaled down to its key's height.
 func encoded(name pictureKey, t *tensor.Tensor) *rendering {
-	b, err := encode(t, name.height)
-	return &rendering{name: name, kind: "image/jpeg", bytes: b, err: err}
+	s := &rendering{name: name}
+	s.err = s.encode(t)
+	return s
 }

@@ -184,7 +184,7 @@ func openViewed(ctx context.Context, path string, opt dataset.Options) (_ datase
 	defer dataset.Watched(path, &err)()
 	var files []string
 	form, none := cloudFormat(path, false)
-	if none == nil && cloudReaders[form] != nil {
+	if none == nil && cloudReaders[form] != nil && (form != "npz" || hasCells(path)) {
 		files = []string{path}
 	}
 	var d dataset.Dataset
