@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// depthReport counts depth images and the pixels of those that are used.
+// depthReport counts depth images, and the pixels of the used ones.
 type depthReport struct {
 	Frames     int   `json:"frames"`
 	NoPose     int   `json:"frames_without_pose"`
@@ -28,7 +28,7 @@ type depthReport struct {
 // used returns how many images are not left out.
 func (n *depthReport) used() int { return n.Frames - n.NoPose - n.NoColor - n.Unreadable }
 
-// table prints the counts. The verb is what happened to the images that are used, for example "integrated".
+// table prints the counts. The verb is the heading for the used images, for example "integrated".
 func (n *depthReport) table(a *app, verb string) error {
 	t := text.NewTable(a.Out, tabwriter.AlignRight)
 	fmt.Fprintf(t, "images\t%s\twithout pose\twithout color\tunreadable\t\n", verb)
@@ -42,7 +42,7 @@ func (n *depthReport) table(a *app, verb string) error {
 type depthImages struct {
 	*depth.Series
 	request *voxelRequest
-	colored bool // images have colours; those without one are left out
+	colored bool // images without a colour are left out
 	report  *depthReport
 	notes   *noteList
 	unread  error // of the first image that cannot be read
@@ -90,8 +90,8 @@ func (r *voxelRequest) depthImages(ctx context.Context, device *ops.Device, e *d
 	return j, nil
 }
 
-// each reads the images in order, while later ones are decoded. It passes those that are used to use, which returns the number of pixels
-// that are valid, without a depth, and out of range.
+// each reads the images in order, while later ones are decoded. It calls use for each image with a pose and, if colored is set, a colour. use
+// writes the number of valid pixels, pixels without a depth, and pixels out of range.
 func (j *depthImages) each(ctx context.Context, a *app, verb string, use func(f *depth.Frame, counts []int64) error) error {
 	bar := a.Rating(verb, j.Len(), "images")
 	defer bar.Done()

@@ -61,7 +61,7 @@ func TestVoxelizeTakesDepthImages(t *testing.T) {
 	}
 }
 
-// A PLY file has the mean of the points in each voxel, whose colours are bytes. voxelize reads it again.
+// A PLY file has the mean of the points in each voxel, and colours as bytes. voxelize reads it again.
 func TestVoxelizeWritesACloudOfMeans(t *testing.T) {
 	thorough.SkipRace(t, thorough.Programs)
 	out := filepath.Join(t.TempDir(), "wall.ply")
