@@ -7,6 +7,7 @@ import (
 	"image/png"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/tensor"
@@ -14,6 +15,29 @@ import (
 
 // quality is the pictures' quality in package image/jpeg's units.
 const quality = 85
+
+// pictureKey identifies a picture: a camera's frame at a place, or an episode's thumbnail, with camera -1.
+type pictureKey struct {
+	episode, camera, place, height int
+}
+
+// rendering is an encoded picture, or its decoding's error.
+type rendering struct {
+	name  pictureKey
+	kind  string // its media type
+	bytes []byte
+	// near and far are the ends of the grey levels of depth, in the frame's unit; zeros for colours.
+	near, far float64
+	err       error
+	made      time.Time
+}
+
+// encoded returns a decoded frame as a picture, scaled down to its key's height.
+func encoded(name pictureKey, t *tensor.Tensor) *rendering {
+	s := &rendering{name: name}
+	s.err = s.encode(t)
+	return s
+}
 
 // encode encodes a frame: u8 as a JPEG, and depth as a PNG, in which no pixel is a mixture of two.
 func (s *rendering) encode(t *tensor.Tensor) error {

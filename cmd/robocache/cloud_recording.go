@@ -86,18 +86,6 @@ func (a *app) load(ctx context.Context, r *voxelRequest, device *ops.Device) (_ 
 	return c, nil
 }
 
-// orOf joins quoted names with "or".
-func orOf(names []string) string {
-	text := ""
-	for i, name := range names {
-		if i > 0 {
-			text += " or "
-		}
-		text += fmt.Sprintf("%q", name)
-	}
-	return text
-}
-
 // all reads all clouds in a series as a batch. A cloud that cannot be read becomes a row without points; with strict it is an error.
 func (c *cloud) all(ctx context.Context, s *dataset.CloudStream, strict bool) error {
 	var points, features pile

@@ -2,9 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
-	"text/tabwriter"
+	"strings"
 
 	"github.com/robocache/robocache/align/depth"
 	"github.com/robocache/robocache/dataset"
@@ -12,31 +13,6 @@ import (
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
-
-// depthReport counts depth images, and the pixels of the used ones.
-type depthReport struct {
-	Frames     int   `json:"frames"`
-	NoPose     int   `json:"frames_without_pose"`
-	NoColor    int   `json:"frames_without_color"`
-	Unreadable int   `json:"frames_unreadable"`
-	Pixels     int64 `json:"pixels"`
-	Valid      int64 `json:"pixels_valid"`
-	NoDepth    int64 `json:"pixels_without_depth"`
-	OutOfRange int64 `json:"pixels_out_of_range"`
-}
-
-// used returns how many images are not left out.
-func (n *depthReport) used() int { return n.Frames - n.NoPose - n.NoColor - n.Unreadable }
-
-// table prints the counts. The verb is the heading for the used images, for example "integrated".
-func (n *depthReport) table(a *app, verb string) error {
-	t := text.NewTable(a.Out, tabwriter.AlignRight)
-	fmt.Fprintf(t, "images\t%s\twithout pose\twithout color\tunreadable\t\n", verb)
-	fmt.Fprintf(t, "%d\t%d\t%d\t%d\t%d\t\n", n.Frames, n.used(), n.NoPose, n.NoColor, n.Unreadable)
-	fmt.Fprintln(t, "pixels\tvalid\twithout depth\tout of range\t")
-	fmt.Fprintf(t, "%d\t%d\t%d\t%d\t\n", n.Pixels, n.Valid, n.NoDepth, n.OutOfRange)
-	return t.Flush()
-}
 
 // depthImages are the depth images of a recording, with the account for them.
 type depthImages struct {
@@ -191,4 +167,13 @@ func (a *app) deproject(ctx context.Context, r *voxelRequest, device *ops.Device
 		c.features, err = tensor.Of(colors, len(points)/3, 3)
 	}
 	return c, err
+}
+
+// optionOf returns an error about an operation's option as one about a flag, and any other as it is.
+func optionOf(err error) error {
+	var arg *ops.ArgError
+	if errors.As(err, &arg) && strings.HasPrefix(arg.Arg, "Options.") {
+		return &dataset.OptionError{Arg: strings.TrimPrefix(arg.Arg, "Options."), Got: arg.Got, Want: arg.Want}
+	}
+	return err
 }

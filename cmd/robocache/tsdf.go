@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/robocache/robocache/align/depth"
 	"github.com/robocache/robocache/dataset"
@@ -153,15 +151,6 @@ func (j *volumeJob) run(ctx context.Context, a *app, device *ops.Device) (err er
 	return err
 }
 
-// optionOf returns an error about an operation's option as one about a flag, and any other as it is.
-func optionOf(err error) error {
-	var arg *ops.ArgError
-	if errors.As(err, &arg) && strings.HasPrefix(arg.Arg, "Options.") {
-		return &dataset.OptionError{Arg: strings.TrimPrefix(arg.Arg, "Options."), Got: arg.Got, Want: arg.Want}
-	}
-	return err
-}
-
 // fuse integrates an image.
 func (j *volumeJob) fuse(ctx context.Context, s *depthImages, v *ops.Volume, f *depth.Frame, counts []int64) (err error) {
 	args := ops.IntegrateArgs{
@@ -221,7 +210,7 @@ func (a *app) reconstructed(j *volumeJob, device ops.Info) error {
 		return a.WriteJSON(schema.TSDF, n)
 	}
 	n.print(a)
-	if err := n.table(a, "integrated"); err != nil {
+	if err := n.table(a.Out, "integrated"); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.Out, "volume: %s of 8 x 8 x 8 voxels of %v m\n", text.Count(n.Blocks, "block"), j.request.size.value[0])

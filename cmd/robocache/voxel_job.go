@@ -217,7 +217,7 @@ func (a *app) voxelized(j *voxelJob, device ops.Info) error {
 	}
 	j.cloud.print(a)
 	if j.cloud.images != nil {
-		if err := j.cloud.images.table(a, "deprojected"); err != nil {
+		if err := j.cloud.images.table(a.Out, "deprojected"); err != nil {
 			return err
 		}
 	}

@@ -257,3 +257,15 @@ const (
 	defaultPoints = 32
 	defaultVoxels = 20000
 )
+
+// orOf joins quoted names with "or".
+func orOf(names []string) string {
+	text := ""
+	for i, name := range names {
+		if i > 0 {
+			text += " or "
+		}
+		text += fmt.Sprintf("%q", name)
+	}
+	return text
+}
