@@ -9,6 +9,7 @@ import (
 
 	"github.com/robocache/robocache/align/depth"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/memory"
 	"github.com/robocache/robocache/internal/text"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -142,8 +143,8 @@ func (a *app) deproject(ctx context.Context, r *voxelRequest, device *ops.Device
 			}
 		}
 		if need, most := 4*(int64(len(points)+len(colors))+6*counts[0]), tensor.Available(); need > most/2 { // the other half is for the operation
-			return usagef("%s: got %.1f GiB of points in %d of %s, want a smaller --far, or --tsdf, which does not keep them",
-				j.Name, float64(need)/(1<<30), f.Index+1, text.Count(j.report.Frames, "image"))
+			return usagef("%s: got %s of points in %d of %s, want a smaller --far, or --tsdf, which does not keep them",
+				j.Name, memory.Size(float64(need)), f.Index+1, text.Count(j.report.Frames, "image"))
 		}
 		for i := 0; i < len(dense); i += 3 {
 			if dense[i] != dense[i] { // not valid

@@ -141,6 +141,7 @@ func TestFramesGapsAndColorsOfDepthImages(t *testing.T) {
 		}
 	}
 	dir := wallFolder(t)
+	batch := writeNPZ(t, map[string]*tensor.Tensor{"points": rows(3, 1, 2, 3, 4, 5, 6), "offsets": vec[int64](0, 1, 2)})
 	for _, c := range []struct {
 		args []string
 		code int
@@ -158,6 +159,7 @@ func TestFramesGapsAndColorsOfDepthImages(t *testing.T) {
 		{[]string{dir, cameraOf, "--strict"}, exitInput, "frame 3 of depth"},
 		{[]string{dir, cameraOf, "-o", out + ".ply", "--mode=hard"}, exitUsage, "-o: a .ply file has the mean of the points in each voxel, got --mode hard"},
 		{[]string{dir, cameraOf, "-o", out + ".ply", "--mode=sparse", "--reduce=max"}, exitUsage, "got --mode sparse of max"},
+		{[]string{batch, "-o", out + ".ply"}, exitUsage, "-o: a .ply file has one cloud, got a batch of 2"},
 		{[]string{pointsFile(t, 0, 0, 0), "--near=1"}, exitUsage, "the flags of depth images are for recordings"},
 	} {
 		code, _, stderr := execute(append([]string{"voxelize", "--size=.25", "--backend=cpu", "-o", filepath.Join(t.TempDir(), "none.npz")}, c.args...)...)

@@ -57,7 +57,7 @@ Every point is accounted for: points = in_range + out_of_range + not_finite. dro
 those in range that the caps --max-points and --max-voxels cost, dropped_voxels the voxels beyond
 the cap. With --json these counters are the one object on standard output.
 
-OUT.ply is a cloud: the mean of the points in each voxel, and of their features.
+OUT.ply is a cloud: the mean of the points in each voxel, and of their features. IN must be one cloud.
 
 IN may also be a recording with depth images, such as a folder of the TUM RGB-D benchmark, a robot log with
 camera_info and tf, or a LeRobot dataset. The points of all images, at their cameras' poses, are one cloud,
@@ -176,6 +176,9 @@ func (a *app) voxelize(r *voxelRequest) (err error) {
 	c, err := a.load(context.Background(), r, device)
 	if err != nil {
 		return err
+	}
+	if r.writesPLY() && c.offsets != nil {
+		return usagef("-o: a .ply file has one cloud, got a batch of %d, want --cloud N of a recording, or -o OUT.npz", c.offsets.Len()-1)
 	}
 	if r.preset.Value == open3d {
 		if err := c.forOpen3D(); err != nil {
