@@ -84,14 +84,14 @@ func readArrays(path string, _ dataset.Options) (*dataset.Cloud, error) {
 	return dataset.NewCloud(points, features, columns)
 }
 
-// hasCells reports whether an archive may be a cloud. Others have streams.
+// hasCells reports whether an archive has no streams, and may be a cloud.
 func hasCells(path string) bool {
 	f, err := npz.Open(path)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
-	return f.Has("points") || f.Has("grid")
+	return len(f.StreamNames()) == 0 && (f.Has("points") || f.Has("grid"))
 }
 
 // cloudSeries reads clouds from files, one cloud in each. It keeps the latest cloud, because the page requests it again with other fields.
