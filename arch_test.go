@@ -465,11 +465,11 @@ var layers = map[string][]string{
 	},
 	"cmd/robocache": {
 		"doc notes backends version errors time_shares heap policy_skills npz_batch",
-		"flag_errors arguments shard_flag voxel_flags lerobot_flags batch_flags", "recording_flags stream_flag device_info output",
+		"flag_errors arguments shard_flag voxel_flags lerobot_flags batch_flags", "recording_flags stream_flag device_info output depth_report",
 		"app help input dataset_watch stream_completion", "request alignment_report batch_index batch_request batch_metrics cloud bench_run",
 		"stdout recording npz_rows npz_job batch_report batch_state batch_folder batch_samples",
 		"pack_report policy_run alignment batch_drawing conversion convert_report train_events train_settings training voxel_request cloud_points",
-		"batch_draw train_describe train_ranks train_steps cloud_recording cloud_series voxel_job tsdf pack_shards kernel_choice", "trainer",
+		"depth_images", "batch_draw train_describe train_ranks train_steps cloud_recording cloud_series voxel_job tsdf pack_shards kernel_choice", "trainer",
 		"view_prediction doctor_reader", "batches bench convert doctor fuse info inspect pack plan policy policy_serve resample serve stats train tune view voxelize", "profile",
 		"root", "main",
 	},

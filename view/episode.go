@@ -62,6 +62,7 @@ type (
 		Height   int          `json:"height,omitempty"`
 		Frames   int          `json:"frames"`
 		Video    string       `json:"video,omitempty"` // path to a file that a browser may play
+		Depth    bool         `json:"depth,omitempty"` // the frames are depth in metres
 		Rate     float64      `json:"rate"`            // 0 also for steps
 		From     float64      `json:"from"`
 		To       float64      `json:"to"`
@@ -123,7 +124,7 @@ func (s *Server) serveEpisode(w http.ResponseWriter, r *http.Request, e *entry) 
 	for i := range e.Media {
 		m, c := &e.Media[i], &e.mediaOrder[i]
 		j := e.mediaJSON(m.Name, m.Type, c)
-		j.Encoding, j.Width, j.Height = m.Encoding, m.Width, m.Height
+		j.Encoding, j.Width, j.Height, j.Depth = m.Encoding, m.Width, m.Height, m.Depth != nil
 		if v, ok := e.video(i); ok {
 			j.Video = v.VideoPath()
 		}

@@ -9,10 +9,11 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/caught"
+	"github.com/robocache/robocache/tensor"
 )
 
-// serveFrame sends a camera's frame at a time as JPEG. The header Frame has the frame's number, its time and the next frame's time, in
-// seconds.
+// serveFrame sends a camera's frame at a time as JPEG, or depth as grey levels in a PNG. The header Frame has the frame's number, its time and
+// the next frame's time, in seconds. The header Depth has the range of depth, in metres if the recording has the scale.
 func (s *Server) serveFrame(w http.ResponseWriter, r *http.Request, e *entry) error {
 	k, err := e.camera(r)
 	if err != nil {
@@ -36,6 +37,12 @@ func (s *Server) serveFrame(w http.ResponseWriter, r *http.Request, e *entry) er
 	if err != nil {
 		return err
 	}
+	if scale := 1.0; shot.far > 0 {
+		if d := e.Media[k].Depth; d != nil {
+			scale = d.Scale
+		}
+		w.Header().Set("Depth", fmt.Sprintf(`{"near":%g,"far":%g}`, shot.near*scale, shot.far*scale))
+	}
 	send(w, shot.kind, shot.bytes)
 	return nil
 }
@@ -45,7 +52,7 @@ func (s *Server) serveFrame(w http.ResponseWriter, r *http.Request, e *entry) er
 func (s *Server) frame(ctx context.Context, e *entry, camera, place, height int) (*rendering, error) {
 	m, c := &e.Media[camera], &e.mediaOrder[camera]
 	name := pictureKey{e.number, camera, place, height}
-	if _, video := m.Source.(dataset.FrameDecoder); !video || c.which != nil {
+	if _, video := m.Source.(dataset.FrameDecoder); !video || c.which != nil || m.Depth != nil {
 		return s.frames.get(ctx, name, name, func(ctx context.Context) { s.frames.keep(one(ctx, m, name, c.index(place))) })
 	}
 	job := func(place int) (pictureKey, func(ctx context.Context)) {
@@ -61,6 +68,14 @@ func (s *Server) frame(ctx context.Context, e *entry, camera, place, height int)
 		}
 	}
 	return shot, err
+}
+
+// decode decodes a frame, or a depth image.
+func decode(ctx context.Context, m *dataset.Media, i int) (*tensor.Tensor, error) {
+	if m.Depth != nil {
+		return m.DecodeDepth(ctx, i)
+	}
+	return m.Decode(ctx, i)
 }
 
 // run decodes consecutive frames in a video. If the decoding ends early, the last error is the result for the frames that are left.
@@ -101,7 +116,7 @@ func one(ctx context.Context, m *dataset.Media, name pictureKey, i int) (s *rend
 				return nil
 			}
 		}
-		t, err := m.Decode(ctx, i)
+		t, err := decode(ctx, m, i)
 		if err == nil {
 			s = encoded(name, t)
 		}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"time"
-
-	"github.com/robocache/robocache/tensor"
 )
 
 const (
@@ -18,20 +16,6 @@ const (
 	// retry is the time after which a failed picture is decoded again.
 	retry = 2 * time.Second
 )
-
-// pictureKey identifies a picture: a camera's frame at a place, or an episode's thumbnail, with camera -1.
-type pictureKey struct {
-	episode, camera, place, height int
-}
-
-// rendering is an encoded picture, or its decoding's error.
-type rendering struct {
-	name  pictureKey
-	kind  string // its media type
-	bytes []byte
-	err   error
-	made  time.Time
-}
 
 // pictureCache keeps the pictures for the last requests, up to keptFrames bytes.
 type pictureCache struct {
@@ -143,10 +127,4 @@ func (f *pictureCache) begin(job pictureKey, do func(ctx context.Context)) chan 
 		ended()
 	}
 	return done
-}
-
-// encoded returns a decoded frame as a JPEG, scaled down to its key's height.
-func encoded(name pictureKey, t *tensor.Tensor) *rendering {
-	b, err := encode(t, name.height)
-	return &rendering{name: name, kind: "image/jpeg", bytes: b, err: err}
 }

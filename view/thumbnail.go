@@ -47,8 +47,8 @@ func (s *Server) thumbnail(ctx context.Context, e *entry) (made *rendering) {
 	err := caught.Do(func() error {
 		for k := range e.Media {
 			m, c := &e.Media[k], &e.mediaOrder[k]
-			if n := len(c.times); n > 0 && m.Decodes() {
-				t, err := m.Decode(ctx, c.index(n/2))
+			if n := len(c.times); n > 0 && (m.Decodes() || m.Depth != nil) {
+				t, err := decode(ctx, m, c.index(n/2))
 				if dataset.IsFatal(err) {
 					return err
 				}

@@ -16,10 +16,12 @@ import (
 // until then, and browsers have six for a server.
 const mostVideo = 1 << 20
 
-// video returns the file with a camera's frames. It returns false if there is none, or if the timestamps are not ascending.
+// video returns the file with a camera's frames. It returns false if there is none, if the timestamps are not ascending, or if
+// the frames are depth, because a browser would show it as levels without a scale.
 func (e *entry) video(camera int) (dataset.VideoFile, bool) {
-	v, ok := e.Media[camera].Source.(dataset.VideoFile)
-	return v, ok && v.VideoPath() != "" && e.mediaOrder[camera].which == nil
+	m := &e.Media[camera]
+	v, ok := m.Source.(dataset.VideoFile)
+	return v, ok && m.Depth == nil && v.VideoPath() != "" && e.mediaOrder[camera].which == nil
 }
 
 // serveVideo sends a camera's video file, or the part that the header Range names. If the request has "times", it sends two float64 numbers a frame instead,

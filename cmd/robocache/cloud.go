@@ -28,6 +28,7 @@ type cloud struct {
 	names    []string       // [F] names of the features, or nil
 	offsets  *tensor.Tensor // [B+1] i64; nil for one cloud
 	times    *tensor.Tensor // [B] i64, ns, of a batch of clouds from a recording; else nil
+	images   *depthReport   // the depth images that the points are from; nil if there are none
 	noteList
 }
 

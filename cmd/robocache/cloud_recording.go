@@ -9,16 +9,19 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/kitti"
 	"github.com/robocache/robocache/internal/text"
+	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
 
-// load returns the points of a file, or the requested clouds from a recording.
-func (r *voxelRequest) load(ctx context.Context) (*cloud, error) {
+// load returns the points of a file, or the requested clouds or depth images from a recording.
+func (a *app) load(ctx context.Context, r *voxelRequest, device *ops.Device) (_ *cloud, err error) {
+	done := a.Step("reading " + r.in)
+	defer done()
 	form, none := cloudFormat(r.in, r.columns != nil)
-	asked := r.stream != "" || r.one >= 0 || r.episode >= 0 || len(r.reading.Definitions) > 0
+	asked := r.stream != "" || r.one >= 0 || r.episode >= 0 || len(r.reading.Definitions) > 0 || r.imageFlag != ""
 	if none == nil && !(asked && form == "bin") { // because bare numbers match any format
 		if asked {
-			return nil, usagef("--stream, --cloud, --episode and --msg-path are for recordings, got a .%s file", form)
+			return nil, usagef("--stream, --cloud, --episode, --msg-path and the flags of depth images are for recordings, got a .%s file", form)
 		}
 		return loadCloud(r.in, kitti.Options{Columns: r.columns, Strict: r.reading.Strict})
 	}
@@ -32,15 +35,7 @@ func (r *voxelRequest) load(ctx context.Context) (*cloud, error) {
 	if !asked && d.Format() == "npz" { // a folder of archives, which have no clouds
 		return nil, errors.Join(none, d.Close())
 	}
-	c, err := r.recorded(ctx, d)
-	if closing := d.Close(); err == nil {
-		err = closing
-	}
-	return c, err
-}
-
-// recorded reads the requested clouds from a recording.
-func (r *voxelRequest) recorded(ctx context.Context, d dataset.Dataset) (*cloud, error) {
+	defer func() { joinClose(&err, d) }()
 	if r.columns != nil {
 		return nil, usagef("--columns is for .bin files, which do not name their columns, got a recording")
 	}
@@ -49,9 +44,24 @@ func (r *voxelRequest) recorded(ctx context.Context, d dataset.Dataset) (*cloud,
 		return nil, err
 	}
 	names, name := e.CloudNames(), r.stream
+	if deep := e.DepthNames(); slices.Contains(deep, name) || name == "" && len(deep) > 0 && (len(names) == 0 || r.imageFlag != "") {
+		if r.one >= 0 {
+			return nil, usagef("--cloud is for point clouds, got depth images")
+		}
+		if d, err = r.stamped(ctx, d); err == nil {
+			e, err = r.episode.of(ctx, d, r.in)
+		}
+		if err != nil {
+			return nil, err
+		}
+		done()
+		return a.deproject(ctx, r, device, e)
+	}
 	switch {
+	case r.imageFlag != "":
+		return nil, usagef("--%s is for depth images, got point clouds", r.imageFlag)
 	case len(names) == 0:
-		return nil, &inputError{Path: r.in, Got: "no point clouds in it", Want: "a recording that has some"}
+		return nil, &inputError{Path: r.in, Got: "no point clouds in it", Want: "a recording that has some, or depth images"}
 	case name == "" && len(names) > 1:
 		return nil, usagef("%s holds %d cloud series, want --stream %s", r.in, len(names), orOf(names))
 	case name == "":
@@ -74,18 +84,6 @@ func (r *voxelRequest) recorded(ctx context.Context, d dataset.Dataset) (*cloud,
 	}
 	c.take(read)
 	return c, nil
-}
-
-// orOf joins quoted names with "or".
-func orOf(names []string) string {
-	text := ""
-	for i, name := range names {
-		if i > 0 {
-			text += " or "
-		}
-		text += fmt.Sprintf("%q", name)
-	}
-	return text
 }
 
 // all reads all clouds in a series as a batch. A cloud that cannot be read becomes a row without points; with strict it is an error.

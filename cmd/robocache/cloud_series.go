@@ -12,17 +12,86 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/kitti"
+	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/dataset/pcd"
 	"github.com/robocache/robocache/dataset/ply"
 	"github.com/robocache/robocache/storage"
+	"github.com/robocache/robocache/tensor"
 )
 
 // cloudReaders read the files with points that view shows, by format.
 var cloudReaders = map[string]func(string, dataset.Options) (*dataset.Cloud, error){
-	"pcd": pcd.ReadFile, "ply": ply.ReadFile,
+	"pcd": pcd.ReadFile, "ply": ply.ReadFile, "npz": readArrays,
 	"bin": func(path string, opt dataset.Options) (*dataset.Cloud, error) {
 		return kitti.ReadFile(path, kitti.Options{Strict: opt.Strict})
 	},
+}
+
+// readArrays reads an archive of voxelize: the points of a surface with normals and colours, or the middles of a grid's cells that are not 0,
+// with their values.
+func readArrays(path string, _ dataset.Options) (*dataset.Cloud, error) {
+	f, err := npz.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var shape []int // of the last array
+	array := func(name string) (values []float64) {
+		if err == nil && f.Has(name) {
+			var t *tensor.Tensor
+			if t, err = f.Tensor(name); err == nil {
+				shape = t.Shape()
+				values, err = tensor.Floats(t)
+			}
+		}
+		return values
+	}
+	points := tensor.Cast[float32](array("points"))
+	var features []float32
+	var columns []dataset.Column
+	var parts [][]float64
+	for _, a := range [][]string{{"normals", "nx", "ny", "nz"}, {"colors", "red", "green", "blue"}} {
+		if list := array(a[0]); list != nil && len(list) == len(points) {
+			parts, columns = append(parts, list), append(columns, dataset.Column{Name: a[1]}, dataset.Column{Name: a[2]}, dataset.Column{Name: a[3]})
+		}
+	}
+	for i := 0; parts != nil && i+3 <= len(points); i += 3 {
+		for _, list := range parts {
+			features = append(features, tensor.Cast[float32](list[i:i+3])...)
+		}
+	}
+	lo, hi, grid := array("min"), array("max"), array("grid")
+	if grid != nil && (f.Has("times") || len(shape) < 3 || len(grid) == 0 || len(lo) != 3 || len(hi) != 3) {
+		return nil, &inputError{Path: path, Array: "grid", Got: "a batch, or no bounds", Want: "a grid [Z,Y,X] of one cloud, with min and max"}
+	}
+	if grid != nil {
+		columns = []dataset.Column{{Name: "value"}}
+		width := len(grid) / (shape[0] * shape[1] * shape[2])
+		for i := 0; i < len(grid); i += width {
+			if grid[i] == 0 {
+				continue
+			}
+			features = append(features, float32(grid[i]))
+			cell := i / width
+			for k, at := range []int{cell % shape[2], cell / shape[2] % shape[1], cell / shape[2] / shape[1]} {
+				points = append(points, float32(lo[k]+(float64(at)+0.5)*(hi[k]-lo[k])/float64(shape[2-k])))
+			}
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return dataset.NewCloud(points, features, columns)
+}
+
+// hasCells reports whether an archive has no streams, and may be a cloud.
+func hasCells(path string) bool {
+	f, err := npz.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return len(f.StreamNames()) == 0 && (f.Has("points") || f.Has("grid"))
 }
 
 // cloudSeries reads clouds from files, one cloud in each. It keeps the latest cloud, because the page requests it again with other fields.

@@ -78,3 +78,57 @@ func TestAFolderOfCloudsIsOneEpisode(t *testing.T) {
 	_, err := openViewed(ctx, numbered, dataset.Options{})
 	assert.ErrorIs(t, err, dataset.ErrUnsupported, "the first is no cloud")
 }
+
+// view shows the surfaces and grids that voxelize writes: the points with normals and colours, and the middles of the cells with points.
+func TestVoxelizesArchivesAreClouds(t *testing.T) {
+	ctx, dir := context.Background(), wallFolder(t)
+	out := filepath.Join(t.TempDir(), "o.npz")
+	cloud := func(args ...string) *dataset.Cloud {
+		good(t, append([]string{"voxelize", dir, "--size=.25", "--far=3", cameraOf, "--backend=cpu", "-o", out}, args...)...)
+		d, err := openViewed(ctx, out, dataset.Options{})
+		require.NoError(t, err)
+		e, err := d.Episode(ctx, 0)
+		require.NoError(t, err)
+		require.Len(t, e.Clouds, 1)
+		c, err := e.Clouds[0].Cloud(ctx, 0)
+		require.NoError(t, err)
+		return c
+	}
+	c := cloud("--tsdf")
+	assert.Equal(t, []string{"nx", "ny", "nz", "red", "green", "blue"}, c.Names())
+	assert.Equal(t, array[float32](t, open(t, out), "points"), array32(t, c.Points))
+	assert.InDeltaSlice(t, []float32{0, 0, -1, 200, 100, 50}, array32(t, c.Features)[:6], 1e-5)
+
+	c = cloud()
+	lo, hi, ok := c.Bounds()
+	require.True(t, ok)
+	assert.InDeltaSlice(t, []float64{-1.125, -.875, 2.125}, lo[:], 1e-6, "middles of the cells from -1.25, -1 and 2")
+	assert.InDeltaSlice(t, []float64{1.875, .875, 2.125}, hi[:], 1e-6)
+	sum := float32(0)
+	for _, v := range array32(t, c.Features) {
+		sum += v
+	}
+	assert.EqualValues(t, 3591, sum, "the points in the cells")
+	assert.Equal(t, []string{"value"}, c.Names())
+	occupied := c.Len()
+	c = cloud("--mode=mean")
+	assert.Equal(t, occupied, c.Len())
+	assert.EqualValues(t, 200, array32(t, c.Features)[0])
+
+	good(t, "voxelize", dir, "--size=.25", "--far=3", cameraOf, "--backend=cpu", "-o", out, "--min=-1,-1,0", "--max=1,1,3")
+	_, err := openViewed(ctx, out, dataset.Options{})
+	assert.ErrorContains(t, err, "no bounds")
+	times := vec[int64](0, 1e9, 2e9)
+	streams := writeNPZ(t, map[string]*tensor.Tensor{"points": rows(3, 1, 2, 3), "arm.values": rows(1, 1, 2, 3), "arm.times": times})
+	d, err := openViewed(ctx, streams, dataset.Options{})
+	require.NoError(t, err)
+	e, err := d.Episode(ctx, 0)
+	require.NoError(t, err)
+	assert.Len(t, e.Streams, 1, "an archive with streams")
+}
+
+func array32(t *testing.T, a *tensor.Tensor) []float32 {
+	list, err := tensor.Packed[float32](a)
+	require.NoError(t, err)
+	return list
+}

@@ -30,7 +30,7 @@ var topics = []struct {
 		"voxelize columns", "merge", "after", "from", "compare", "shapes", "videos", "allow-skipped", "check-fresh", "hold-out", "leave-out", "prediction"}},
 	{"Streams and cameras", []string{"stream", "media", "frames", "camera", "video-backend", "tolerance-s", "state", "action", "batches window", "name", "weight"}},
 	{"Clock and methods", []string{"plan", "hz", "method", "kind", "range", "max-gap", "fill-gaps", "fill", "tolerance", "window", "period", "edge", "snap"}},
-	{"Grid", []string{"tsdf", "truncation", "near", "far", "scale", "intrinsics", "voxelize size", "min", "max", "mode", "reduce", "order", "max-points", "max-voxels", "empty", "preset"}},
+	{"Grid", []string{"tsdf", "truncation", "near", "far", "scale", "intrinsics", "fixed", "color", "voxelize size", "min", "max", "mode", "reduce", "order", "max-points", "max-voxels", "empty", "preset"}},
 	{"Findings", []string{"for", "fail-on", "max-step"}},
 	{"LeRobot", []string{"robot", "cameras", "codec", "extra", "modality", "keep-invalid"}},
 	{"Order", []string{"batch", "seed", "epochs", "steps", "shuffle", "last", "mix-shards", "shard-windows", "epoch-windows", "episode-weights", "drop-first", "drop-last", "streaming", "batches state", "signal-code"}},

@@ -2,13 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
-	"strings"
-	"text/tabwriter"
 
 	"github.com/robocache/robocache/align/depth"
 	"github.com/robocache/robocache/dataset"
@@ -23,24 +20,24 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Flags of voxelize that need --tsdf, and flags that exclude it.
+// Flags of voxelize that need depth images, and flags that --tsdf excludes.
 var (
-	volumeFlags = []string{"truncation", "near", "far", "scale", "intrinsics"}
-	gridFlags   = []string{"columns", "cloud", "min", "max", "mode", "reduce", "order", "max-points", "max-voxels", "empty", "preset"}
+	imageFlags = []string{"near", "far", "scale", "intrinsics", "fixed", "color", "max-gap"}
+	gridFlags  = []string{"columns", "cloud", "min", "max", "mode", "reduce", "order", "max-points", "max-voxels", "empty", "preset"}
 )
 
-// checkTSDF returns a usage error if a flag has no meaning with or without --tsdf.
-func (r *voxelRequest) checkTSDF(f *pflag.FlagSet) error {
-	switch i := slices.IndexFunc(volumeFlags, f.Changed); {
-	case i >= 0 && !r.tsdf:
-		return usagef("--%s is for --tsdf", volumeFlags[i])
-	case !r.tsdf:
-		return nil
+// checkImages returns a usage error if a flag has no meaning with or without --tsdf, or if the flags of depth images are wrong.
+func (r *voxelRequest) checkImages(f *pflag.FlagSet) error {
+	if i := slices.IndexFunc(imageFlags, f.Changed); i >= 0 {
+		r.imageFlag = imageFlags[i]
 	}
-	if i := slices.IndexFunc(gridFlags, f.Changed); i >= 0 {
+	i := slices.IndexFunc(gridFlags, f.Changed)
+	switch s := r.size.value; {
+	case !r.tsdf && f.Changed("truncation"):
+		return usagef("--truncation is for --tsdf")
+	case r.tsdf && i >= 0:
 		return usagef("--%s is not for --tsdf", gridFlags[i])
-	}
-	if s := r.size.value; !r.size.set || s[0] != s[1] || s[0] != s[2] {
+	case r.tsdf && (!r.size.set || s[0] != s[1] || s[0] != s[2]):
 		return usagef("--size: got %q with --tsdf, want one number", r.size.String())
 	}
 	switch n := len(r.intrinsics); {
@@ -49,7 +46,7 @@ func (r *voxelRequest) checkTSDF(f *pflag.FlagSet) error {
 	case n == 4 && [4]float64(r.intrinsics) == [4]float64{}:
 		return usagef("--intrinsics: got four zeros, want fx,fy,cx,cy, with fx and fy above 0")
 	case r.out == "":
-		return usagef("no output given, want -o OUT.ply")
+		return usagef("no output given, want -o OUT.npz or -o OUT.ply")
 	}
 	return checkGiven(r.out, r.backend)
 }
@@ -65,28 +62,19 @@ type volumeJob struct {
 
 // volumeReport is the report of voxelize --tsdf.
 type volumeReport struct {
-	Frames     int        `json:"frames"`
+	depthReport
 	Integrated int        `json:"frames_integrated"`
-	NoPose     int        `json:"frames_without_pose"`
-	NoColor    int        `json:"frames_without_color"`
-	Unreadable int        `json:"frames_unreadable"`
-	Pixels     int64      `json:"pixels"`
-	Valid      int64      `json:"pixels_valid"`
-	NoDepth    int64      `json:"pixels_without_depth"`
-	OutOfRange int64      `json:"pixels_out_of_range"`
 	Blocks     int        `json:"blocks"`
 	Vertices   int        `json:"vertices"`
 	Triangles  int        `json:"triangles"`
 	Min        [3]float64 `json:"min"`
 	Max        [3]float64 `json:"max"`
-	unreadable error      // the first
 	noteList
 }
 
 // reconstruct fuses the depth images of a recording, and writes their surface.
 func (a *app) reconstruct(r *voxelRequest) (err error) {
-	outputs := []output{{flag: "-o", path: r.out, ends: []string{".ply", ".npz"}}, picture(r.plot)}
-	if err := a.begin(&r.in, r.reading.Definitions, outputs...); err != nil {
+	if err := a.begin(&r.in, r.reading.Definitions, r.output(), picture(r.plot)); err != nil {
 		return err
 	}
 	device, err := ops.Open(r.backend)
@@ -101,7 +89,7 @@ func (a *app) reconstruct(r *voxelRequest) (err error) {
 	done := a.Step("writing " + r.out)
 	defer done()
 	write := inArrays(r.out, j.arrays)
-	if strings.EqualFold(filepath.Ext(r.out), ".ply") {
+	if r.writesPLY() {
 		write = func(w io.Writer) error { return ply.Write(w, j.cloud, ply.Options{Faces: j.surface.Triangles}) }
 	}
 	return save(r.in, r.out, r.plot, write, j.draw, func() error {
@@ -115,45 +103,32 @@ func (j *volumeJob) run(ctx context.Context, a *app, device *ops.Device) (err er
 	r := j.request
 	done := a.Step("reading " + r.in)
 	defer done()
-	d, err := r.openStamped(ctx)
+	d, err := dataset.Open(ctx, r.in, r.reading)
 	if err != nil {
 		return readError(r.in, err)
 	}
-	defer joinClose(&err, d)
+	defer func() { joinClose(&err, d) }()
+	if d, err = r.stamped(ctx, d); err != nil {
+		return err
+	}
 	e, err := r.episode.of(ctx, d, r.in)
 	if err != nil {
 		return err
 	}
-	switch names := e.DepthNames(); {
-	case len(names) == 0:
-		return &inputError{Path: r.in, Got: "no depth images in it", Want: "a recording that has some"}
-	case r.stream == "" && len(names) > 1:
-		return usagef("%s holds %d series of depth images, want --stream %s", r.in, len(names), orOf(names))
-	}
-	opts := depth.Options{Stream: r.stream, Scale: r.scale}
-	copy(opts.Intrinsics[:], r.intrinsics)
-	s, err := depth.Open(ctx, device, e, opts)
+	s, err := r.depthImages(ctx, device, e, &j.report.depthReport, &j.report.noteList)
 	if err != nil {
-		return readError(r.in, err)
+		return err
 	}
 	done()
-	j.report.notes(slices.Concat(e.Notes.Damage(), slices.DeleteFunc(e.Notes.Of(dataset.ClassLeftOut, dataset.ClassRemark).About(s.Sources), func(n dataset.Note) bool {
-		return n.Code == dataset.CodeHeaderFields || n.Code == dataset.CodeFrameParents // a good log has them too
-	})))
-	color := e.MediaStream(s.Name).Depth.Color != "" && s.Counts.NoColor < s.Len()
-	v, err := device.NewVolume(ops.VolumeOptions{Color: color, IntegrateOptions: ops.IntegrateOptions{
+	v, err := device.NewVolume(ops.VolumeOptions{Color: s.colored, IntegrateOptions: ops.IntegrateOptions{
 		Voxel: r.size.value[0], Truncation: r.truncation, Near: r.near, Far: r.far, Scale: s.Scale,
 	}})
 	if err != nil {
 		return err
 	}
 	defer joinClose(&err, v)
-	if err := j.integrate(ctx, a, s, v); err != nil {
-		var arg *ops.ArgError
-		if errors.As(err, &arg) && strings.HasPrefix(arg.Arg, "Options.") {
-			return &dataset.OptionError{Arg: strings.TrimPrefix(arg.Arg, "Options."), Got: arg.Got, Want: arg.Want}
-		}
-		return err
+	if err := s.each(ctx, a, "integrating", func(f *depth.Frame, counts []int64) error { return j.fuse(ctx, s, v, f, counts) }); err != nil {
+		return optionOf(err)
 	}
 	done = a.Step("extracting the surface")
 	defer done()
@@ -166,50 +141,18 @@ func (j *volumeJob) run(ctx context.Context, a *app, device *ops.Device) (err er
 		return err
 	}
 	j.report.Blocks, j.report.Vertices, j.report.Triangles = len(blocks.Keys), len(j.surface.Points)/3, len(j.surface.Triangles)
-	return j.account(s)
+	j.report.Integrated = j.report.used()
+	if err := s.account(j.report.Triangles == 0, "surface"); err != nil {
+		return err
+	}
+	if j.cloud, err = j.surface.Cloud(); err == nil {
+		j.report.Min, j.report.Max, _ = j.cloud.Bounds()
+	}
+	return err
 }
 
-// openStamped opens the recording with the clock of the messages' headers, if it has one, because tf uses that clock.
-func (r *voxelRequest) openStamped(ctx context.Context) (dataset.Dataset, error) {
-	d, err := dataset.Open(ctx, r.in, r.reading)
-	if err != nil || !slices.Contains(d.Info().Clocks, "header") {
-		return d, err
-	}
-	if err := d.Close(); err != nil {
-		return nil, err
-	}
-	stamped := r.reading
-	stamped.Clock = "header"
-	return dataset.Open(ctx, r.in, stamped)
-}
-
-// integrate fuses the images in order, while later ones are decoded.
-func (j *volumeJob) integrate(ctx context.Context, a *app, s *depth.Series, v *ops.Volume) error {
-	bar := a.Rating("integrating", s.Len(), "images")
-	defer bar.Done()
-	for frame, err := range s.Frames(ctx) {
-		bar.Add(1)
-		switch {
-		case err != nil && j.request.reading.Strict:
-			return readError(j.request.in, err)
-		case err != nil:
-			if j.report.Unreadable++; j.report.unreadable == nil {
-				j.report.unreadable = err
-			}
-		case v.Color != nil && frame.Color == nil:
-			j.report.NoColor++
-		default:
-			if err := j.fuse(ctx, s, v, frame); err != nil {
-				return err
-			}
-		}
-	}
-	return ctx.Err()
-}
-
-// fuse integrates an image, and counts its pixels.
-func (j *volumeJob) fuse(ctx context.Context, s *depth.Series, v *ops.Volume, f *depth.Frame) (err error) {
-	counts := make([]int64, 4)
+// fuse integrates an image.
+func (j *volumeJob) fuse(ctx context.Context, s *depthImages, v *ops.Volume, f *depth.Frame, counts []int64) (err error) {
 	args := ops.IntegrateArgs{
 		Counts:     tensor.Must(tensor.Of(counts, 1, 4)),
 		Intrinsics: tensor.Must(tensor.Of(s.Intrinsics[:], 4)),
@@ -227,41 +170,12 @@ func (j *volumeJob) fuse(ctx context.Context, s *depth.Series, v *ops.Volume, f 
 	if err := v.Integrate(ctx, args); err != nil {
 		return err
 	}
-	j.report.Integrated++
-	j.report.Pixels += int64(h * w)
-	j.report.Valid += counts[0]
-	j.report.NoDepth += counts[1]
-	j.report.OutOfRange += counts[2]
 	for k := range j.axes {
 		for i := range 3 {
 			j.axes[k][i] += float64(f.Pose[4*i+k])
 		}
 	}
 	return nil
-}
-
-// account completes the report. A recording without a surface is an error.
-func (j *volumeJob) account(s *depth.Series) error {
-	n := &j.report
-	n.Frames, n.NoPose = s.Counts.Images, s.Counts.NoPose
-	if n.Triangles == 0 {
-		got := fmt.Sprintf("%d of %s integrated, %d of %s valid, and no surface", n.Integrated, text.Count(n.Frames, "depth image"), n.Valid, text.Count(int(n.Pixels), "pixel"))
-		return &inputError{Path: j.request.in, Stream: s.Name, Got: got, Want: "depth images that show one", Err: n.unreadable}
-	}
-	if n.unreadable != nil {
-		n.remark("frames-unread", "%d of %s cannot be read, the first: %v", n.Unreadable, text.Count(n.Frames, "depth image"), n.unreadable)
-	}
-	if s.Counts.Distorted {
-		n.remark("distortion-ignored", "%s: camera_info has a lens distortion, which is not corrected", s.Name)
-	}
-	if !s.Posed && n.Integrated > 1 {
-		n.remark("poses-absent", "%s: the recording has no poses of a moving camera, so all images are from one place", s.Name)
-	}
-	var err error
-	if j.cloud, err = j.surface.Cloud(); err == nil {
-		n.Min, n.Max, _ = j.cloud.Bounds()
-	}
-	return err
 }
 
 // arrays writes the surface as arrays.
@@ -296,12 +210,7 @@ func (a *app) reconstructed(j *volumeJob, device ops.Info) error {
 		return a.WriteJSON(schema.TSDF, n)
 	}
 	n.print(a)
-	t := text.NewTable(a.Out, tabwriter.AlignRight)
-	fmt.Fprintln(t, "images\tintegrated\twithout pose\twithout color\tunreadable\t")
-	fmt.Fprintf(t, "%d\t%d\t%d\t%d\t%d\t\n", n.Frames, n.Integrated, n.NoPose, n.NoColor, n.Unreadable)
-	fmt.Fprintln(t, "pixels\tvalid\twithout depth\tout of range\t")
-	fmt.Fprintf(t, "%d\t%d\t%d\t%d\t\n", n.Pixels, n.Valid, n.NoDepth, n.OutOfRange)
-	if err := t.Flush(); err != nil {
+	if err := n.table(a.Out, "integrated"); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.Out, "volume: %s of 8 x 8 x 8 voxels of %v m\n", text.Count(n.Blocks, "block"), j.request.size.value[0])

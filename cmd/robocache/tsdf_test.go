@@ -122,7 +122,7 @@ func TestVoxelizeTSDFRefusesAndWritesNothing(t *testing.T) {
 		{[]string{"--size=.05", "--intrinsics=30,30"}, exitUsage, "--intrinsics: got 2 numbers, want fx,fy,cx,cy"},
 		{[]string{"--size=.05", "--intrinsics=a,b"}, exitUsage, `--intrinsics: got "a,b", want numbers`},
 		{[]string{"--size=.05", "--intrinsics=0,0,0,0"}, exitUsage, "--intrinsics: got four zeros, want fx,fy,cx,cy"},
-		{[]string{"--size=.05", "--output="}, exitUsage, "no output given, want -o OUT.ply"},
+		{[]string{"--size=.05", "--output="}, exitUsage, "no output given, want -o OUT.npz or -o OUT.ply"},
 		{[]string{"--size=.05", "--intrinsics=0,30,1,1"}, exitUsage, "--intrinsics"},
 		{[]string{"--intrinsics=30,30,19.5,14.5"}, exitUsage, `--size: got "" with --tsdf, want one number`},
 		{[]string{"--size=1,2,1"}, exitUsage, "want one number"},
@@ -133,7 +133,7 @@ func TestVoxelizeTSDFRefusesAndWritesNothing(t *testing.T) {
 		{[]string{"--size=.05", "--intrinsics=30,30,19.5,14.5", "--far=1"}, exitInput, "and no surface"},
 		{[]string{"--size=.05", "--intrinsics=30,30,19.5,14.5", "--strict"}, exitInput, "frame 3 of depth"},
 		{[]string{"--size=.05", "--stream=rgb"}, exitUsage, `--stream: got rgb, want one of ["depth"]`},
-		{[]string{"--size=.05", "--output=" + out + ".stl"}, exitUsage, ".ply or .npz"},
+		{[]string{"--size=.05", "--output=" + out + ".stl"}, exitUsage, ".npz or .ply"},
 	} {
 		code, _, stderr := execute(append([]string{"voxelize", dir, "--tsdf", "--backend=cpu", "-o", out}, c.args...)...)
 		assert.Equal(t, c.code, code, "%v: %s", c.args, stderr)
@@ -142,8 +142,8 @@ func TestVoxelizeTSDFRefusesAndWritesNothing(t *testing.T) {
 	code, _, stderr := execute("voxelize", pointsFile(t, 0, 0, 0), "--tsdf", "--size=1", "-o", out)
 	assert.Equal(t, exitInput, code, stderr)
 	assert.Contains(t, stderr, "no depth images in it")
-	code, _, stderr = execute("voxelize", pointsFile(t, 0, 0, 0), "--size=1", "--near=1", "-o", out)
+	code, _, stderr = execute("voxelize", pointsFile(t, 0, 0, 0), "--size=1", "--truncation=1", "-o", out)
 	assert.Equal(t, exitUsage, code)
-	assert.Contains(t, stderr, "--near is for --tsdf")
+	assert.Contains(t, stderr, "--truncation is for --tsdf")
 	assert.NoFileExists(t, out)
 }

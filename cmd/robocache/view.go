@@ -36,8 +36,8 @@ func (a *app) viewCommand() *cobra.Command {
 		Short: "Look at a recording or dataset in the browser",
 		Long: `View serves a page on which one looks at the episodes of a recording or dataset: a list of them with
 the findings of robocache doctor, the streams on one time axis, their values by a plan or a rate over the
-samples, the cameras' frames at the cursor, and paths, point clouds and voxels. A folder of point clouds
-(.pcd, .ply, KITTI's .bin) plays as a sequence. Where a state and the action have columns of the same name,
+samples, the cameras' frames and depth images at the cursor, and paths, point clouds, surfaces and voxels. A
+folder of point clouds (.pcd, .ply, KITTI's .bin) plays as a sequence; an .npz file of voxelize is a cloud. Where a state and the action have columns of the same name,
 each such joint has a plot with both, and with the actions that a policy predicted, if --prediction is set.
 docs/view.md has its keys.
 
@@ -184,7 +184,7 @@ func openViewed(ctx context.Context, path string, opt dataset.Options) (_ datase
 	defer dataset.Watched(path, &err)()
 	var files []string
 	form, none := cloudFormat(path, false)
-	if none == nil && cloudReaders[form] != nil {
+	if none == nil && cloudReaders[form] != nil && (form != "npz" || hasCells(path)) {
 		files = []string{path}
 	}
 	var d dataset.Dataset

@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"strings"
 	"text/tabwriter"
 
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/ply"
 	"github.com/robocache/robocache/internal/arrayfile"
 	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/internal/schema"
@@ -25,11 +29,13 @@ type voxelJob struct {
 	derived bool // the grid's bounds come from the points
 	out     ops.VoxelizeResult
 	drawn   ops.VoxelizeResult // the occupied voxels, for the picture
+	values  *tensor.Tensor     // [V,F], the features' means for a PLY file; nil if there are none
 }
 
 // voxelReport is the report of voxelize: the point counts, and the lines on standard error.
 type voxelReport struct {
 	counters
+	Images *depthReport `json:"depth_images,omitempty"`
 	noteList
 }
 
@@ -54,6 +60,13 @@ func (j *voxelJob) args() ops.VoxelizeArgs {
 func (j *voxelJob) run(device *ops.Device) error {
 	args := j.args()
 	var err error
+	if j.request.writesPLY() && args.Features != nil && j.request.preset.Value != open3d { // without features, the values are means of x, y and z
+		made, err := device.Voxelize(context.Background(), args, j.grid, j.opts)
+		if err != nil {
+			return j.cloud.explain(err)
+		}
+		args.Features, j.values = nil, made.Values
+	}
 	if j.out, err = device.Voxelize(context.Background(), args, j.grid, j.opts); err != nil {
 		return j.cloud.explain(err)
 	}
@@ -107,6 +120,46 @@ func (j *voxelJob) arrays(w arrayfile.Writer) error {
 	return addArrays(w, list)
 }
 
+// means writes a cloud of the points' means in each voxel.
+func (j *voxelJob) means(w io.Writer) error {
+	all := j.out.Values
+	points, err := all.Slice(1, 0, 3)
+	if err != nil {
+		return err
+	}
+	values, names := j.values, j.cloud.names
+	if values == nil {
+		if values, err = all.Slice(1, 3, all.Dim(1)); err != nil {
+			return err
+		}
+		names = names[min(3, len(names)):]
+	}
+	columns := make([]dataset.Column, values.Dim(1))
+	for k := range columns {
+		columns[k].Name = fmt.Sprintf("feature_%d", k)
+		if k < len(names) {
+			columns[k].Name = names[k]
+		}
+		columns[k].Integer = j.cloud.images != nil // a colour's mean is rounded to a byte
+	}
+	if j.cloud.images != nil {
+		list, err := tensor.Floats(values)
+		if err != nil {
+			return err
+		}
+		bytes := make([]float32, len(list))
+		for i, v := range list {
+			bytes[i] = float32(math.Round(v))
+		}
+		values = tensor.Must(tensor.Of(bytes, values.Shape()...))
+	}
+	c, err := dataset.CloudOf(points, values, columns)
+	if err != nil {
+		return err
+	}
+	return ply.Write(w, c, ply.Options{})
+}
+
 // picture returns the first cloud's voxels, coloured by height or by their value.
 func (j *voxelJob) picture() (viz.Voxels, error) {
 	v := viz.Voxels{Min: j.grid.Min, Size: j.grid.Size}
@@ -144,7 +197,7 @@ func (j *voxelJob) picture() (viz.Voxels, error) {
 	case j.opts.Reduce == ops.ReduceCount:
 		v.Label, v.Counts = "points in a voxel", true
 		v.Values, err = j.drawn.Counts.Slice(0, 0, shown)
-	case j.opts.Reduce.OfFeatures() && j.cloud.features != nil && j.request.preset.Value != open3d:
+	case j.opts.Reduce.OfFeatures() && j.cloud.features != nil && j.request.preset.Value != open3d && !j.request.writesPLY():
 		name := "the first feature"
 		if len(j.cloud.names) > 0 {
 			name = j.cloud.names[0]
@@ -160,9 +213,14 @@ func (a *app) voxelized(j *voxelJob, device ops.Info) error {
 	f := j.out.Found
 	n := counters{f.Points, f.InRange, f.OutOfRange, f.NotFinite, f.DroppedPoints, f.DroppedVoxels}
 	if a.JSON {
-		return a.WriteJSON(schema.Voxelize, voxelReport{n, j.cloud.noteList})
+		return a.WriteJSON(schema.Voxelize, voxelReport{n, j.cloud.images, j.cloud.noteList})
 	}
 	j.cloud.print(a)
+	if j.cloud.images != nil {
+		if err := j.cloud.images.table(a.Out, "deprojected"); err != nil {
+			return err
+		}
+	}
 	cells, err := j.grid.Cells()
 	if err != nil {
 		return err

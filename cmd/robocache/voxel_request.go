@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"strings"
 
 	"github.com/robocache/robocache/cmd/robocache/internal/cli"
@@ -36,6 +37,16 @@ type voxelRequest struct {
 	truncation, near, far float64   // metres; 0 if not given
 	scale                 float64   // metres per unit; 0 for the recording's
 	intrinsics            []float64 // fx, fy, cx and cy; nil for the recording's
+	fixed, color          string    // a frame of tf, and a stream
+	gap                   ops.Limit // between poses
+	imageFlag             string    // a given flag that is for depth images; empty if there is none
+}
+
+// writesPLY reports whether the output is a PLY file.
+func (r *voxelRequest) writesPLY() bool { return strings.EqualFold(filepath.Ext(r.out), ".ply") }
+
+func (r *voxelRequest) output() output {
+	return output{flag: "-o", path: r.out, ends: []string{".npz", ".ply"}}
 }
 
 // options checks the command line without the input, and returns the operation's options. An invalid flag is a usage error.
@@ -53,8 +64,11 @@ func (r *voxelRequest) options() (ops.VoxelizeOptions, error) {
 	}
 	form := voxelForm{"count", ops.VoxelDense, ops.ReduceCount}
 	o := ops.VoxelizeOptions{MaxPoints: defaultPoints, MaxVoxels: defaultVoxels}
-	if r.form.Given {
+	switch {
+	case r.form.Given:
 		form = r.form.Value
+	case r.writesPLY():
+		form = voxelForm{name: ops.VoxelSparse.String(), mode: ops.VoxelSparse}
 	}
 	if r.preset.Given {
 		var err error
@@ -98,6 +112,8 @@ func (r *voxelRequest) options() (ops.VoxelizeOptions, error) {
 	}
 	is := form.mode
 	switch {
+	case r.writesPLY() && (is != ops.VoxelSparse || o.Reduce != ops.ReduceMean):
+		return none, usagef("-o: a .ply file has the mean of the points in each voxel, got --mode %s of %s, want --mode sparse, --reduce mean", form, o.Reduce)
 	case !r.size.set:
 		return none, usagef("no cell size given, want --size")
 	case r.reduce.Given && is != ops.VoxelSparse:
@@ -241,3 +257,15 @@ const (
 	defaultPoints = 32
 	defaultVoxels = 20000
 )
+
+// orOf joins quoted names with "or".
+func orOf(names []string) string {
+	text := ""
+	for i, name := range names {
+		if i > 0 {
+			text += " or "
+		}
+		text += fmt.Sprintf("%q", name)
+	}
+	return text
+}

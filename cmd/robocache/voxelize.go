@@ -57,13 +57,18 @@ Every point is accounted for: points = in_range + out_of_range + not_finite. dro
 those in range that the caps --max-points and --max-voxels cost, dropped_voxels the voxels beyond
 the cap. With --json these counters are the one object on standard output.
 
-With --tsdf IN is a recording with depth images and camera poses, such as a folder of the TUM RGB-D
-benchmark, or a robot log with camera_info and tf. The images are fused in order to a truncated signed
-distance field with voxels of --size, in blocks of 8 x 8 x 8 around the surface. OUT.ply is the mesh of
-its zero crossing, with normals and, if the recording has a colour image for each, with colours.
-OUT.npz has the arrays points [V,3], normals [V,3], colors [V,3] and triangles [T,3]. An image is left
-out and counted if it has no pose, if it alone has no colour, or if it cannot be read. Every other pixel is
-counted as valid, without a depth, or out of range: nearer than --near or farther than --far.
+OUT.ply is a cloud: the mean of the points in each voxel, and of their features. IN must be one cloud.
+
+IN may also be a recording with depth images, such as a folder of the TUM RGB-D benchmark, a robot log with
+camera_info and tf, or a LeRobot dataset. The points of all images, at their cameras' poses, are one cloud,
+with the features red, green and blue if at least half of the images have a colour image within 20 ms. An
+image is left out and counted if it has no pose, if it cannot be read, or if others have colours and it has
+none. Every other pixel is counted as valid, without a depth, or out of range: nearer than --near or farther
+than --far.
+
+With --tsdf such images are fused in order to a truncated signed distance field with voxels of --size, in
+blocks of 8 x 8 x 8 around the surface. OUT.ply is the mesh of its zero crossing, with normals and colours.
+OUT.npz has the arrays points [V,3], normals [V,3], colors [V,3] and triangles [T,3].
 
 --preset mmcv makes hard voxels as mmcv's deterministic layer does (35 points, 20000 voxels).
 --preset open3d makes the sparse voxels of Open3D's voxel_down_sample, on the grid that it lays:
@@ -78,6 +83,7 @@ const voxelizeExample = `  robocache voxelize scan.pcd -o scan.npz --size 0.2 --
       --mode sparse --size 0.2
   robocache voxelize batch.npz -o sparse.npz --mode sparse --reduce mean \
       --size 0.05
+  robocache voxelize rgbd_dataset_freiburg1_desk -o desk.ply --size 0.02
   robocache voxelize rgbd_dataset_freiburg1_desk -o desk.ply --tsdf \
       --size 0.01 --far 3 --plot desk.png`
 
@@ -92,14 +98,14 @@ func (a *app) voxelizeCommand() *cobra.Command {
 		points: countFlag{least: 1},
 	}
 	cmd := &cobra.Command{
-		Use:     "voxelize IN -o OUT.npz --size S[,S,S]",
+		Use:     "voxelize IN -o OUT.npz|OUT.ply --size S[,S,S]",
 		Short:   "Sort the points of a cloud into the cells of a grid",
 		Long:    voxelizeHelp,
 		Example: voxelizeExample,
 		Args:    takes(1, 1, "voxelize takes one input file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.in = args[0]
-			switch err := r.checkTSDF(cmd.Flags()); {
+			switch err := r.checkImages(cmd.Flags()); {
 			case err != nil:
 				return err
 			case r.tsdf:
@@ -113,16 +119,20 @@ func (a *app) voxelizeCommand() *cobra.Command {
 	}
 	takesRecordings(cmd, 0)
 	f := cmd.Flags()
-	f.StringVarP(&r.out, "output", "o", "", "the .npz `FILE` to write, or with --tsdf .ply or .npz")
+	f.StringVarP(&r.out, "output", "o", "", "the .npz or .ply `FILE` to write")
 	f.StringVar(&r.plot, "plot", "", "also draw the voxels, obliquely and from above, or the mesh to this .png `FILE`")
 	f.BoolVar(&r.tsdf, "tsdf", false, "fuse the depth images of a recording, and write the mesh of their surface")
 	f.Var(metres(&r.truncation), "truncation", "with --tsdf: the largest distance from the surface that a voxel records (default 4 voxels)")
-	f.Var(metres(&r.near), "near", "with --tsdf: the smallest valid depth (default 0)")
-	f.Var(metres(&r.far), "far", "with --tsdf: the largest valid depth (default any)")
-	f.Var(metres(&r.scale), "scale", "with --tsdf: the metres per unit of the images' numbers (default the recording's)")
-	f.Float64SliceVar(&r.intrinsics, "intrinsics", nil, "with --tsdf: the focal lengths and the centre in pixels, `FX,FY,CX,CY` (default the recording's)")
+	f.Var(metres(&r.near), "near", "the smallest valid depth in depth images (default 0)")
+	f.Var(metres(&r.far), "far", "the largest valid depth in depth images (default any)")
+	f.Var(metres(&r.scale), "scale", "the metres per unit of depth images (default the recording's)")
+	f.Float64SliceVar(&r.intrinsics, "intrinsics", nil, "a depth camera's focal lengths and centre in pixels, `FX,FY,CX,CY` (default the recording's)")
+	f.StringVar(&r.fixed, "fixed", "", "the `FRAME` of tf in which the points are (default the root above the depth camera)")
+	f.StringVar(&r.color, "color", "", "the `NAME` of the colour images that match the depth images pixel for pixel (default the recording's, if it names some)")
+	gapsFlag(f, &r.gap)
+	f.Lookup("max-gap").Usage = "a depth image between poses further apart than this has no pose: auto, three usual steps, 20 ms at least; none; or a length of time"
 	f.StringSliceVar(&r.columns, "columns", nil, "the `NAMES` of a .bin file's columns: x,y,z,intensity,ring (default found from its name and numbers)")
-	f.StringVar(&r.stream, "stream", "", "the `NAME` of a recording's cloud series, or with --tsdf of its depth images (default the only one)")
+	f.StringVar(&r.stream, "stream", "", "the `NAME` of a recording's cloud series or depth images (default the only one)")
 	f.Var(&r.one, "cloud", "one cloud in the series, counted from 0 (default all, as a batch)")
 	f.Lookup("cloud").DefValue = "0" // so that help shows no other default
 	f.Var(&r.episode, "episode", "the episode's number in the dataset, from 0 if the dataset has no numbers")
@@ -150,19 +160,25 @@ func metres(to *float64) *cli.PositiveFlag {
 	return &cli.PositiveFlag{To: to, Max: 1e6, Unit: "METRES"}
 }
 
-func (a *app) voxelize(r *voxelRequest) error {
+func (a *app) voxelize(r *voxelRequest) (err error) {
 	opts, err := r.options()
 	if err != nil {
 		return err
 	}
-	if err := a.begin(&r.in, r.reading.Definitions, output{flag: "-o", path: r.out, ends: []string{".npz"}}, picture(r.plot)); err != nil {
+	if err := a.begin(&r.in, r.reading.Definitions, r.output(), picture(r.plot)); err != nil {
 		return err
 	}
-	done := a.Step("reading " + r.in)
-	c, err := r.load(context.Background())
-	done()
+	device, err := ops.Open(r.backend)
 	if err != nil {
 		return err
+	}
+	defer joinClose(&err, device)
+	c, err := a.load(context.Background(), r, device)
+	if err != nil {
+		return err
+	}
+	if r.writesPLY() && c.offsets != nil {
+		return usagef("-o: a .ply file has one cloud, got a batch of %d, want --cloud N of a recording, or -o OUT.npz", c.offsets.Len()-1)
 	}
 	if r.preset.Value == open3d {
 		if err := c.forOpen3D(); err != nil {
@@ -173,22 +189,19 @@ func (a *app) voxelize(r *voxelRequest) error {
 	if j.grid, j.derived, err = r.grid(c, opts); err != nil {
 		return err
 	}
-	device, err := ops.Open(r.backend)
-	if err != nil {
-		return err
-	}
-	done = a.Step("voxelizing")
+	done := a.Step("voxelizing")
 	err = j.run(device)
 	done()
-	if closing := device.Close(); err == nil {
-		err = closing
-	}
 	if err != nil {
 		return err
 	}
 	done = a.Step("writing " + r.out)
 	defer done()
-	return save(r.in, r.out, r.plot, inArrays(r.out, j.arrays), func(w io.Writer) error {
+	write := inArrays(r.out, j.arrays)
+	if r.writesPLY() {
+		write = j.means
+	}
+	return save(r.in, r.out, r.plot, write, func(w io.Writer) error {
 		v, err := j.picture()
 		if err != nil {
 			return err

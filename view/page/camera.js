@@ -2,6 +2,7 @@
 
 import { state, ask, make, query, count, rate, clock } from './common.js';
 import { Video, plays } from './video.js';
+import { colours } from './colours.js';
 
 export class Camera {
   // before is the same camera in the previous episode, already closed, or undefined.
@@ -16,7 +17,8 @@ export class Camera {
     if (before) Object.assign(this.canvas, { width: before.canvas.width, height: before.canvas.height }); // empty, and nothing jumps
     this.caption = make('div', { className: 'caption' });
     this.wrong = make('div', { className: 'wrong', hidden: true });
-    this.root = make('div', { className: 'scene camera' }, this.canvas, make('div', { className: 'top', textContent: this.label }), this.caption, this.wrong);
+    this.scale = make('div', { className: 'depth', hidden: true }); // of depth
+    this.root = make('div', { className: 'scene camera' }, this.canvas, this.scale, make('div', { className: 'top', textContent: this.label }), this.caption, this.wrong);
     this.root.title = [media.name, media.encoding, media.width ? `${media.width} × ${media.height}` : '', rate(media.rate), count(media.frames, 'frame')].filter(x => x).join(' · ');
     this.root.dataset.camera = media.name;
     this.busy = this.again = false;
@@ -89,7 +91,7 @@ export class Camera {
     try {
       const answer = await ask(`api/episodes/${this.episode.number}/frame?` + query({ camera: this.media.name, at: t, height }));
       const where = JSON.parse(answer.headers.get('Frame'));
-      const got = { ...where, first: t < where.at, picture: await createImageBitmap(await answer.blob()) };
+      const got = { ...where, ...JSON.parse(answer.headers.get('Depth')), first: t < where.at, picture: await createImageBitmap(await answer.blob(), { colorSpaceConversion: 'none' }) };
       if (this.closed) return;
       this.wrong.hidden = true;
       if (height === this.high) this.kept.set(got.at, got);
@@ -106,9 +108,22 @@ export class Camera {
       this.drawn = k;
       this.canvas.width = k.picture.width;
       this.canvas.height = k.picture.height;
-      this.canvas.getContext('2d').drawImage(k.picture, 0, 0);
+      const c = this.canvas.getContext('2d');
+      c.drawImage(k.picture, 0, 0);
+      this.scale.hidden = !k.far;
+      if (k.far) this.depth(c, k);
     }
     this.tell(k);
+  }
+
+  // depth colours the levels of depth: 255 is near, 40 is far, and 0 is no depth, which stays black.
+  depth(c, { near, far }) {
+    const map = colours(), image = c.getImageData(0, 0, this.canvas.width, this.canvas.height), d = image.data;
+    for (let i = 0; i < d.length; i += 4) if (d[i]) [d[i], d[i + 1], d[i + 2]] = map[Math.min(Math.round((255 - d[i]) / 215 * 255), 255)];
+    c.putImageData(image, 0, 0);
+    const unit = this.media.depth ? ' m' : '', number = v => +v.toPrecision(3) + unit, bar = make('i');
+    bar.style.background = `linear-gradient(to right, ${[0, 51, 102, 153, 204, 255].map(i => `rgb(${map[i]})`)})`;
+    this.scale.replaceChildren(number(near), bar, number(far));
   }
 
   tell(k) {

@@ -7,7 +7,8 @@ import { gestures } from './gestures.js';
 
 let turned = { yaw: -2.2, pitch: 0.6 }, lastChoice = '', lastVoxel = '', lastField = ''; // kept for the next episode
 
-const axes = ['x', 'y', 'z'], rgb = ['red', 'green', 'blue'];
+const axes = ['x', 'y', 'z'], rgb = ['red', 'green', 'blue'], normals = ['nx', 'ny', 'nz'];
+const clay = [214, 206, 192]; // a surface without colours
 
 export class Space {
   constructor(episode) {
@@ -60,13 +61,14 @@ export class Space {
     this.pan(x * (1 - by), y * (1 - by));
   }
 
-  // offer lists the colours: the axes, rgb if there is, and the points' fields.
+  // offer lists the colours: the surface if there are normals, the axes, rgb if there is, and the points' fields.
   offer(fields) {
     this.offered = fields;
     this.colourful = rgb.every(name => fields.includes(name));
-    this.field.replaceChildren(...[...axes, ...this.colourful ? ['rgb'] : [], ...fields.filter(f => !axes.includes(f) && f !== 'rgb')].map(f => make('option', { value: f, textContent: f })));
+    const smooth = normals.every(name => fields.includes(name));
+    this.field.replaceChildren(...[...smooth ? ['surface'] : [], ...axes, ...this.colourful ? ['rgb'] : [], ...fields.filter(f => !axes.includes(f) && f !== 'rgb')].map(f => make('option', { value: f, textContent: f })));
     this.field.value = lastField;
-    if (this.field.selectedIndex < 0) this.field.value = this.colourful ? 'rgb' : 'z';
+    if (this.field.selectedIndex < 0) this.field.value = smooth ? 'surface' : this.colourful ? 'rgb' : 'z';
   }
 
   show() {
@@ -111,7 +113,7 @@ export class Space {
     if (this.shown?.size === size && this.shown.name === this.cloud && t < this.shown.until && (t >= this.shown.at || this.shown.first)) return;
     if (this.busy) { this.again = true; return; }
     this.busy = true;
-    const name = this.cloud, field = this.field.value, fields = size || axes.includes(field) ? [] : field === 'rgb' ? rgb : [field];
+    const name = this.cloud, field = this.field.value, fields = size || axes.includes(field) ? [] : field === 'rgb' ? rgb : field === 'surface' ? [...normals, ...this.colourful ? rgb : []] : [field];
     try {
       const answer = await ask(`api/episodes/${this.episode.number}/cloud?` + query([['cloud', name], ['at', t], ['voxel', size], ...fields.map(f => ['field', f])]));
       const head = JSON.parse(answer.headers.get('Cloud')), data = new Float32Array(await answer.arrayBuffer());
@@ -125,7 +127,12 @@ export class Space {
     const { size, field } = head;
     Object.assign(this, { shown: head, size, coloured: field });
     this.points = { data, width: head.width, n: data.length / head.width };
-    this.at = axes.includes(field) ? axes.indexOf(field) : 3;
+    this.at = axes.includes(field) ? axes.indexOf(field) : field === 'surface' && head.width > 6 ? 6 : 3;
+    this.spacing = 0;
+    if (field === 'surface' && !size) {
+      this.spacing = this.apart();
+      if (!this.faced) this.face();
+    }
     const own = this.bounds(); // the box moves only if no point is in it
     if (!this.box || own.some(([a, b], k) => b < this.box[k][0] || a > this.box[k][1])) Object.assign(this, { box: own, range: null, zoom: 1, moved: [0, 0, 0] });
     const n = this.points.n, whole = count(head.points, 'point');
@@ -135,6 +142,20 @@ export class Space {
     const fields = [...new URLSearchParams(head.fields).keys()];
     if (fields.join() !== this.offered.join()) this.offer(fields);
     if (this.field.value !== field) { this.shown = this.range = null; this.again = true; } // the list of colours gained or lost the earlier choice
+  }
+
+  // face turns the front of a surface to the eye, once.
+  face() {
+    const { data, width, n } = this.points, [x, y, z] = [3, 4, 5].map(k => { let sum = 0; for (let i = 0; i < n; i++) sum += data[i * width + k]; return sum; });
+    this.faced = true;
+    if (x || y || z) turned = { yaw: Math.atan2(y, x), pitch: Math.atan2(z, Math.hypot(x, y)) };
+  }
+
+  // apart returns the median distance from a point to the next, because a mesh has them in the order of places.
+  apart() {
+    const { data, width, n } = this.points;
+    const list = Float32Array.from({ length: Math.max(n - 1, 0) }, (_, i) => Math.hypot(...[0, 1, 2].map(k => data[(i + 1) * width + k] - data[i * width + k])));
+    return list.sort()[list.length >> 1] ?? 0;
   }
 
   bounds() { return [0, 1, 2].map(k => this.extent(k)); }
@@ -166,9 +187,12 @@ export class Space {
       return [w / 2 + right(x, y) * scale, h / 2 - up(x, y, z) * scale, cy * cp * x + sy * cp * y + sp * z];
     };
     this.map = colours();
+    this.eye = [cy * cp, sy * cp, sp];
+    this.light = [0.9 * this.eye[0] + 0.25 * sy - 0.35 * cy * sp, 0.9 * this.eye[1] - 0.25 * cy - 0.35 * sy * sp, 0.9 * sp + 0.35 * cp]; // from above on the left
+    this.dot = Math.min(Math.ceil(1.2 * this.spacing * scale), 12);
     if (this.points) this.range ??= this.at < 3 ? this.box[this.at] : this.extent(this.at);
     this.floor(c, project);
-    if (this.points && this.size) this.cubes(c, project, [cy * cp, sy * cp, sp]);
+    if (this.points && this.size) this.cubes(c, project, this.eye);
     else if (this.points) this.splat(c, project);
     if (this.path) this.line(c, project);
     this.axes(c, project, middle, h, scale);
@@ -193,21 +217,30 @@ export class Space {
   }
 
   // painted reports whether the recording has the points' colours.
-  painted() { return this.points.width === 6; }
+  painted() { return this.points.width >= 6; }
 
   colour(i) {
     const { data, width } = this.points, at = i * width;
     if (!this.painted()) return colourOf(this.map, data[at + this.at], this.range);
-    const most = this.range[1] <= 1 ? 255 : 1;
-    return [3, 4, 5].map(k => Math.min(Math.max(data[at + k] * most, 0), 255));
+    const most = this.range[1] <= 1 ? 255 : 1, smooth = this.coloured === 'surface';
+    const own = smooth && width === 6 ? clay : [0, 1, 2].map(k => data[at + this.at + k] * most);
+    const bright = smooth ? 0.3 + 0.7 * Math.max(this.facing(i, this.light), 0) : 1;
+    return own.map(v => Math.min(Math.max(v * bright, 0), 255));
   }
 
-  // splat draws points in their colours, near ones over far ones.
+  // facing returns the product of a point's normal and a direction.
+  facing(i, [x, y, z]) {
+    const { data, width } = this.points, at = i * width + 3;
+    return data[at] * x + data[at + 1] * y + data[at + 2] * z;
+  }
+
+  // splat draws points in their colours, near ones over far ones. A surface has no points that face away.
   splat(c, project) {
     const { data, width, n } = this.points, ratio = devicePixelRatio || 1, W = this.canvas.width, H = this.canvas.height;
     const image = c.getImageData(0, 0, W, H), pixels = new Uint32Array(image.data.buffer), far = new Float32Array(W * H).fill(-Infinity);
-    const side = Math.max(1, Math.round((n * 10 < W * H ? 1.6 : 1) * ratio));
+    const smooth = this.coloured === 'surface', side = Math.max(1, Math.round((n * 10 < W * H ? 1.6 : 1) * ratio), this.dot * ratio);
     for (let i = 0; i < n; i++) {
+      if (smooth && this.facing(i, this.eye) <= 0) continue;
       const z = data[i * width + 2], [x, y, depth] = project(data[i * width], data[i * width + 1], z), [r, g, b] = this.colour(i);
       const px = Math.round(x * ratio - side / 2), py = Math.round(y * ratio - side / 2);
       for (let v = Math.max(py, 0); v < Math.min(py + side, H); v++) {
