@@ -161,6 +161,12 @@ func (s *Stream) checkPoints(key string) error {
 			return bad(of+".max", fmt.Sprint(p.Max), fmt.Sprintf("finite and above min, %v, along each axis", p.Min))
 		}
 	}
+	if _, err := ops.PerActGrid(p.Min, p.Max); p.Grid != "" && err != nil {
+		return bad(of+".max", fmt.Sprintf("%v, with min %v", p.Max, p.Min), "min and max for a grid, with a range in float32 along each axis")
+	}
+	if err := named(of+".grid", p.Grid, PointGrids); err != nil {
+		return err
+	}
 	return named(key+".method", s.Kind, PointMethods)
 }
 

@@ -35,6 +35,9 @@ type BatchStream struct {
 	Valid   *tensor.Tensor // [B,T] u8: 1 if the value is valid, as in ops.ResampleArgs
 	Pad     *tensor.Tensor // [B,T] u8: 1 if the target lies outside the stream's samples
 	Age     *tensor.Tensor // [B,T] i64, ns; nil unless Options.Age
+	// Grid is [B,T,100,100,100] u8 in the order x, y, z, for align.Points with a Grid, else nil: 1 in cells that have a point, else 0. It
+	// is made from Values, so if Valid is 0, it is the grid of the end sample or of the fill value.
+	Grid *tensor.Tensor
 }
 
 // BatchCamera is a camera in a batch.
@@ -72,10 +75,10 @@ func (b *Batch) views(parts []part, g *group) error {
 	lo := 0
 	for k, i := range g.parts {
 		p := &parts[i]
-		out := BatchStream{Name: p.name, Columns: p.columns}
+		out := BatchStream{Name: p.name, Columns: p.columns, Grid: g.grid}
 		var errs [4]error
 		out.Values, errs[0] = g.values.Slice(2, lo, lo+p.width)
-		if p.isPoints {
+		if p.points != nil {
 			width := g.values.Dim(2)
 			out.Values, errs[0] = g.values.AsStrided([]int{rows, t, p.width / 3, 3}, []int{t * width, width, 3, 1}, lo)
 		}
@@ -135,6 +138,7 @@ func (b *Batch) Host(ctx context.Context) (*Batch, error) {
 		keep(&whole.valid, g.valid)
 		keep(&whole.pad, g.pad)
 		keep(&whole.age, g.age)
+		keep(&whole.grid, g.grid)
 		if err := errors.Join(errs...); err != nil {
 			return nil, err
 		}
@@ -169,7 +173,7 @@ func (b *Batch) Host(ctx context.Context) (*Batch, error) {
 	return out, nil
 }
 
-// Digest returns a hash of a window (FNV-1a, 64 bits, little-endian elements). It covers the anchor, then values, valid and pad of each
+// Digest returns a hash of a window (FNV-1a, 64 bits, little-endian elements). It covers the anchor, then values, valid, pad and grid of each
 // stream, then frames, valid and pad of each camera. The batch must be on the host. Equal windows have equal digests on every device. A
 // row outside the batch is an *OptionError.
 func (b *Batch) Digest(row int) (uint64, error) {
@@ -179,7 +183,9 @@ func (b *Batch) Digest(row int) (uint64, error) {
 	tensors := []*tensor.Tensor{b.Anchors}
 	for i := range b.Streams {
 		s := &b.Streams[i]
-		tensors = append(tensors, s.Values, s.Valid, s.Pad)
+		if tensors = append(tensors, s.Values, s.Valid, s.Pad); s.Grid != nil {
+			tensors = append(tensors, s.Grid)
+		}
 	}
 	for i := range b.Cameras {
 		c := &b.Cameras[i]

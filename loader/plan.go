@@ -16,7 +16,7 @@ func (l *Loader) plan(ctx context.Context) error {
 		at := slices.IndexFunc(l.groups, func(g group) bool {
 			q := &l.parts[g.parts[0]]
 			_, same := shiftOf(q.deltas, p.deltas)
-			return !l.isApart && len(g.parts) < ops.MaxStreams && q.dtype == p.dtype && same
+			return !l.isApart && !p.hasGrid() && !q.hasGrid() && len(g.parts) < ops.MaxStreams && q.dtype == p.dtype && same
 		})
 		if at < 0 {
 			l.groups, at = append(l.groups, group{}), len(l.groups)
@@ -38,6 +38,14 @@ func (l *Loader) plan(ctx context.Context) error {
 		}
 		if err := l.planGroup(ctx, g, parts, k > 0); err != nil {
 			return err
+		}
+	}
+	for k := range l.groups {
+		g := &l.groups[k]
+		if p := &l.parts[g.parts[0]]; p.hasGrid() {
+			if err := l.planGrid(ctx, g, p); err != nil {
+				return err
+			}
 		}
 		if err := l.batch.views(l.parts, g); err != nil {
 			return err
@@ -85,14 +93,10 @@ func (l *Loader) planGroup(ctx context.Context, g *group, parts []*part, follows
 		}
 		streams = append(streams, s)
 	}
-	deltas, err := tensor.Of(first.deltas, len(first.deltas))
+	deltas, err := l.uploadInts(ctx, first.deltas)
 	if err != nil {
 		return err
 	}
-	if deltas, err = l.device.Upload(ctx, deltas); err != nil {
-		return err
-	}
-	l.hold(deltas)
 	launch := ops.LaunchDependent // on the draw
 	switch {
 	case follows:
@@ -107,6 +111,44 @@ func (l *Loader) planGroup(ctx context.Context, g *group, parts []*part, follows
 	}
 	l.closers.add(plan)
 	l.plans = append(l.plans, plan)
+	return nil
+}
+
+// uploadInts copies integers to the device.
+func (l *Loader) uploadInts(ctx context.Context, list []int64) (*tensor.Tensor, error) {
+	t, err := l.device.Upload(ctx, tensor.Must(tensor.Of(list, len(list))))
+	if err == nil {
+		l.hold(t)
+	}
+	return t, err
+}
+
+// planGrid plans the grid of a group of one part. It runs after all Fuses, so these may still overlap.
+func (l *Loader) planGrid(ctx context.Context, g *group, p *part) error {
+	const n = 100 // cells along each axis
+	box, err := ops.PerActGrid(p.points.Min, p.points.Max)
+	if err != nil {
+		return err
+	}
+	rows := l.order.Batch * len(p.deltas)
+	begins := make([]int64, rows+1)
+	for i := range begins {
+		begins[i] = int64(i * p.points.K)
+	}
+	args := ops.VoxelizeArgs{Points: tensor.Must(g.values.Reshape(rows*p.points.K, 3))}
+	if args.Offsets, err = l.uploadInts(ctx, begins); err != nil {
+		return err
+	}
+	if g.grid, err = l.alloc(tensor.U8, l.order.Batch, len(p.deltas), n, n, n); err != nil {
+		return err
+	}
+	args.Grid = tensor.Must(g.grid.Reshape(rows, n, n, n))
+	plan, err := l.device.PlanVoxelize(args, box, ops.VoxelizeOptions{Order: ops.AxisXYZ})
+	if err != nil {
+		return err
+	}
+	l.closers.add(plan)
+	l.plans = append(l.plans, &plan.Plan)
 	return nil
 }
 

@@ -83,10 +83,13 @@ func (p *points) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 
 // open joins the depth images of a stream in the plan with their cameras. It returns nil if the episode has no depth images.
 func (p *points) open(ctx context.Context, e *dataset.Episode, at int) (*Series, error) {
+	in := &p.plan.Streams[at]
+	if e.Stream(in.Name) != nil {
+		return nil, p.plan.Mistake(p.plan.Key(at, "name"), fmt.Sprintf("%q, a stream of the recording", in.Name), "another name for points")
+	}
 	if len(e.DepthNames()) == 0 {
 		return nil, nil
 	}
-	in := &p.plan.Streams[at]
 	o := in.Points
 	s, err := Open(ctx, p.device, e, Options{Stream: in.From, Intrinsics: o.Intrinsics, Scale: o.Scale, Fixed: o.Fixed})
 	var option *dataset.OptionError
@@ -148,6 +151,20 @@ func (p *points) add(ctx context.Context, e *dataset.Episode, to pointStream) er
 	for _, n := range notes {
 		if n.Subject, n.Of = in.Name, s.Counts.Images; n.Count > 0 {
 			e.Notes = append(e.Notes, n)
+		}
+	}
+	if in.Points.Grid != "" && values != nil {
+		grid, err := ops.PerActGrid(in.Points.Min, in.Points.Max)
+		if err != nil {
+			return err
+		}
+		args := ops.VoxelizeArgs{Points: tensor.Must(tensor.Of(values, len(values)/3, 3))}
+		got, err := p.device.Voxelize(ctx, args, grid, ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: ops.ReduceCount})
+		if err != nil {
+			return err
+		}
+		if n := got.Found.OutOfRange; n > 0 {
+			e.Notes = append(e.Notes, dataset.Note{Code: dataset.CodePointsOutside, Subject: in.Name, Count: int(n), Detail: dataset.Detail{Of: len(values) / 3}})
 		}
 	}
 	rows, err := tensor.Of(values, len(times), len(to.columns))
