@@ -128,9 +128,6 @@ func (b *Batch) Host(ctx context.Context) (*Batch, error) {
 	keep(&out.Episodes, b.Episodes)
 	keep(&out.Ticks, b.Ticks)
 	keep(&out.Anchors, b.Anchors)
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
 	for k := range b.groups { // whole groups, because a strided view on a device cannot be copied
 		g := &b.groups[k]
 		whole := group{parts: g.parts}
@@ -183,9 +180,7 @@ func (b *Batch) Digest(row int) (uint64, error) {
 	tensors := []*tensor.Tensor{b.Anchors}
 	for i := range b.Streams {
 		s := &b.Streams[i]
-		if tensors = append(tensors, s.Values, s.Valid, s.Pad); s.Grid != nil {
-			tensors = append(tensors, s.Grid)
-		}
+		tensors = append(tensors, s.Values, s.Valid, s.Pad, s.Grid)
 	}
 	for i := range b.Cameras {
 		c := &b.Cameras[i]
@@ -196,6 +191,9 @@ func (b *Batch) Digest(row int) (uint64, error) {
 	}
 	h := fnv.New64a()
 	for _, t := range tensors {
+		if t == nil {
+			continue
+		}
 		window, err := t.Slice(0, row, row+1)
 		if err == nil {
 			err = npy.WriteData(h, window)

@@ -39,14 +39,6 @@ func (l *Loader) plan(ctx context.Context) error {
 		if err := l.planGroup(ctx, g, parts, k > 0); err != nil {
 			return err
 		}
-	}
-	for k := range l.groups {
-		g := &l.groups[k]
-		if p := &l.parts[g.parts[0]]; p.hasGrid() {
-			if err := l.planGrid(ctx, g, p); err != nil {
-				return err
-			}
-		}
 		if err := l.batch.views(l.parts, g); err != nil {
 			return err
 		}
@@ -78,7 +70,7 @@ func (l *Loader) allocGroup(g *group, parts []*part) (err error) {
 	return nil
 }
 
-// planGroup plans the Fuse of a group of parts. If follows is true, it runs after another one.
+// planGroup plans the Fuse of a group of parts, and its grid. If follows is true, it runs after another one.
 func (l *Loader) planGroup(ctx context.Context, g *group, parts []*part, follows bool) error {
 	first := parts[0]
 	var streams []ops.FuseStream
@@ -111,6 +103,9 @@ func (l *Loader) planGroup(ctx context.Context, g *group, parts []*part, follows
 	}
 	l.closers.add(plan)
 	l.plans = append(l.plans, plan)
+	if first.hasGrid() {
+		return l.planGrid(ctx, g, first)
+	}
 	return nil
 }
 
@@ -123,33 +118,32 @@ func (l *Loader) uploadInts(ctx context.Context, list []int64) (*tensor.Tensor, 
 	return t, err
 }
 
-// planGrid plans the grid of a group of one part. It runs after all Fuses, so these may still overlap.
+// planGrid plans the grid of a group of one part.
 func (l *Loader) planGrid(ctx context.Context, g *group, p *part) error {
 	const n = 100 // cells along each axis
-	box, err := ops.PerActGrid(p.points.Min, p.points.Max)
-	if err != nil {
-		return err
-	}
-	rows := l.order.Batch * len(p.deltas)
-	begins := make([]int64, rows+1)
+	b, t, k := l.order.Batch, len(p.deltas), p.points.K
+	begins := make([]int64, b*t+1)
 	for i := range begins {
-		begins[i] = int64(i * p.points.K)
+		begins[i] = int64(i * k)
 	}
-	args := ops.VoxelizeArgs{Points: tensor.Must(g.values.Reshape(rows*p.points.K, 3))}
-	if args.Offsets, err = l.uploadInts(ctx, begins); err != nil {
-		return err
+	args := ops.VoxelizeArgs{Points: tensor.Must(g.values.Reshape(b*t*k, 3))}
+	box, err := ops.PerActGrid(p.points.Min, p.points.Max)
+	if err == nil {
+		args.Offsets, err = l.uploadInts(ctx, begins)
 	}
-	if g.grid, err = l.alloc(tensor.U8, l.order.Batch, len(p.deltas), n, n, n); err != nil {
-		return err
+	if err == nil {
+		g.grid, err = l.alloc(tensor.U8, b, t, n, n, n)
 	}
-	args.Grid = tensor.Must(g.grid.Reshape(rows, n, n, n))
-	plan, err := l.device.PlanVoxelize(args, box, ops.VoxelizeOptions{Order: ops.AxisXYZ})
 	if err != nil {
 		return err
 	}
-	l.closers.add(plan)
-	l.plans = append(l.plans, &plan.Plan)
-	return nil
+	args.Grid = tensor.Must(g.grid.Reshape(b*t, n, n, n))
+	plan, err := l.device.PlanVoxelize(args, box, ops.VoxelizeOptions{Order: ops.AxisXYZ})
+	if err == nil {
+		l.closers.add(plan)
+		l.plans = append(l.plans, &plan.Plan)
+	}
+	return err
 }
 
 // capture captures a batch's work in graphs: one for each shot, or a single one.

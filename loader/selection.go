@@ -191,14 +191,7 @@ func (c *selection) newParts(p *prepared.Recording) error {
 			return err
 		}
 		q := part{name: s.Name, from: s.From, column: -1, columns: s.Columns, packed: s.Values.DType(), options: s.Options, normalise: s.Normalise, offset: s.Offset, width: len(s.Columns), offsets: []int64{0}, deltas: deltas}
-		switch {
-		case s.DType != 0:
-			q.dtype = s.DType
-		case c.opt.DType != 0:
-			q.dtype = c.opt.DType
-		default:
-			q.dtype = s.Values.DType()
-		}
+		q.dtype = cmp.Or(s.DType, c.opt.DType, s.Values.DType())
 		for i, o := range c.plan.Streams {
 			if o.Name != s.Name {
 				continue

@@ -1,6 +1,7 @@
 package depth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -148,23 +149,21 @@ func (p *points) add(ctx context.Context, e *dataset.Episode, to pointStream) er
 		}
 		times, values = append(times, f.Time), append(values, chosen...)
 	}
-	for _, n := range notes {
-		if n.Subject, n.Of = in.Name, s.Counts.Images; n.Count > 0 {
-			e.Notes = append(e.Notes, n)
-		}
-	}
-	if in.Points.Grid != "" && values != nil {
-		grid, err := ops.PerActGrid(in.Points.Min, in.Points.Max)
+	if o := in.Points; o.Grid != "" {
+		box, err := ops.PerActGrid(o.Min, o.Max)
 		if err != nil {
 			return err
 		}
 		args := ops.VoxelizeArgs{Points: tensor.Must(tensor.Of(values, len(values)/3, 3))}
-		got, err := p.device.Voxelize(ctx, args, grid, ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: ops.ReduceCount})
+		got, err := p.device.Voxelize(ctx, args, box, ops.VoxelizeOptions{})
 		if err != nil {
 			return err
 		}
-		if n := got.Found.OutOfRange; n > 0 {
-			e.Notes = append(e.Notes, dataset.Note{Code: dataset.CodePointsOutside, Subject: in.Name, Count: int(n), Detail: dataset.Detail{Of: len(values) / 3}})
+		notes = append(notes, dataset.Note{Code: dataset.CodePointsOutside, Count: int(got.Found.OutOfRange), Detail: dataset.Detail{Of: len(values) / 3}})
+	}
+	for _, n := range notes {
+		if n.Subject, n.Of = in.Name, cmp.Or(n.Of, s.Counts.Images); n.Count > 0 {
+			e.Notes = append(e.Notes, n)
 		}
 	}
 	rows, err := tensor.Of(values, len(times), len(to.columns))
@@ -188,10 +187,10 @@ func (p *points) choose(ctx context.Context, s *Series, f *Frame, o *align.Point
 		}
 	}
 	args.Poses = tensor.Must(tensor.Of(pose[:], 4, 4))
-	if args.Depth, err = f.Depth.Reshape(1, h, w); err != nil {
-		return nil, 0, err
+	if args.Depth, err = f.Depth.Reshape(1, h, w); err == nil {
+		err = p.device.Deproject(ctx, args, ops.DeprojectOptions{Scale: s.Scale, Near: o.Near, Far: o.Far})
 	}
-	if err := p.device.Deproject(ctx, args, ops.DeprojectOptions{Scale: s.Scale, Near: o.Near, Far: o.Far}); err != nil {
+	if err != nil {
 		return nil, 0, err
 	}
 	found := dense[:0] // without the others, because the choice takes time for each point

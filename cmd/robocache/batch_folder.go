@@ -133,10 +133,7 @@ func (b *asking) file(l *loader.Loader, host *loader.Batch, begin loader.State, 
 			if err := w.AddStrings(s.Name+".columns", columns.Names(s.Columns)); err != nil {
 				return err
 			}
-			if s.Grid != nil {
-				rows = append(rows, named{s.Name + ".grid", s.Grid})
-			}
-			if err := addArrays(w, []named{{s.Name + ".values", s.Values}, {s.Name + ".valid", s.Valid}, {s.Name + ".pad", s.Pad}}); err != nil {
+			if err := addArrays(w, []named{{s.Name + ".values", s.Values}, {s.Name + ".valid", s.Valid}, {s.Name + ".pad", s.Pad}, {s.Name + ".grid", s.Grid}}); err != nil {
 				return err
 			}
 		}

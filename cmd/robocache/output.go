@@ -142,6 +142,9 @@ type named struct {
 // addArrays writes arrays until one fails.
 func addArrays(w arrayfile.Writer, list []named) error {
 	for _, a := range list {
+		if a.t == nil {
+			continue
+		}
 		if err := w.Add(a.name, a.t); err != nil {
 			return err
 		}
