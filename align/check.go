@@ -156,7 +156,7 @@ func (s *Stream) checkPoints(key string) error {
 	case !(p.Near >= 0 && (p.Far == 0 || p.Far >= p.Near)):
 		return bad(of+".far", fmt.Sprintf("%v, with near %v", p.Far, p.Near), "0 <= near <= far, or 0 for no limit")
 	case p.Pose != [16]float64{} && [4]float64(p.Pose[12:]) != [4]float64{3: 1}:
-		return bad(of+".pose", fmt.Sprint(p.Pose[12:])+" at the end", "0 0 0 1, the last row")
+		return bad(of+".pose", fmt.Sprint(p.Pose), "0 0 0 1 as the last row")
 	}
 	for i, hi := range p.Max {
 		if d := float32(hi) - float32(p.Min[i]); (p.Min != p.Max || hi != 0 || p.Grid != "") && (!(d > 0) || d-d != 0) {

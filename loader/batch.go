@@ -151,23 +151,16 @@ func (b *Batch) Host(ctx context.Context) (*Batch, error) {
 		keep(&c.Age, c.Age)
 		out.Cameras = append(out.Cameras, c)
 	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
 	for i := range out.Streams {
 		s := &out.Streams[i]
 		for _, t := range []**tensor.Tensor{&s.Values, &s.Valid, &s.Pad, &s.Age} {
-			if *t == nil {
-				continue
+			if *t != nil {
+				c, err := (*t).Contiguous()
+				*t, errs = c, append(errs, err)
 			}
-			c, err := (*t).Contiguous()
-			if err != nil {
-				return nil, err
-			}
-			*t = c
 		}
 	}
-	return out, nil
+	return out, errors.Join(errs...)
 }
 
 // Digest returns a hash of a window (FNV-1a, 64 bits, little-endian elements). It covers the anchor, then values, valid, pad and grid of each

@@ -109,15 +109,6 @@ func (l *Loader) planGroup(ctx context.Context, g *group, parts []*part, follows
 	return nil
 }
 
-// uploadInts copies integers to the device.
-func (l *Loader) uploadInts(ctx context.Context, list []int64) (*tensor.Tensor, error) {
-	t, err := l.device.Upload(ctx, tensor.Must(tensor.Of(list, len(list))))
-	if err == nil {
-		l.hold(t)
-	}
-	return t, err
-}
-
 // planGrid plans the grid of a group of one part.
 func (l *Loader) planGrid(ctx context.Context, g *group, p *part) error {
 	const n = 100 // cells along each axis

@@ -86,7 +86,7 @@ func (p *points) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 func (p *points) open(ctx context.Context, e *dataset.Episode, at int) (*Series, error) {
 	in := &p.plan.Streams[at]
 	if e.Stream(in.Name) != nil {
-		return nil, p.plan.Mistake(p.plan.Key(at, "name"), fmt.Sprintf("%q, a stream of the recording", in.Name), "another name for points")
+		return nil, p.plan.Mistake(p.plan.Key(at, "name"), in.Name+", a stream of the recording", "another name for points")
 	}
 	if len(e.DepthNames()) == 0 {
 		return nil, nil

@@ -103,7 +103,7 @@ func TestPointsThatCannotBe(t *testing.T) {
 	require.NoError(t, err)
 	defer d.Close()
 	_, err = depth.WithPoints(context.Background(), cpu(t), d, &align.Plan{Streams: []align.Stream{{Name: "pose", Points: &align.Points{K: 1}}}}, false)
-	assert.ErrorContains(t, err, `streams[0].name: got "pose", a stream of the recording`)
+	assert.ErrorContains(t, err, `streams[0].name: got pose, a stream of the recording`)
 
 	e, err := pointsOf(t, cpu(t), dir, "", "", align.Points{K: 1})
 	require.NoError(t, err)

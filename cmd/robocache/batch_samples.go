@@ -224,25 +224,23 @@ func membersOf(b *loader.Batch, row int, about sample) ([]webdataset.Member, err
 	for i := range b.Streams {
 		s := &b.Streams[i]
 		name := webdataset.Ext(s.Name)
-		if err := masks(name, s.Valid, s.Pad); err != nil {
-			return nil, err
-		}
+		err := masks(name, s.Valid, s.Pad)
 		for _, a := range []named{{name + ".npy", s.Values}, {name + ".grid.npy", s.Grid}} {
-			if a.t == nil {
+			if a.t == nil || err != nil {
 				continue
 			}
-			values, err := a.t.Slice(0, row, row+1)
-			if err == nil {
+			var values *tensor.Tensor
+			if values, err = a.t.Slice(0, row, row+1); err == nil {
 				values, err = values.Reshape(a.t.Shape()[1:]...)
 			}
 			var text bytes.Buffer
 			if err == nil {
 				err = npy.Write(&text, values)
 			}
-			if err != nil {
-				return nil, err
-			}
 			list = append(list, webdataset.Member{Ext: a.name, Data: text.Bytes()})
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 	for i := range b.Cameras {

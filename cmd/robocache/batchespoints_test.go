@@ -158,21 +158,21 @@ func TestBatchesHaveTheGridOfPoints(t *testing.T) {
 func TestBatchesRefusePointsThatCannotBe(t *testing.T) {
 	dir := wallFolder(t)
 	for want, c := range map[string][2]string{
-		"line 8, column 17: streams[1].points.k: got 0":             {"k: 0", ""},
-		"streams[1].points.k: got 1.5, want a whole number":         {"k: 1.5", ""},
-		"streams[1].points.max: got [1 0 1]":                        {"k: 1, max: [1, 0, 1]", ""},
-		"streams[1].points.min: got 2 numbers, want 3":              {"k: 1, min: [1, 0]", ""},
-		"streams[1].points.far: got 1":                              {"k: 1, near: 2, far: 1", ""},
-		"streams[1].points: got \"size\"":                           {"k: 1, size: 2", ""},
-		"streams[1].points.max: got [0 0 0], want finite and above": {"k: 1, grid: peract", ""},
-		"streams[1].points.grid: got \"cube\", want peract":         {wallPoints + ", grid: cube", ""},
-		"streams[1].points.pose: got [1 2 3 1] at the end":          {"k: 1, pose: [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 1, 2, 3, 1]", ""},
-		"4 of 6 depth images have no point in the box":              {"k: 1, intrinsics: [1, 1, 0, 0], min: [9, 9, 9], max: [10, 10, 10]", ""},
-		"streams[1].points.intrinsics: got none in the recording":   {"k: 1", ""},
-		"streams[1].points.pose: got a pose":                        {"k: 1, intrinsics: [1, 1, 0, 0], pose: [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]", ""},
-		"streams[1].method: got \"linear\", want previous, nearest": {wallPoints, "    method: linear\n"},
-		"streams[1].normalise: got mean-std":                        {wallPoints, "    normalise: mean-std\n"},
-		"streams[1]: got columns, want none of points":              {wallPoints, "    columns: [0.x]\n"},
+		"line 8, column 17: streams[1].points.k: got 0":              {"k: 0", ""},
+		"streams[1].points.k: got 1.5, want a whole number":          {"k: 1.5", ""},
+		"streams[1].points.max: got [1 0 1]":                         {"k: 1, max: [1, 0, 1]", ""},
+		"streams[1].points.min: got 2 numbers, want 3":               {"k: 1, min: [1, 0]", ""},
+		"streams[1].points.far: got 1":                               {"k: 1, near: 2, far: 1", ""},
+		"streams[1].points: got \"size\"":                            {"k: 1, size: 2", ""},
+		"streams[1].points.max: got [0 0 0], want finite and above":  {"k: 1, grid: peract", ""},
+		"streams[1].points.grid: got \"cube\", want peract":          {wallPoints + ", grid: cube", ""},
+		"streams[1].points.pose: got [1 0 0 0 0 1 0 0 0 0 1 0 1 2 3": {"k: 1, pose: [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 1, 2, 3, 1]", ""},
+		"4 of 6 depth images have no point in the box":               {"k: 1, intrinsics: [1, 1, 0, 0], min: [9, 9, 9], max: [10, 10, 10]", ""},
+		"streams[1].points.intrinsics: got none in the recording":    {"k: 1", ""},
+		"streams[1].points.pose: got a pose":                         {"k: 1, intrinsics: [1, 1, 0, 0], pose: [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]", ""},
+		"streams[1].method: got \"linear\", want previous, nearest":  {wallPoints, "    method: linear\n"},
+		"streams[1].normalise: got mean-std":                         {wallPoints, "    normalise: mean-std\n"},
+		"streams[1]: got columns, want none of points":               {wallPoints, "    columns: [0.x]\n"},
 	} {
 		code, stdout, stderr := execute("batches", dir, "--plan", pointsPlan(t, c[0], c[1]), "--batch=2", "--backend=cpu")
 		assert.Equal(t, exitInput, code, want)
