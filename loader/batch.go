@@ -163,8 +163,8 @@ func (b *Batch) Host(ctx context.Context) (*Batch, error) {
 	return out, errors.Join(errs...)
 }
 
-// Digest returns a hash of a window (FNV-1a, 64 bits, little-endian elements). It covers the anchor, then values, valid, pad and grid of each
-// stream, then frames, valid and pad of each camera. The batch must be on the host. Equal windows have equal digests on every device. A
+// Digest returns a hash of a window (FNV-1a, 64 bits, little-endian elements). It covers the anchor, then values, valid, pad and grid of
+// each stream, then frames, valid and pad of each camera. The batch must be on the host. Equal windows have equal digests on every device. A
 // row outside the batch is an *OptionError.
 func (b *Batch) Digest(row int) (uint64, error) {
 	if n := b.Anchors.Dim(0); row < 0 || row >= n {

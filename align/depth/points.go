@@ -159,7 +159,9 @@ func (p *points) add(ctx context.Context, e *dataset.Episode, to pointStream) er
 		if err != nil {
 			return err
 		}
-		notes = append(notes, dataset.Note{Code: dataset.CodePointsOutside, Count: int(got.Found.OutOfRange), Detail: dataset.Detail{Of: len(values) / 3}})
+		outside := dataset.Note{Code: dataset.CodePointsOutside, Count: int(got.Found.OutOfRange)}
+		outside.Of = len(values) / 3
+		notes = append(notes, outside)
 	}
 	for _, n := range notes {
 		if n.Subject, n.Of = in.Name, cmp.Or(n.Of, s.Counts.Images); n.Count > 0 {

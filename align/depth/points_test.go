@@ -65,7 +65,8 @@ func TestPointsFromImages(t *testing.T) {
 	e, err = pointsOf(t, cpu(t), dir, "", "", o)
 	require.NoError(t, err)
 	assert.Equal(t, 2, e.Stream("points").Len(), "the box is inclusive")
-	assert.Equal(t, dataset.Notes{unposed, note(dataset.CodePointsFew, 2, 5, "3"), note(dataset.CodePointsOutside, 6, 6, "")}, e.Notes, "and the grid is not")
+	outside := note(dataset.CodePointsOutside, 6, 6, "")
+	assert.Equal(t, dataset.Notes{unposed, note(dataset.CodePointsFew, 2, 5, "3"), outside}, e.Notes, "and the grid is not")
 
 	o.Min[2], o.Max[2] = 8, 9
 	e, err = pointsOf(t, cpu(t), dir, "", "", o)
@@ -102,7 +103,8 @@ func TestPointsThatCannotBe(t *testing.T) {
 	d, err := dataset.Open(context.Background(), dir, dataset.Options{})
 	require.NoError(t, err)
 	defer d.Close()
-	_, err = depth.WithPoints(context.Background(), cpu(t), d, &align.Plan{Streams: []align.Stream{{Name: "pose", Points: &align.Points{K: 1}}}}, false)
+	taken := align.Plan{Streams: []align.Stream{{Name: "pose", Points: &align.Points{K: 1}}}}
+	_, err = depth.WithPoints(context.Background(), cpu(t), d, &taken, false)
 	assert.ErrorContains(t, err, `streams[0].name: got pose, a stream of the recording`)
 
 	e, err := pointsOf(t, cpu(t), dir, "", "", align.Points{K: 1})

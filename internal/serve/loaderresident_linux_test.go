@@ -263,7 +263,8 @@ func TestTheGridOfPointsIsReplayed(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	gputest.Both(t, func(t *testing.T) {
-		plan := `{"version": 1, "rate": 10, "streams": [{"name": "pose"}, {"name": "seen", "points": {"k": 2500, "intrinsics": [64, 64, 32, 24], "min": [-2, -2, 0], "max": [2, 2, 2], "grid": "peract"}}]}`
+		points := `{"k": 2500, "intrinsics": [64, 64, 32, 24], "min": [-2, -2, 0], "max": [2, 2, 2], "grid": "peract"}`
+		plan := `{"version": 1, "rate": 10, "streams": [{"name": "pose"}, {"name": "seen", "points": ` + points + `}]}`
 		r := replayedOn(connected(t), gputest.Require(t), fields{"paths": []string{dir}, "batch": 3, "plan": plan})
 		cpu, err := ops.Open("cpu")
 		require.NoError(t, err)
@@ -275,7 +276,8 @@ func TestTheGridOfPointsIsReplayed(t *testing.T) {
 			points, err := raw.Over(got[[2]string{"seen", "values"}], nil, tensor.F32, 7500, 3)
 			require.NoError(t, err)
 			offsets := tensor.Must(tensor.Of([]int64{0, 2500, 5000, 7500}, 4))
-			want, err := cpu.Voxelize(context.Background(), ops.VoxelizeArgs{Points: points, Offsets: offsets}, box, ops.VoxelizeOptions{Order: ops.AxisXYZ})
+			args := ops.VoxelizeArgs{Points: points, Offsets: offsets}
+			want, err := cpu.Voxelize(context.Background(), args, box, ops.VoxelizeOptions{Order: ops.AxisXYZ})
 			require.NoError(t, err)
 			grid, err := raw.Of(want.Grid)
 			require.NoError(t, err)
