@@ -155,11 +155,16 @@ func (s *Stream) checkPoints(key string) error {
 		return bad(key+".normalise", s.Normalise, "none for points: their order differs from image to image")
 	case !(p.Near >= 0 && (p.Far == 0 || p.Far >= p.Near)):
 		return bad(of+".far", fmt.Sprintf("%v, with near %v", p.Far, p.Near), "0 <= near <= far, or 0 for no limit")
+	case p.Pose != [16]float64{} && [4]float64(p.Pose[12:]) != [4]float64{3: 1}:
+		return bad(of+".pose", fmt.Sprint(p.Pose), "0 0 0 1 as the last row")
 	}
 	for i, hi := range p.Max {
-		if d := hi - p.Min[i]; (p.Min != p.Max || hi != 0) && (!(d > 0) || d-d != 0) {
-			return bad(of+".max", fmt.Sprint(p.Max), fmt.Sprintf("finite and above min, %v, along each axis", p.Min))
+		if d := float32(hi) - float32(p.Min[i]); (p.Min != p.Max || hi != 0 || p.Grid != "") && (!(d > 0) || d-d != 0) {
+			return bad(of+".max", fmt.Sprint(p.Max), fmt.Sprintf("finite and above min, %v, along each axis in float32", p.Min))
 		}
+	}
+	if err := named(of+".grid", p.Grid, []string{"peract"}); err != nil {
+		return err
 	}
 	return named(key+".method", s.Kind, PointMethods)
 }

@@ -2,6 +2,7 @@ package align
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/robocache/robocache/dataset"
@@ -106,7 +107,12 @@ type Points struct {
 	Fixed string `json:"fixed,omitzero"`
 	// Pose [4,4], row-major, transforms points from the camera, for recordings without poses. All 0 means none.
 	Pose [16]float64 `json:"pose,omitzero"`
+	// Grid is "peract" or empty. Batches have ops.PerActGrid of the points from Min to Max, which are then required.
+	Grid string `json:"grid,omitzero"`
 }
+
+// String returns the fields, so that a plan's text does not depend on an address.
+func (p *Points) String() string { return fmt.Sprintf("%+v", *p) }
 
 // PointMethods are the methods for a stream of points.
 var PointMethods = []string{"previous", "nearest", "next"}

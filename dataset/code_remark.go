@@ -297,6 +297,8 @@ const (
 	CodePointsNone = remark + "points-none"
 	// CodePointsFew: images have fewer points than Want, so their first point repeats. Example: a box around a small object.
 	CodePointsFew = remark + "points-few"
+	// CodePointsOutside: Count of the stream's Of points are in no cell of its grid. Example: points on the box's upper corner.
+	CodePointsOutside = remark + "points-outside"
 	// CodeDistortionIgnored: the camera has lens distortion, which is not corrected. Example: D in camera_info.
 	CodeDistortionIgnored = remark + "distortion-ignored"
 )

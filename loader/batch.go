@@ -35,6 +35,9 @@ type BatchStream struct {
 	Valid   *tensor.Tensor // [B,T] u8: 1 if the value is valid, as in ops.ResampleArgs
 	Pad     *tensor.Tensor // [B,T] u8: 1 if the target lies outside the stream's samples
 	Age     *tensor.Tensor // [B,T] i64, ns; nil unless Options.Age
+	// Grid is [B,T,100,100,100] u8 in the order x, y, z, for align.Points with a Grid, else nil: 1 in cells that have a point, else 0. It
+	// is made from Values, so if Valid is 0, it is the grid of the end sample or of the fill value.
+	Grid *tensor.Tensor
 }
 
 // BatchCamera is a camera in a batch.
@@ -72,10 +75,10 @@ func (b *Batch) views(parts []part, g *group) error {
 	lo := 0
 	for k, i := range g.parts {
 		p := &parts[i]
-		out := BatchStream{Name: p.name, Columns: p.columns}
+		out := BatchStream{Name: p.name, Columns: p.columns, Grid: g.grid}
 		var errs [4]error
 		out.Values, errs[0] = g.values.Slice(2, lo, lo+p.width)
-		if p.isPoints {
+		if p.points != nil {
 			width := g.values.Dim(2)
 			out.Values, errs[0] = g.values.AsStrided([]int{rows, t, p.width / 3, 3}, []int{t * width, width, 3, 1}, lo)
 		}
@@ -125,9 +128,6 @@ func (b *Batch) Host(ctx context.Context) (*Batch, error) {
 	keep(&out.Episodes, b.Episodes)
 	keep(&out.Ticks, b.Ticks)
 	keep(&out.Anchors, b.Anchors)
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
 	for k := range b.groups { // whole groups, because a strided view on a device cannot be copied
 		g := &b.groups[k]
 		whole := group{parts: g.parts}
@@ -135,6 +135,7 @@ func (b *Batch) Host(ctx context.Context) (*Batch, error) {
 		keep(&whole.valid, g.valid)
 		keep(&whole.pad, g.pad)
 		keep(&whole.age, g.age)
+		keep(&whole.grid, g.grid)
 		if err := errors.Join(errs...); err != nil {
 			return nil, err
 		}
@@ -150,27 +151,20 @@ func (b *Batch) Host(ctx context.Context) (*Batch, error) {
 		keep(&c.Age, c.Age)
 		out.Cameras = append(out.Cameras, c)
 	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
 	for i := range out.Streams {
 		s := &out.Streams[i]
 		for _, t := range []**tensor.Tensor{&s.Values, &s.Valid, &s.Pad, &s.Age} {
-			if *t == nil {
-				continue
+			if *t != nil {
+				c, err := (*t).Contiguous()
+				*t, errs = c, append(errs, err)
 			}
-			c, err := (*t).Contiguous()
-			if err != nil {
-				return nil, err
-			}
-			*t = c
 		}
 	}
-	return out, nil
+	return out, errors.Join(errs...)
 }
 
-// Digest returns a hash of a window (FNV-1a, 64 bits, little-endian elements). It covers the anchor, then values, valid and pad of each
-// stream, then frames, valid and pad of each camera. The batch must be on the host. Equal windows have equal digests on every device. A
+// Digest returns a hash of a window (FNV-1a, 64 bits, little-endian elements). It covers the anchor, then values, valid, pad and grid of
+// each stream, then frames, valid and pad of each camera. The batch must be on the host. Equal windows have equal digests on every device. A
 // row outside the batch is an *OptionError.
 func (b *Batch) Digest(row int) (uint64, error) {
 	if n := b.Anchors.Dim(0); row < 0 || row >= n {
@@ -179,7 +173,7 @@ func (b *Batch) Digest(row int) (uint64, error) {
 	tensors := []*tensor.Tensor{b.Anchors}
 	for i := range b.Streams {
 		s := &b.Streams[i]
-		tensors = append(tensors, s.Values, s.Valid, s.Pad)
+		tensors = append(tensors, s.Values, s.Valid, s.Pad, s.Grid)
 	}
 	for i := range b.Cameras {
 		c := &b.Cameras[i]
@@ -190,6 +184,9 @@ func (b *Batch) Digest(row int) (uint64, error) {
 	}
 	h := fnv.New64a()
 	for _, t := range tensors {
+		if t == nil {
+			continue
+		}
 		window, err := t.Slice(0, row, row+1)
 		if err == nil {
 			err = npy.WriteData(h, window)

@@ -59,19 +59,23 @@ type feed interface {
 	Close() error
 }
 
-// hold keeps a tensor on the device until the loader is closed.
-func (l *Loader) hold(t *tensor.Tensor) {
-	l.closers.add(t)
-	l.report.Bytes += t.Len() * t.DType().Size()
+// hold keeps a new tensor on the device until the loader is closed. It returns its arguments.
+func (l *Loader) hold(t *tensor.Tensor, err error) (*tensor.Tensor, error) {
+	if err == nil {
+		l.closers.add(t)
+		l.report.Bytes += t.Len() * t.DType().Size()
+	}
+	return t, err
 }
 
 // alloc allocates a tensor on the device, which is closed with the loader.
 func (l *Loader) alloc(dtype tensor.DType, shape ...int) (*tensor.Tensor, error) {
-	t, err := l.device.Alloc(dtype, shape...)
-	if err == nil {
-		l.hold(t)
-	}
-	return t, err
+	return l.hold(l.device.Alloc(dtype, shape...))
+}
+
+// uploadInts copies integers to the device, where they are closed with the loader.
+func (l *Loader) uploadInts(ctx context.Context, list []int64) (*tensor.Tensor, error) {
+	return l.hold(l.device.Upload(ctx, tensor.Must(tensor.Of(list, len(list)))))
 }
 
 // choose selects the episodes by the plan, and counts their windows.

@@ -44,5 +44,11 @@ func whyEmpty(e *dataset.Episode, about *store.Episode, p *prepared.Recording, n
 			return *n
 		}
 	}
-	return dataset.Note{Code: dataset.CodeNoStreamOfName, Subject: name}
+	most := dataset.Note{Code: dataset.CodeNoStreamOfName, Subject: name}
+	for _, n := range e.Notes { // for example: no depth image has a point in the box
+		if n.Subject == name && n.Count > most.Count {
+			most = n
+		}
+	}
+	return most
 }

@@ -28,7 +28,7 @@ type part struct {
 	offset    time.Duration
 	deltas    []int64
 	width     int
-	isPoints  bool
+	points    *align.Points // nil for other streams
 	dtype     tensor.DType
 	isDouble  bool // dtype is F64 because the plan or the options set it
 	affine    *affine
@@ -39,6 +39,9 @@ type part struct {
 	mapped          bool           // on the host they are in a file, which may be closed before the loader
 	starts, lengths *tensor.Tensor // [B] on the device: the samples of each row's episode
 }
+
+// hasGrid reports whether the part's points have a grid.
+func (p *part) hasGrid() bool { return p.points != nil && p.points.Grid != "" }
 
 // closers are closed in reverse order.
 type closers []interface{ Close() error }
@@ -134,6 +137,7 @@ type group struct {
 	valid  *tensor.Tensor // [B,T,M]
 	pad    *tensor.Tensor
 	age    *tensor.Tensor
+	grid   *tensor.Tensor // [B,T,100,100,100]; nil unless the only part has a grid
 }
 
 // isFatal reports whether an error ends the loader: it comes from the system, or is about the plan, the options, or a stream that no

@@ -16,7 +16,7 @@ func (l *Loader) plan(ctx context.Context) error {
 		at := slices.IndexFunc(l.groups, func(g group) bool {
 			q := &l.parts[g.parts[0]]
 			_, same := shiftOf(q.deltas, p.deltas)
-			return !l.isApart && len(g.parts) < ops.MaxStreams && q.dtype == p.dtype && same
+			return !l.isApart && !p.hasGrid() && !q.hasGrid() && len(g.parts) < ops.MaxStreams && q.dtype == p.dtype && same
 		})
 		if at < 0 {
 			l.groups, at = append(l.groups, group{}), len(l.groups)
@@ -70,7 +70,7 @@ func (l *Loader) allocGroup(g *group, parts []*part) (err error) {
 	return nil
 }
 
-// planGroup plans the Fuse of a group of parts. If follows is true, it runs after another one.
+// planGroup plans the Fuse of a group of parts, and its grid. If follows is true, it runs after another one.
 func (l *Loader) planGroup(ctx context.Context, g *group, parts []*part, follows bool) error {
 	first := parts[0]
 	var streams []ops.FuseStream
@@ -85,14 +85,10 @@ func (l *Loader) planGroup(ctx context.Context, g *group, parts []*part, follows
 		}
 		streams = append(streams, s)
 	}
-	deltas, err := tensor.Of(first.deltas, len(first.deltas))
+	deltas, err := l.uploadInts(ctx, first.deltas)
 	if err != nil {
 		return err
 	}
-	if deltas, err = l.device.Upload(ctx, deltas); err != nil {
-		return err
-	}
-	l.hold(deltas)
 	launch := ops.LaunchDependent // on the draw
 	switch {
 	case follows:
@@ -107,7 +103,38 @@ func (l *Loader) planGroup(ctx context.Context, g *group, parts []*part, follows
 	}
 	l.closers.add(plan)
 	l.plans = append(l.plans, plan)
+	if first.hasGrid() {
+		return l.planGrid(ctx, g, first)
+	}
 	return nil
+}
+
+// planGrid plans the grid of a group of one part.
+func (l *Loader) planGrid(ctx context.Context, g *group, p *part) error {
+	const n = 100 // cells along each axis
+	b, t, k := l.order.Batch, len(p.deltas), p.points.K
+	begins := make([]int64, b*t+1)
+	for i := range begins {
+		begins[i] = int64(i * k)
+	}
+	args := ops.VoxelizeArgs{Points: tensor.Must(g.values.Reshape(b*t*k, 3))}
+	box, err := ops.PerActGrid(p.points.Min, p.points.Max)
+	if err == nil {
+		args.Offsets, err = l.uploadInts(ctx, begins)
+	}
+	if err == nil {
+		g.grid, err = l.alloc(tensor.U8, b, t, n, n, n)
+	}
+	if err != nil {
+		return err
+	}
+	args.Grid = tensor.Must(g.grid.Reshape(b*t, n, n, n))
+	plan, err := l.device.PlanVoxelize(args, box, ops.VoxelizeOptions{Order: ops.AxisXYZ})
+	if err == nil {
+		l.closers.add(plan)
+		l.plans = append(l.plans, &plan.Plan)
+	}
+	return err
 }
 
 // capture captures a batch's work in graphs: one for each shot, or a single one.

@@ -191,14 +191,14 @@ func (c *selection) newParts(p *prepared.Recording) error {
 			return err
 		}
 		q := part{name: s.Name, from: s.From, column: -1, columns: s.Columns, packed: s.Values.DType(), options: s.Options, normalise: s.Normalise, offset: s.Offset, width: len(s.Columns), offsets: []int64{0}, deltas: deltas}
-		q.isPoints = slices.ContainsFunc(c.plan.Streams, func(o align.Stream) bool { return o.Name == s.Name && o.Points != nil })
-		switch {
-		case s.DType != 0:
-			q.dtype = s.DType
-		case c.opt.DType != 0:
-			q.dtype = c.opt.DType
-		default:
-			q.dtype = s.Values.DType()
+		q.dtype = cmp.Or(s.DType, c.opt.DType, s.Values.DType())
+		for i, o := range c.plan.Streams {
+			if o.Name != s.Name {
+				continue
+			}
+			if q.points = o.Points; q.hasGrid() && q.dtype != tensor.F32 {
+				return c.plan.Mistake(c.plan.Key(i, "points.grid"), o.Points.Grid+" of "+q.dtype.String(), "points in f32")
+			}
 		}
 		q.isDouble = cmp.Or(s.DType, c.opt.DType) == tensor.F64
 		if n := c.rounded(s.From); n > 0 && q.isDouble && q.packed != tensor.F64 {

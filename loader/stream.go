@@ -205,10 +205,9 @@ func (s *streamer) tables(ctx context.Context, l *Loader) error {
 		p.starts, p.lengths = row(at), row(at+1)
 		for _, t := range []**tensor.Tensor{&p.values, &p.times} {
 			var failed error
-			if *t, failed = l.device.Upload(ctx, *t); failed != nil {
+			if *t, failed = l.hold(l.device.Upload(ctx, *t)); failed != nil {
 				return failed
 			}
-			l.hold(*t)
 		}
 	}
 	if l.hasRandom() {

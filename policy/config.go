@@ -233,6 +233,9 @@ func (c *Config) parse() (align.Plan, error) {
 	p.Defaults.Normalise = ""
 	for i := range p.Streams {
 		if s := &p.Streams[i]; s.Points != nil { // a state is a row of columns, and the store has these
+			if s.Points.Grid != "" {
+				return p, p.Mistake(p.Key(i, "points.grid"), s.Points.Grid, "none: a policy takes numbers, x, y and z of the points")
+			}
 			s.From, s.Points = "", nil
 		}
 		p.Streams[i].Normalise = ""

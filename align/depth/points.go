@@ -1,6 +1,7 @@
 package depth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,10 +84,13 @@ func (p *points) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 
 // open joins the depth images of a stream in the plan with their cameras. It returns nil if the episode has no depth images.
 func (p *points) open(ctx context.Context, e *dataset.Episode, at int) (*Series, error) {
+	in := &p.plan.Streams[at]
+	if e.Stream(in.Name) != nil {
+		return nil, p.plan.Mistake(p.plan.Key(at, "name"), in.Name+", a stream of the recording", "another name for points")
+	}
 	if len(e.DepthNames()) == 0 {
 		return nil, nil
 	}
-	in := &p.plan.Streams[at]
 	o := in.Points
 	s, err := Open(ctx, p.device, e, Options{Stream: in.From, Intrinsics: o.Intrinsics, Scale: o.Scale, Fixed: o.Fixed})
 	var option *dataset.OptionError
@@ -145,8 +149,22 @@ func (p *points) add(ctx context.Context, e *dataset.Episode, to pointStream) er
 		}
 		times, values = append(times, f.Time), append(values, chosen...)
 	}
+	if o := in.Points; o.Grid != "" {
+		box, err := ops.PerActGrid(o.Min, o.Max)
+		if err != nil {
+			return err
+		}
+		args := ops.VoxelizeArgs{Points: tensor.Must(tensor.Of(values, len(values)/3, 3))}
+		got, err := p.device.Voxelize(ctx, args, box, ops.VoxelizeOptions{})
+		if err != nil {
+			return err
+		}
+		outside := dataset.Note{Code: dataset.CodePointsOutside, Count: int(got.Found.OutOfRange)}
+		outside.Of = len(values) / 3
+		notes = append(notes, outside)
+	}
 	for _, n := range notes {
-		if n.Subject, n.Of = in.Name, s.Counts.Images; n.Count > 0 {
+		if n.Subject, n.Of = in.Name, cmp.Or(n.Of, s.Counts.Images); n.Count > 0 {
 			e.Notes = append(e.Notes, n)
 		}
 	}
@@ -171,10 +189,10 @@ func (p *points) choose(ctx context.Context, s *Series, f *Frame, o *align.Point
 		}
 	}
 	args.Poses = tensor.Must(tensor.Of(pose[:], 4, 4))
-	if args.Depth, err = f.Depth.Reshape(1, h, w); err != nil {
-		return nil, 0, err
+	if args.Depth, err = f.Depth.Reshape(1, h, w); err == nil {
+		err = p.device.Deproject(ctx, args, ops.DeprojectOptions{Scale: s.Scale, Near: o.Near, Far: o.Far})
 	}
-	if err := p.device.Deproject(ctx, args, ops.DeprojectOptions{Scale: s.Scale, Near: o.Near, Far: o.Far}); err != nil {
+	if err != nil {
 		return nil, 0, err
 	}
 	found := dense[:0] // without the others, because the choice takes time for each point

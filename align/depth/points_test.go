@@ -61,7 +61,14 @@ func TestPointsFromImages(t *testing.T) {
 	row := numbers(t, e.Stream("points").Values)[9:]
 	assert.Equal(t, append(append(got[12:15:15], got[12:15]...), got[12:15]...), row, "one point in the box, three times")
 
-	o.Min[2] = 8
+	o.Min, o.Max, o.Grid = [3]float64{0, -1, 5}, [3]float64{9, 9, 6}, "peract"
+	e, err = pointsOf(t, cpu(t), dir, "", "", o)
+	require.NoError(t, err)
+	assert.Equal(t, 2, e.Stream("points").Len(), "the box is inclusive")
+	outside := note(dataset.CodePointsOutside, 6, 6, "")
+	assert.Equal(t, dataset.Notes{unposed, note(dataset.CodePointsFew, 2, 5, "3"), outside}, e.Notes, "and the grid is not")
+
+	o.Min[2], o.Max[2] = 8, 9
 	e, err = pointsOf(t, cpu(t), dir, "", "", o)
 	require.NoError(t, err)
 	assert.Zero(t, e.Stream("points").Len())
@@ -70,7 +77,7 @@ func TestPointsFromImages(t *testing.T) {
 	sim, err := ops.Open("sim")
 	require.NoError(t, err)
 	defer sim.Close()
-	o.Min, o.Max = [3]float64{}, [3]float64{}
+	o.Min, o.Max, o.Grid = [3]float64{}, [3]float64{}, ""
 	e, err = pointsOf(t, sim, dir, "", "", o)
 	require.NoError(t, err)
 	assert.Equal(t, got, numbers(t, e.Stream("points").Values), "another device gives the same bits")
@@ -86,12 +93,20 @@ func TestPointsThatCannotBe(t *testing.T) {
 		{unknown, "streams[1].points.intrinsics", align.Points{K: 1}},
 		{dir, "streams[1].points.intrinsics", align.Points{K: 1, Intrinsics: [4]float64{-1, 1}}},
 		{dir, "streams[1].points.pose", align.Points{K: 1, Pose: [16]float64{1}}},
+		{dir, "streams[1].points.fixed", align.Points{K: 1, Fixed: "map"}},
 	} {
 		_, err := pointsOf(t, cpu(t), c.dir, "", "", c.points)
 		var bad *align.PlanError
 		require.ErrorAs(t, err, &bad)
 		assert.Equal(t, c.key, bad.Key)
 	}
+	d, err := dataset.Open(context.Background(), dir, dataset.Options{})
+	require.NoError(t, err)
+	defer d.Close()
+	taken := align.Plan{Streams: []align.Stream{{Name: "pose", Points: &align.Points{K: 1}}}}
+	_, err = depth.WithPoints(context.Background(), cpu(t), d, &taken, false)
+	assert.ErrorContains(t, err, `streams[0].name: got pose, a stream of the recording`)
+
 	e, err := pointsOf(t, cpu(t), dir, "", "", align.Points{K: 1})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "depth", "1.png"), []byte("cut"), 0o600))

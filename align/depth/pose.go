@@ -80,6 +80,9 @@ var (
 func (s *Series) poses(ctx context.Context, device *ops.Device, e *dataset.Episode, opts Options) ([]*matrix, error) {
 	var up, down []link
 	if name := s.images.Depth.Poses; name != "" {
+		if opts.Fixed != "" {
+			return nil, &dataset.OptionError{Arg: "Fixed", Got: opts.Fixed, Want: "none: the poses are in one frame"}
+		}
 		up = []link{{stream: e.Stream(name), columns: trajectoryColumns}}
 	} else {
 		frame := ""

@@ -98,6 +98,7 @@ func (d *decoder) points(n ast.Node, key string) *align.Points {
 		},
 		"min": d.numbers(p.Min[:]), "max": d.numbers(p.Max[:]), "near": d.number(&p.Near), "far": d.number(&p.Far),
 		"intrinsics": d.numbers(p.Intrinsics[:]), "scale": d.positive(&p.Scale), "fixed": d.text(&p.Fixed), "pose": d.numbers(p.Pose[:]),
+		"grid": d.text(&p.Grid),
 	})
 	return p
 }

@@ -133,7 +133,8 @@ func (b *asking) file(l *loader.Loader, host *loader.Batch, begin loader.State, 
 			if err := w.AddStrings(s.Name+".columns", columns.Names(s.Columns)); err != nil {
 				return err
 			}
-			if err := addArrays(w, []named{{s.Name + ".values", s.Values}, {s.Name + ".valid", s.Valid}, {s.Name + ".pad", s.Pad}}); err != nil {
+			list := []named{{s.Name + ".values", s.Values}, {s.Name + ".valid", s.Valid}, {s.Name + ".pad", s.Pad}, {s.Name + ".grid", s.Grid}}
+			if err := addArrays(w, list); err != nil {
 				return err
 			}
 		}

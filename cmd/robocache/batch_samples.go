@@ -224,21 +224,24 @@ func membersOf(b *loader.Batch, row int, about sample) ([]webdataset.Member, err
 	for i := range b.Streams {
 		s := &b.Streams[i]
 		name := webdataset.Ext(s.Name)
-		values, err := s.Values.Slice(0, row, row+1)
-		if err == nil {
-			values, err = values.Reshape(s.Values.Shape()[1:]...)
-		}
-		var text bytes.Buffer
-		if err == nil {
-			err = npy.Write(&text, values)
-		}
-		if err == nil {
-			err = masks(name, s.Valid, s.Pad)
+		err := masks(name, s.Valid, s.Pad)
+		for _, a := range []named{{name + ".npy", s.Values}, {name + ".grid.npy", s.Grid}} {
+			if a.t == nil || err != nil {
+				continue
+			}
+			var values *tensor.Tensor
+			if values, err = a.t.Slice(0, row, row+1); err == nil {
+				values, err = values.Reshape(a.t.Shape()[1:]...)
+			}
+			var text bytes.Buffer
+			if err == nil {
+				err = npy.Write(&text, values)
+			}
+			list = append(list, webdataset.Member{Ext: a.name, Data: text.Bytes()})
 		}
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, webdataset.Member{Ext: name + ".npy", Data: text.Bytes()})
 	}
 	for i := range b.Cameras {
 		c := &b.Cameras[i]

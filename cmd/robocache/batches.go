@@ -27,11 +27,12 @@ on a machine of 8 does as 8 with --world=8 do. --world counts the programs, each
 
 --out DIR writes each batch as DIR/batch-0000000.safetensors, numbered by its step: of each stream
 NAME.values [B,T,D], NAME.valid and NAME.pad [B,T], which are 1 where a value counts and where it
-lies beyond the episode, and NAME.columns in the metadata; episodes, ticks and anchors [B], the
-episode's number in the dataset, the anchor's in the episode, and its time in nanoseconds, -1, -1
-and 0 in a row without a window; and of several datasets their numbers from 0, datasets [B], -1 in
-such a row. With several ranks or devices each has a folder, DIR/rank-00001-of-00004. A folder with
-batches of another run is refused.
+lies beyond the episode, and NAME.columns in the metadata; of a plan's points [B,T,K,3], and
+with a grid NAME.grid [B,T,100,100,100]; episodes, ticks and anchors [B], the episode's number in
+the dataset, the anchor's in the episode, and its time in nanoseconds, -1, -1 and 0 in a row without
+a window; and of several datasets their numbers from 0, datasets [B], -1 in such a row. With several
+ranks or devices each has a folder, DIR/rank-00001-of-00004. A folder with batches of another run is
+refused.
 --digest prints a line for each step: its number and a hash of each window, in the order of the
 windows' positions, those of all devices of the program in one line.
 A file statistics.json next to the batches has their normalisation: x = y / scale + shift.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"math"
 	"os"
 	"path/filepath"
@@ -87,20 +88,91 @@ func TestBatchesHavePointsFromDepthImages(t *testing.T) {
 	good(t, append(args, pointsPlan(t, wallPoints, "defaults: {normalise: mean-std}\n"), "--backend=cpu")...)
 }
 
+// gridOf returns PerAct's grid of points, by its rule in float32: 102 cells along each axis without the first and the last.
+func gridOf(points []float32, lo, hi [3]float32) []uint8 {
+	grid := make([]uint8, 100*100*100)
+	for ; len(points) > 0; points = points[3:] {
+		cell, inside := 0, true
+		for i := range 3 {
+			size := (hi[i] - lo[i]) / 100
+			at := int(math.Floor(float64((points[i] - (lo[i] - size)) / (size + 1e-12))))
+			cell, inside = 100*cell+at-1, inside && at >= 1 && at <= 100
+		}
+		if inside {
+			grid[cell] = 1
+		}
+	}
+	return grid
+}
+
+func TestBatchesHaveTheGridOfPoints(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
+	dir, out, samples, state := wallFolder(t), t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "state.json")
+	keys := strings.Replace(wallPoints, "0.15, 0.04, 3]", "0.2, 0.0333333333, 3], grid: peract", 1)
+	plan := pointsPlan(t, keys, "") // both streams have the same window and dtype
+	text, err := os.ReadFile(plan)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(plan, []byte(string(text)+"  pose: [-200ms, 0s]\n"), 0o600))
+	run := []string{"batches", dir, "--plan", plan, "--batch=2", "--steps=1", "--backend=cpu", "--out", out, "--state", state}
+	stdout, _ := good(t, append(run, "--json")...)
+	assert.Contains(t, stdout, "of 24 points are in no cell of the grid")
+	read := func(name string) *tensor.Tensor {
+		x, err := batchIn(t, out).Tensor(name)
+		require.NoError(t, err)
+		return x
+	}
+	require.Equal(t, []int{2, 2, 100, 100, 100}, read("points.grid").Shape())
+	values, err := tensor.Data[float32](read("points.values"))
+	require.NoError(t, err)
+	grid, err := tensor.Data[uint8](read("points.grid"))
+	require.NoError(t, err)
+	for row := range 4 {
+		want := gridOf(values[18*row:][:18], [3]float32{0, -0.04, 1}, [3]float32{0.2, 0.0333333333, 3})
+		assert.True(t, bytes.Equal(want, grid[1000000*row:][:1000000]), row)
+		n := bytes.Count(want, []byte{1})
+		assert.True(t, n > 0 && n <= 6, n)
+	}
+	assert.Equal(t, []int{2, 2, 7}, read("pose.values").Shape())
+	good(t, run...) // goes on in the same folder
+
+	args := []string{"batches", dir, "--batch=2", "--digest", "--plan", plan}
+	want, _ := good(t, append(args, "--backend=cpu")...)
+	for _, flags := range [][]string{{"--backend=sim"}, {"--backend=cpu", "--streaming"}} {
+		got, _ := good(t, append(args, flags...)...)
+		assert.Equal(t, want, got, flags)
+	}
+	good(t, "batches", dir, "--plan", plan, "--batch=2", "--steps=1", "--backend=cpu", "--format=webdataset", "--out", samples)
+	tar, err := os.ReadFile(filepath.Join(samples, "shard-000000.tar"))
+	require.NoError(t, err)
+	assert.Contains(t, string(tar), "0000-000000000.points.grid.npy")
+
+	code, _, stderr := execute(append(args, "--backend=cpu", "--dtype=f16")...)
+	assert.Equal(t, exitInput, code)
+	assert.Contains(t, stderr, "streams[1].points.grid: got peract of f16, want points in f32")
+	train := pointsPlan(t, keys, "  - name: action\n    from: pose\n")
+	code, _, stderr = execute("train", dir, "--plan", train, "--batch=2", "--backend=cpu", "--steps=1")
+	assert.Equal(t, exitInput, code)
+	assert.Contains(t, stderr, "streams[1].points.grid: got peract, want none: a policy takes numbers")
+}
+
 func TestBatchesRefusePointsThatCannotBe(t *testing.T) {
 	dir := wallFolder(t)
 	for want, c := range map[string][2]string{
-		"line 8, column 17: streams[1].points.k: got 0":             {"k: 0", ""},
-		"streams[1].points.k: got 1.5, want a whole number":         {"k: 1.5", ""},
-		"streams[1].points.max: got [1 0 1]":                        {"k: 1, max: [1, 0, 1]", ""},
-		"streams[1].points.min: got 2 numbers, want 3":              {"k: 1, min: [1, 0]", ""},
-		"streams[1].points.far: got 1":                              {"k: 1, near: 2, far: 1", ""},
-		"streams[1].points: got \"size\"":                           {"k: 1, size: 2", ""},
-		"streams[1].points.intrinsics: got none in the recording":   {"k: 1", ""},
-		"streams[1].points.pose: got a pose":                        {"k: 1, intrinsics: [1, 1, 0, 0], pose: [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]", ""},
-		"streams[1].method: got \"linear\", want previous, nearest": {wallPoints, "    method: linear\n"},
-		"streams[1].normalise: got mean-std":                        {wallPoints, "    normalise: mean-std\n"},
-		"streams[1]: got columns, want none of points":              {wallPoints, "    columns: [0.x]\n"},
+		"line 8, column 17: streams[1].points.k: got 0":              {"k: 0", ""},
+		"streams[1].points.k: got 1.5, want a whole number":          {"k: 1.5", ""},
+		"streams[1].points.max: got [1 0 1]":                         {"k: 1, max: [1, 0, 1]", ""},
+		"streams[1].points.min: got 2 numbers, want 3":               {"k: 1, min: [1, 0]", ""},
+		"streams[1].points.far: got 1":                               {"k: 1, near: 2, far: 1", ""},
+		"streams[1].points: got \"size\"":                            {"k: 1, size: 2", ""},
+		"streams[1].points.max: got [0 0 0], want finite and above":  {"k: 1, grid: peract", ""},
+		"streams[1].points.grid: got \"cube\", want peract":          {wallPoints + ", grid: cube", ""},
+		"streams[1].points.pose: got [1 0 0 0 0 1 0 0 0 0 1 0 1 2 3": {"k: 1, pose: [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 1, 2, 3, 1]", ""},
+		"4 of 6 depth images have no point in the box":               {"k: 1, intrinsics: [1, 1, 0, 0], min: [9, 9, 9], max: [10, 10, 10]", ""},
+		"streams[1].points.intrinsics: got none in the recording":    {"k: 1", ""},
+		"streams[1].points.pose: got a pose":                         {"k: 1, intrinsics: [1, 1, 0, 0], pose: [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]", ""},
+		"streams[1].method: got \"linear\", want previous, nearest":  {wallPoints, "    method: linear\n"},
+		"streams[1].normalise: got mean-std":                         {wallPoints, "    normalise: mean-std\n"},
+		"streams[1]: got columns, want none of points":               {wallPoints, "    columns: [0.x]\n"},
 	} {
 		code, stdout, stderr := execute("batches", dir, "--plan", pointsPlan(t, c[0], c[1]), "--batch=2", "--backend=cpu")
 		assert.Equal(t, exitInput, code, want)

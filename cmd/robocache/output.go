@@ -139,9 +139,12 @@ type named struct {
 	t    *tensor.Tensor
 }
 
-// addArrays writes arrays until one fails.
+// addArrays writes arrays until one fails. It leaves out those that are nil.
 func addArrays(w arrayfile.Writer, list []named) error {
 	for _, a := range list {
+		if a.t == nil {
+			continue
+		}
 		if err := w.Add(a.name, a.t); err != nil {
 			return err
 		}

@@ -113,6 +113,7 @@ var remarkTexts = map[dataset.Code]string{
 	dataset.CodeDepthUnread:       "{count} of {total} depth images cannot be read, and are left out, the first: {cause}",
 	dataset.CodePointsNone:        "{count} of {total} depth images have no point in the box, and are left out",
 	dataset.CodePointsFew:         "{count} of {total} depth images have fewer than {want} points: the first repeats",
+	dataset.CodePointsOutside:     "{count} of {total} points are in no cell of the grid, at its edge",
 	dataset.CodeDistortionIgnored: "camera_info has a lens distortion, which is not corrected",
 }
 

@@ -246,6 +246,7 @@ func outputs(b *loader.Batch) (list []output) {
 		add(s.Name, "pad", s.Pad)
 		add(s.Name, "valid", s.Valid)
 		add(s.Name, "age", s.Age)
+		add(s.Name, "grid", s.Grid)
 	}
 	for _, c := range b.Cameras {
 		add(c.Name, "frames", c.Frames)

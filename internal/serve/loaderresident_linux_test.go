@@ -1,9 +1,16 @@
 package serve
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	goimage "image"
+	"image/color"
+	"image/png"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -234,6 +241,49 @@ func TestAResidentLoaderIsReplayed(t *testing.T) {
 		other := want.StateAt(0, 0)
 		other.Seed++
 		assert.Equal(t, "LoaderError", r.bad("resume", fields{"state": other}).Class)
+	})
+}
+
+// The grid of points is made from the points of the same batch, also where another stream has the same window.
+func TestTheGridOfPointsIsReplayed(t *testing.T) {
+	thorough.SkipRace(t, thorough.Simulates)
+	dir, depths, poses := t.TempDir(), "", ""
+	for i := range 3 {
+		img := goimage.NewGray16(goimage.Rect(0, 0, 64, 48))
+		for k := range 64 * 48 {
+			img.SetGray16(k%64, k/64, color.Gray16{Y: uint16(5000 + 100*i + k)})
+		}
+		var b bytes.Buffer
+		require.NoError(t, png.Encode(&b, img))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.png", i)), b.Bytes(), 0o600))
+		depths += fmt.Sprintf("1.%d %d.png\n", i, i)
+		poses += fmt.Sprintf("1.%d 0.%d 0 0 0 0 0 1\n", i, i)
+	}
+	for name, text := range map[string]string{"depth.txt": depths, "groundtruth.txt": poses} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	gputest.Both(t, func(t *testing.T) {
+		points := `{"k": 2500, "intrinsics": [64, 64, 32, 24], "min": [-2, -2, 0], "max": [2, 2, 2], "grid": "peract"}`
+		plan := `{"version": 1, "rate": 10, "streams": [{"name": "pose"}, {"name": "seen", "points": ` + points + `}]}`
+		r := replayedOn(connected(t), gputest.Require(t), fields{"paths": []string{dir}, "batch": 3, "plan": plan})
+		cpu, err := ops.Open("cpu")
+		require.NoError(t, err)
+		defer cpu.Close()
+		box, err := ops.PerActGrid([3]float64{-2, -2, 0}, [3]float64{2, 2, 2})
+		require.NoError(t, err)
+		for range 2 {
+			got := r.next()
+			points, err := raw.Over(got[[2]string{"seen", "values"}], nil, tensor.F32, 7500, 3)
+			require.NoError(t, err)
+			offsets := tensor.Must(tensor.Of([]int64{0, 2500, 5000, 7500}, 4))
+			args := ops.VoxelizeArgs{Points: points, Offsets: offsets}
+			want, err := cpu.Voxelize(context.Background(), args, box, ops.VoxelizeOptions{Order: ops.AxisXYZ})
+			require.NoError(t, err)
+			grid, err := raw.Of(want.Grid)
+			require.NoError(t, err)
+			assert.True(t, bytes.Equal(grid, got[[2]string{"seen", "grid"}]))
+			assert.GreaterOrEqual(t, bytes.Count(grid, []byte{1}), 1000)
+		}
 	})
 }
 

@@ -90,6 +90,8 @@ class Loader:
 
     Batches: a batch is a dict with LeRobot's names. T and D are the ticks and columns of a stream.
         ``name``: values [B,T,D]; of a camera [B,T,H,W,3] or [B,T,3,H,W], red, green, blue, uint8 by default, and black without a frame.
+            Of a plan's points it is [B,T,k,3].
+        ``name_grid``: uint8 [B,T,100,100,100], order x, y, z, of points with ``grid: peract`` in the plan: 1 in cells with a point, else 0.
         ``name_is_pad``: bool [B,T], True outside the episode. The end sample is repeated there.
         ``name_valid``: bool [B,T], False if padded, in a gap, or without a sample. Multiply a loss by it.
         ``name_age``: int64 [B,T], ns: the tick's time minus the time of the sample at or before it.

@@ -19,7 +19,7 @@ from ._errors import ArgumentError, OutOfMemoryError, UnsupportedError
 
 # The batch's names for arrays with one element per row, by the helper process's names.
 _ROWS = {"episode": "episode_index", "tick": "frame_index", "anchor": "anchor", "dataset": "dataset_index"}
-_SUFFIXES = {"values": "", "frames": "", "pad": "_is_pad", "valid": "_valid", "age": "_age"}
+_SUFFIXES = {"values": "", "frames": "", "pad": "_is_pad", "valid": "_valid", "age": "_age", "grid": "_grid"}
 _STORED = ("stored", "select", "keys")  # parts that frames are made from
 SIZES = dict(_arrays.SIZES, bool=1)
 _NUMPY = {"f32": "<f4", "f64": "<f8", "f16": "<f2", "bf16": "<u2", "i64": "<i8", "u8": "|u1", "bool": "|b1"}
