@@ -2,6 +2,7 @@ package ops
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -103,10 +104,38 @@ func (d *Device) Integrate(ctx context.Context, args IntegrateArgs, opts Integra
 		return err
 	}
 	state, err := readState(ctx, d, args.State)
-	if err == nil && state[backend.VolumeRefused] > 0 {
-		m := args.Keys.Dim(0)
-		got := fmt.Sprintf("%d blocks, %d in use", m, state[backend.VolumeBlocks])
-		err = &ArgError{Op: "Integrate", Arg: "Keys", Kind: ErrFull, Got: got, Want: "place for all new blocks"}
+	if err != nil {
+		return err
+	}
+	return refusal(args.Keys, state)
+}
+
+// refusal returns an error if State counts refused images.
+func refusal(keys *tensor.Tensor, state [backend.VolumeWords]int64) error {
+	if state[backend.VolumeRefused] == 0 {
+		return nil
+	}
+	got := fmt.Sprintf("%d blocks, %d in use", keys.Dim(0), state[backend.VolumeBlocks])
+	return &ArgError{Op: "Integrate", Arg: "Keys", Kind: ErrFull, Got: got, Want: "place for all new blocks"}
+}
+
+// imageArg is a tensor of the images, or Counts.
+type imageArg struct {
+	name   string
+	tensor **tensor.Tensor
+}
+
+// images returns Counts and the images.
+func (a *IntegrateArgs) images() [5]imageArg {
+	return [5]imageArg{{"Counts", &a.Counts}, {"Depth", &a.Depth}, {"Intrinsics", &a.Intrinsics}, {"Poses", &a.Poses}, {"Images", &a.Images}}
+}
+
+// close closes the tensors that are not nil.
+func (a *IntegrateArgs) close() (err error) {
+	for _, t := range []*tensor.Tensor{a.Keys, a.Distance, a.Weight, a.Color, a.State, a.Counts, a.Depth, a.Intrinsics, a.Poses, a.Images} {
+		if t != nil {
+			err = errors.Join(err, t.Close())
+		}
 	}
 	return err
 }
