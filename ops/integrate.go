@@ -119,15 +119,9 @@ func refusal(keys *tensor.Tensor, state [backend.VolumeWords]int64) error {
 	return &ArgError{Op: "Integrate", Arg: "Keys", Kind: ErrFull, Got: got, Want: "place for all new blocks"}
 }
 
-// imageArg is a tensor of the images, or Counts.
-type imageArg struct {
-	name   string
-	tensor **tensor.Tensor
-}
-
 // images returns Counts and the images.
-func (a *IntegrateArgs) images() [5]imageArg {
-	return [5]imageArg{{"Counts", &a.Counts}, {"Depth", &a.Depth}, {"Intrinsics", &a.Intrinsics}, {"Poses", &a.Poses}, {"Images", &a.Images}}
+func (a *IntegrateArgs) images() [5]**tensor.Tensor {
+	return [...]**tensor.Tensor{&a.Counts, &a.Depth, &a.Intrinsics, &a.Poses, &a.Images}
 }
 
 // close closes the tensors that are not nil.

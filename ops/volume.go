@@ -100,48 +100,38 @@ func (v *Volume) Integrate(ctx context.Context, args IntegrateArgs) error {
 	}
 }
 
-// stage copies the images to the plan's tensors. If one has another dtype or shape than before, stage makes new tensors for a new plan.
+// stage copies the images to the plan's tensors. It makes new ones, for a new plan, if an argument has another dtype or shape than before.
 func (v *Volume) stage(args *IntegrateArgs) error {
-	c := checker{op: "Integrate", device: v.d.home(), mixed: true}
 	given, staged, same := args.images(), v.staged.images(), true
+	c := checker{device: v.d.home(), mixed: true}
 	for i, t := range given {
-		if same = same && sameShape(*t.tensor, *staged[i].tensor); same && *t.tensor != nil && c.tensor(t.name, *t.tensor) && i == 0 {
-			c.packed(t.name, *t.tensor)
-		}
-	}
-	if c.err != nil {
-		return c.err
+		same = same && sameShape(*t, *staged[i]) && (*t == nil || (*t).IsContiguous() && c.tensor("", *t))
 	}
 	if !same {
-		if err := v.restage(args); err != nil {
+		if _, err := newIntegrateJob(&checker{op: "Integrate", device: v.d.home(), mixed: true}, v.with(*args), v.opts.IntegrateOptions); err != nil {
+			return err
+		}
+		if err := errors.Join(v.unplan(), v.staged.close()); err != nil {
+			return err
+		}
+		v.staged = IntegrateArgs{}
+	}
+	for i, t := range given {
+		if *t == nil {
+			continue
+		}
+		var err error
+		if !same {
+			*staged[i], err = v.d.Alloc((*t).DType(), (*t).Shape()...)
+		}
+		if err == nil && i > 0 { // Counts is an output
+			err = v.d.Copy(context.Background(), *staged[i], *t)
+		}
+		if err != nil {
 			return err
 		}
 	}
-	for i, t := range given[1:] {
-		if *t.tensor != nil {
-			if err := v.d.Copy(context.Background(), *staged[1+i].tensor, *t.tensor); err != nil {
-				return err
-			}
-		}
-	}
 	return nil
-}
-
-// restage replaces the plan's images and Counts by tensors with other shapes.
-func (v *Volume) restage(args *IntegrateArgs) error {
-	c := checker{op: "Integrate", device: v.d.home(), mixed: true}
-	if _, err := newIntegrateJob(&c, v.with(*args), v.opts.IntegrateOptions); err != nil {
-		return err
-	}
-	err := errors.Join(v.unplan(), v.staged.close())
-	v.staged = IntegrateArgs{}
-	staged := v.staged.images()
-	for i, t := range args.images() {
-		if from := *t.tensor; from != nil && err == nil {
-			*staged[i].tensor, err = v.d.Alloc(from.DType(), from.Shape()...)
-		}
-	}
-	return err
 }
 
 // run integrates the staged images and copies the counts, also if the context has ended: images are integrated as a whole.
