@@ -77,6 +77,7 @@ type volumeReport struct {
 	Blocks     int        `json:"blocks"`
 	Vertices   int        `json:"vertices"`
 	Triangles  int        `json:"triangles"`
+	Origin     [3]float64 `json:"origin"` // of the points, and of Min and Max
 	Min        [3]float64 `json:"min"`
 	Max        [3]float64 `json:"max"`
 	unreadable error      // the first
@@ -243,7 +244,7 @@ func (j *volumeJob) fuse(ctx context.Context, s *depth.Series, v *ops.Volume, f 
 // account completes the report. A recording without a surface is an error.
 func (j *volumeJob) account(s *depth.Series) error {
 	n := &j.report
-	n.Frames, n.NoPose = s.Counts.Images, s.Counts.NoPose
+	n.Frames, n.NoPose, n.Origin = s.Counts.Images, s.Counts.NoPose, s.Origin
 	if n.Triangles == 0 {
 		got := fmt.Sprintf("%d of %s integrated, %d of %s valid, and no surface", n.Integrated, text.Count(n.Frames, "depth image"), n.Valid, text.Count(int(n.Pixels), "pixel"))
 		return &inputError{Path: j.request.in, Stream: s.Name, Got: got, Want: "depth images that show one", Err: n.unreadable}
@@ -253,6 +254,9 @@ func (j *volumeJob) account(s *depth.Series) error {
 	}
 	if s.Counts.Distorted {
 		n.remark("distortion-ignored", "%s: camera_info has a lens distortion, which is not corrected", s.Name)
+	}
+	if n.Origin != [3]float64{} {
+		n.remark("origin-moved", "%s: the poses are far from their origin, so the points are relative to %s", s.Name, shortVec(n.Origin))
 	}
 	if !s.Posed && n.Integrated > 1 {
 		n.remark("poses-absent", "%s: the recording has no poses of a moving camera, so all images are from one place", s.Name)

@@ -19,9 +19,9 @@ type integrating struct {
 	title                            string
 	depth, intrinsics, poses, images *array
 	opts                             ops.IntegrateOptions
-	m                                int // blocks that fit the volume
-	runs                             int // the number of a plan's runs; 0 means 1
-	known                            int // blocks in the volume at the beginning, which are far away
+	m                                int      // blocks that fit the volume
+	runs                             int      // the number of a plan's runs; 0 means 1
+	known                            [][3]int // blocks in the volume at the beginning
 }
 
 func integrateParts() parts {
@@ -90,9 +90,9 @@ func (c *integrating) after(runs int) map[string]*array {
 	b := c.depth.shape[0]
 	blocks := map[[3]int][]voxelValues{}
 	var order [][3]int
-	for i := range c.known {
-		order = append(order, [3]int{i, 0, 1 << 19})
-		blocks[order[i]] = slices.Repeat([]voxelValues{{begun, begun, [3]float64{begun, begun, begun}}}, ops.BlockVoxels)
+	for _, key := range c.known {
+		order = append(order, key)
+		blocks[key] = slices.Repeat([]voxelValues{{begun, begun, [3]float64{begun, begun, begun}}}, ops.BlockVoxels)
 	}
 	integrated, refused := 0, 0
 	counts := make([]int64, 4*b)

@@ -1,7 +1,6 @@
 package opstest
 
 import (
-	"fmt"
 	"math"
 	"testing"
 
@@ -65,22 +64,46 @@ func (s *suite) integrateEdges(t *testing.T) {
 		intrinsics: vals(tensor.F32, []float64{8, 8, 3.5, 3.5}, 4), opts: ops.IntegrateOptions{Voxel: 1. / 16}}
 	s.run(t, exact, layouts[0])
 
-	// The camera is so little aside of the voxels' centres that these are on a pixel's edge after rounding.
-	for _, aside := range []float64{-1, 1} {
-		at := [3]float64{1./128 + aside*math.Pow(2, -30), 1./128 + aside*math.Pow(2, -30), 0}
-		edge := &integrating{title: fmt.Sprintf("pixels' edges, %v", aside), depth: vals(tensor.F32, []float64{0.125, 0.25, 0.125, 0.25, 0.125, 0.25, 0.125, 0.25, 0.125}, 1, 3, 3), m: 99,
-			poses: vals(tensor.F32, looking(2, 1, at), 4, 4), intrinsics: vals(tensor.F32, []float64{16, 16, 1.5, 1.5}, 4), opts: ops.IntegrateOptions{Voxel: 1. / 64}}
-		s.run(t, edge, layouts[0])
+	// Relative to the camera, the voxels' centres are at multiples of 1/16 m but for some units in the last place. So most are about on a
+	// pixel's edge, and each rounding decides for some of them. The first image has no such units.
+	g := &generator{Rand: rng(7), c: &resampling{}}
+	units := func(n, unit int) float64 { return float64(min(n, 1)*(g.IntN(7)-3)) * math.Pow(2, float64(unit)) }
+	var near, cameras []float64
+	poses = nil
+	const b = 8
+	for n := range b {
+		for range 64 {
+			near = append(near, 0.25+float64(g.IntN(5))/16)
+		}
+		pose := looking(2, 1, [3]float64{1. / 32, 1. / 32, 1. / 32})
+		for i := range pose[:12] {
+			pose[i] += units(n, []int{-24, -29}[i%4/3])
+		}
+		poses = append(poses, pose...)
+		cameras = append(cameras, 8+units(n, -20), 8+units(n, -20), -0.5+units(n, -25), -0.5+units(n, -25))
 	}
+	s.run(t, &integrating{title: "pixels' edges", depth: vals(tensor.F32, near, b, 8, 8), m: 99, poses: vals(tensor.F32, poses, b, 4, 4),
+		intrinsics: vals(tensor.F32, cameras, b, 4), opts: ops.IntegrateOptions{Voxel: 1. / 16}}, layouts[1])
 }
 
-// integrateLarge tests a new block whose key is also in the first unused place, in a volume with as many blocks as threads pass through it at
-// once on a device with one multiprocessor.
+// integrateLarge tests volumes with as many blocks as threads pass through at once on a device with one multiprocessor, or more: a new block
+// that has its key in the first unused place too, and a last block that is not new.
 func (s *suite) integrateLarge(t *testing.T) {
-	c := &integrating{title: "a key in an unused place", depth: vals(tensor.F32, []float64{0.75}, 1, 1, 1), known: 1024, m: 1030, intrinsics: vals(tensor.F32, []float64{4, 4, 0, 0}, 4),
+	c := &integrating{title: "a key in an unused place", depth: vals(tensor.F32, []float64{0.75}, 1, 1, 1), m: 1300, intrinsics: vals(tensor.F32, []float64{4, 4, 0, 0}, 4),
 		poses: vals(tensor.F32, looking(2, 1, [3]float64{3.75, 3.75, 3}), 4, 4), opts: ops.IntegrateOptions{Voxel: 1. / 16, Truncation: 1. / 16}}
+	for i := range 1024 {
+		c.known = append(c.known, [3]int{i, 0, 1 << 19}) // in no image
+	}
 	s.run(t, c, layouts[0])
 	after := c.after(1)
 	require.Equal(t, []uint64{1025, 1, 0}, after["State"].raw)
 	require.Equal(t, []uint64{begun, begun, begun}, after["Keys"].raw[3*1024:3*1025])
+	last := *c
+	last.title = "a block that is known"
+	for i := range 200 {
+		last.known = append(last.known, [3]int{i, 1, 1 << 19})
+	}
+	last.known = append(last.known, [3]int{begun, begun, begun})
+	s.run(t, &last, layouts[0])
+	require.Equal(t, []uint64{1225, 1, 0}, last.after(1)["State"].raw)
 }
