@@ -1,6 +1,7 @@
 package opstest
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -23,29 +24,39 @@ func looking(axis int, direction float64, at [3]float64) []float64 {
 // integrateEdges tests blocks at both ends of their range along each axis, and numbers for which one rounding or the result of a comparison
 // of equal numbers decides.
 func (s *suite) integrateEdges(t *testing.T) {
-	const voxel, around = 2e-7, 11
-	limit := float64(float32(8*voxel)) * (1 << 20) // the blocks end about there
-	var depths, poses []float64
-	for axis := range 3 {
-		for _, side := range []float64{-1, 1} {
-			for _, direction := range []float64{-1, 1} {
-				var at [3]float64
-				at[axis] = side*limit - direction*0.5
-				poses = append(poses, looking(axis, direction, at)...)
-				for i := range around {
-					depths = append(depths, 0.5+float64(i-around/2)*2e-6)
+	g := &generator{Rand: rng(7), c: &resampling{}}
+	units := func(n, unit int) float64 { return float64(min(n, 1)*(g.IntN(15)-7)) * math.Pow(2, float64(unit)) }
+
+	// The blocks end at 1 m and -1 m. The first image of each camera has samples exactly there, or on both sides. In the others the first or the
+	// last sample is some units in the last place away, so that each rounding decides.
+	const around, images = 41, 72 // with more counts than a block of threads clears
+	for _, voxels := range []float64{4, 5.3} {
+		band := voxels * math.Pow(2, -23)
+		var depths, poses []float64
+		for i := range images {
+			axis, side, direction, n := i/24, float64(i/12%2*2-1), float64(i/6%2*2-1), i%6
+			var at [3]float64
+			at[axis] = side - direction*0.25
+			pose := looking(axis, direction, at)
+			pose[4*axis+2] += units(n, -24)
+			poses = append(poses, pose...)
+			for k := range around {
+				off := float64(k-around/2) * math.Pow(2, -23)
+				if n > 0 {
+					off = float64(k%2*2-1) * band
 				}
+				depths = append(depths, 0.25+off+units(n, -26))
 			}
 		}
-	}
-	const images = 12
-	ends := &integrating{title: "the range's ends", depth: vals(tensor.F32, depths, images, 1, around), m: 200, poses: vals(tensor.F32, poses, images, 4, 4),
-		intrinsics: vals(tensor.F32, []float64{1e6, 1e6, around / 2, 0}, 4), opts: ops.IntegrateOptions{Voxel: voxel, Truncation: 16 * voxel}}
-	s.run(t, ends, layouts[0])
-	want := ends.after(1)
-	for n := range images {
-		require.Greater(t, want["Counts"].raw[4*n], uint64(2), "pixels in range, image %d", n)
-		require.Greater(t, want["Counts"].raw[4*n+2], uint64(2), "pixels out of range, image %d", n)
+		ends := &integrating{title: fmt.Sprintf("the range's ends, %v", voxels), depth: vals(tensor.F32, depths, images, 1, around), m: 150, poses: vals(tensor.F32, poses, images, 4, 4),
+			intrinsics: vals(tensor.F32, []float64{1e8, 1e8, around / 2, 0}, 4), opts: ops.IntegrateOptions{Voxel: math.Pow(2, -23), Truncation: band}}
+		s.run(t, ends, layouts[0])
+		want := ends.after(1)
+		require.Equal(t, uint64(images), want["State"].raw[1])
+		for n := 0; n < images; n += 6 {
+			require.Greater(t, want["Counts"].raw[4*n], uint64(2), "pixels in range, image %d", n)
+			require.Greater(t, want["Counts"].raw[4*n+2], uint64(2), "pixels out of range, image %d", n)
+		}
 	}
 
 	// The last sample is at 0.25-2^-26 + 0.25, which rounds to the beginning of a block.
@@ -65,19 +76,17 @@ func (s *suite) integrateEdges(t *testing.T) {
 	s.run(t, exact, layouts[0])
 
 	// Relative to the camera, the voxels' centres are at multiples of 1/16 m but for some units in the last place. So most are about on a
-	// pixel's edge, and each rounding decides for some of them. The first image has no such units.
-	g := &generator{Rand: rng(7), c: &resampling{}}
-	units := func(n, unit int) float64 { return float64(min(n, 1)*(g.IntN(7)-3)) * math.Pow(2, float64(unit)) }
-	var near, cameras []float64
-	poses = nil
-	const b = 8
-	for n := range b {
+	// pixel's edge, and each rounding decides for some of them. The first image along each axis has no such units.
+	var near, cameras, poses []float64
+	const b = 24
+	for i := range b {
+		n := i / 3
 		for range 64 {
 			near = append(near, 0.25+float64(g.IntN(5))/16)
 		}
-		pose := looking(2, 1, [3]float64{1. / 32, 1. / 32, 1. / 32})
-		for i := range pose[:12] {
-			pose[i] += units(n, []int{-24, -29}[i%4/3])
+		pose := looking(i%3, 1, [3]float64{1. / 32, 1. / 32, 1. / 32})
+		for k := range pose[:12] {
+			pose[k] += units(n, []int{-24, -29}[k%4/3])
 		}
 		poses = append(poses, pose...)
 		cameras = append(cameras, 8+units(n, -20), 8+units(n, -20), -0.5+units(n, -25), -0.5+units(n, -25))
