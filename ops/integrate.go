@@ -43,7 +43,8 @@ type IntegrateArgs struct {
 	Depth *tensor.Tensor
 	// Intrinsics [4] or [B,4] f32 has fx, fy, cx and cy in pixels. Pixel centres are at integers.
 	Intrinsics *tensor.Tensor
-	// Poses [4,4] or [B,4,4] f32 transforms points from the camera to the world. Each is a rotation and a translation.
+	// Poses [4,4] or [B,4,4] f32 transforms points from the camera to the world. Each is a rotation and a translation. At
+	// 500 km from the origin, float32 has steps of 3 cm, so the world of far poses should have an origin near them.
 	Poses *tensor.Tensor
 	// Images [B,H,W,3] u8 has red, green and blue for each pixel of Depth. It is required with Color. The first two
 	// dimensions may be strided.
@@ -103,8 +104,8 @@ func (d *Device) Integrate(ctx context.Context, args IntegrateArgs, opts Integra
 	if err := s.end(s.integrate(args, opts), nil, nil); err != nil {
 		return err
 	}
-	state, err := readState(ctx, d, args.State)
-	if err != nil {
+	var state [backend.VolumeWords]int64
+	if err := d.Copy(ctx, tensor.Must(tensor.Of(state[:], len(state))), args.State); err != nil {
 		return err
 	}
 	return refusal(args.Keys, state)
@@ -132,15 +133,6 @@ func (a *IntegrateArgs) close() (err error) {
 		}
 	}
 	return err
-}
-
-// readState returns the numbers in a volume's State.
-func readState(ctx context.Context, d *Device, t *tensor.Tensor) (state [backend.VolumeWords]int64, err error) {
-	host, err := tensor.Of(state[:], len(state))
-	if err == nil {
-		err = d.Copy(ctx, host, t)
-	}
-	return state, err
 }
 
 func (s *staging) integrate(a IntegrateArgs, o IntegrateOptions) error {

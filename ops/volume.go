@@ -28,7 +28,7 @@ type Volume struct {
 	queue  *Queue
 	plan   *Plan                      // nil before the first image and after growth
 	staged IntegrateArgs              // the plan's images and Counts, on the device
-	state  [backend.VolumeWords]int64 // State after the latest run
+	state  [backend.VolumeWords]int64 // State when it was last read
 	host   *tensor.Tensor             // over state
 }
 
@@ -60,8 +60,8 @@ func (d *Device) NewVolume(opts VolumeOptions) (*Volume, error) {
 
 // Blocks returns the number of blocks in use.
 func (v *Volume) Blocks(ctx context.Context) (int, error) {
-	state, err := readState(ctx, v.d, v.State)
-	return int(state[backend.VolumeBlocks]), err
+	err := v.d.Copy(ctx, v.host, v.State)
+	return int(v.state[backend.VolumeBlocks]), err
 }
 
 // Integrate fuses images: args has Depth, Intrinsics, Poses, Images and Counts. Tensors on a GPU are contiguous. See
