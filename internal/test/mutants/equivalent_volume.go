@@ -20,6 +20,8 @@ var volumeArguments = []argument{
 		"only the test of the sphere uses it"},
 	{"who writes the control", re(`^integrate integrate_clear$`), "", re(`setp\.ne\.s64|@%p\d+ bra`), re(`setp\.ne\.s64\s+%p\d+, %rd\d+, 0;\n\s*@%p\d+ bra`), 1,
 		"all threads, or all but one, write the same numbers"},
+	{"a block that the next lane shows", re(`^integrate integrate_mark$`), leftOut, re(`@%p\d+ bra`), re(`setp\.eq\.s64[^\n]*\n\s*and\.pred[^\n]*\n\s*@%p\d+ bra`), 2,
+		"a lane leaves it to the next to save time, and may show it too"},
 	{"a key beyond the room", re(`^integrate integrate_mark$`), leftOut, re(`@%p\d+ bra`), anything, 0,
 		"place_of then adds more keys than there is room for, but the images are refused either way"},
 	{"a sample between two in range", re(`^integrate integrate_mark$`), "and becomes or", re(`and\.pred`), re(`0fC9800000;\n[^\n]*, 0f49800000;\n\s*and\.pred`), 2,
