@@ -60,18 +60,26 @@ func (c *checker) copies(dst, src *tensor.Tensor) {
 	if c.err != nil {
 		return
 	}
-	same := dst.Rank() == src.Rank()
-	for i := 0; same && i < dst.Rank(); i++ {
-		same = dst.Dim(i) == src.Dim(i)
-	}
 	switch {
 	case dst.DType() != src.DType():
 		c.set("src", ErrDType, src.DType().String(), dst.DType().String()+", dst's")
-	case !same:
+	case !sameShape(dst, src):
 		c.set("src", ErrShape, tensor.FormatShape(src.Shape()), tensor.FormatShape(dst.Shape())+", dst's")
 	case !dst.IsContiguous():
 		c.set("dst", ErrStride, tensor.FormatShape(dst.Strides()), "a contiguous tensor")
 	}
+}
+
+// sameShape reports whether two tensors have the same dtype and shape, or both are nil.
+func sameShape(a, b *tensor.Tensor) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	same := a.DType() == b.DType() && a.Rank() == b.Rank()
+	for i := 0; same && i < a.Rank(); i++ {
+		same = a.Dim(i) == b.Dim(i)
+	}
+	return same
 }
 
 func (c *checker) dtype(arg string, t *tensor.Tensor, want ...tensor.DType) {

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -42,7 +43,8 @@ type IntegrateArgs struct {
 	Depth *tensor.Tensor
 	// Intrinsics [4] or [B,4] f32 has fx, fy, cx and cy in pixels. Pixel centres are at integers.
 	Intrinsics *tensor.Tensor
-	// Poses [4,4] or [B,4,4] f32 transforms points from the camera to the world. Each is a rotation and a translation.
+	// Poses [4,4] or [B,4,4] f32 transforms points from the camera to the world. Each is a rotation and a translation. At
+	// 500 km from the origin, float32 has steps of 3 cm, so the world of far poses should have an origin near them.
 	Poses *tensor.Tensor
 	// Images [B,H,W,3] u8 has red, green and blue for each pixel of Depth. It is required with Color. The first two
 	// dimensions may be strided.
@@ -102,22 +104,35 @@ func (d *Device) Integrate(ctx context.Context, args IntegrateArgs, opts Integra
 	if err := s.end(s.integrate(args, opts), nil, nil); err != nil {
 		return err
 	}
-	state, err := readState(ctx, d, args.State)
-	if err == nil && state[backend.VolumeRefused] > 0 {
-		m := args.Keys.Dim(0)
-		got := fmt.Sprintf("%d blocks, %d in use", m, state[backend.VolumeBlocks])
-		err = &ArgError{Op: "Integrate", Arg: "Keys", Kind: ErrFull, Got: got, Want: "place for all new blocks"}
+	var state [backend.VolumeWords]int64
+	if err := d.Copy(ctx, tensor.Must(tensor.Of(state[:], len(state))), args.State); err != nil {
+		return err
 	}
-	return err
+	return refusal(args.Keys, state)
 }
 
-// readState returns the numbers in a volume's State.
-func readState(ctx context.Context, d *Device, t *tensor.Tensor) (state [backend.VolumeWords]int64, err error) {
-	host, err := tensor.Of(state[:], len(state))
-	if err == nil {
-		err = d.Copy(ctx, host, t)
+// refusal returns an error if State counts refused images.
+func refusal(keys *tensor.Tensor, state [backend.VolumeWords]int64) error {
+	if state[backend.VolumeRefused] == 0 {
+		return nil
 	}
-	return state, err
+	got := fmt.Sprintf("%d blocks, %d in use", keys.Dim(0), state[backend.VolumeBlocks])
+	return &ArgError{Op: "Integrate", Arg: "Keys", Kind: ErrFull, Got: got, Want: "place for all new blocks"}
+}
+
+// images returns Counts and the images.
+func (a *IntegrateArgs) images() [5]**tensor.Tensor {
+	return [...]**tensor.Tensor{&a.Counts, &a.Depth, &a.Intrinsics, &a.Poses, &a.Images}
+}
+
+// close closes the tensors that are not nil.
+func (a *IntegrateArgs) close() (err error) {
+	for _, t := range []*tensor.Tensor{a.Keys, a.Distance, a.Weight, a.Color, a.State, a.Counts, a.Depth, a.Intrinsics, a.Poses, a.Images} {
+		if t != nil {
+			err = errors.Join(err, t.Close())
+		}
+	}
+	return err
 }
 
 func (s *staging) integrate(a IntegrateArgs, o IntegrateOptions) error {

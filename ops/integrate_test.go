@@ -317,11 +317,34 @@ func TestIntegrateWithBlocksInAnotherOrder(t *testing.T) {
 	assert.Equal(t, plain, run(true))
 }
 
+// A volume plans again only if it grows, or for images with another shape.
+func TestVolumeAllocatesNothingForTheNextImage(t *testing.T) {
+	ctx := context.Background()
+	dev, err := ops.Open("cpu")
+	require.NoError(t, err)
+	defer dev.Close()
+	volume, err := dev.NewVolume(ops.VolumeOptions{IntegrateOptions: ops.IntegrateOptions{Voxel: 0.02}, Color: true})
+	require.NoError(t, err)
+	defer volume.Close()
+	v := viewFrom(vec{0.7, -1.1, -1.3}, 40, 30)
+	args := integrates([]*view{v}, [][]float32{v.depth(shapes["plane"])})
+	args.Images, args.Counts = tensor.Must(tensor.New(tensor.U8, 1, v.h, v.w, 3)), tensor.Must(tensor.New(tensor.I64, 1, 4))
+	assert.Zero(t, testing.AllocsPerRun(5, func() {
+		if err := volume.Integrate(ctx, args); err != nil {
+			t.Fatal(err)
+		}
+	}))
+	counts, err := tensor.Packed[int64](args.Counts)
+	require.NoError(t, err)
+	assert.Equal(t, []int64{1042, 158, 0, 0}, counts, "no block is new")
+}
+
 func BenchmarkIntegrate(b *testing.B) {
 	dev, err := ops.Open("cpu")
 	require.NoError(b, err)
 	defer dev.Close()
-	opstest.BenchIntegrate(b, dev)
+	b.Run("plan", func(b *testing.B) { opstest.BenchIntegrate(b, dev) })
+	b.Run("volume", func(b *testing.B) { opstest.BenchVolume(b, dev) })
 }
 
 func TestVolumesWithFewerBlocksThanTheDefault(t *testing.T) {

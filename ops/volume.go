@@ -23,8 +23,13 @@ type VolumeOptions struct {
 // Volume is a TSDF on a device that grows. It has the first five tensors of [IntegrateArgs], which growth replaces.
 type Volume struct {
 	IntegrateArgs
-	d    *Device
-	opts VolumeOptions
+	d      *Device
+	opts   VolumeOptions
+	queue  *Queue
+	plan   *Plan                      // nil before the first image and after growth
+	staged IntegrateArgs              // the plan's images and Counts, on the device
+	state  [backend.VolumeWords]int64 // State when it was last read
+	host   *tensor.Tensor             // over state
 }
 
 // NewVolume returns an empty volume. The caller closes it.
@@ -39,11 +44,15 @@ func (d *Device) NewVolume(opts VolumeOptions) (*Volume, error) {
 	if v.opts.Blocks < 0 || opts.MaxBlocks != 0 && v.opts.Blocks > opts.MaxBlocks {
 		return nil, &ArgError{Op: "NewVolume", Arg: "Blocks", Kind: ErrOption, Got: fmt.Sprint(opts.Blocks), Want: "from 1 to MaxBlocks"}
 	}
+	v.host = tensor.Must(tensor.Of(v.state[:], len(v.state)))
 	var err error
-	if v.State, err = d.Upload(context.Background(), tensor.Must(tensor.New(tensor.I64, backend.VolumeWords))); err != nil {
+	if v.queue, err = d.NewQueue(); err != nil {
 		return nil, err
 	}
-	if err = v.grow(context.Background(), v.opts.Blocks, 0); err != nil {
+	if v.State, err = d.Upload(context.Background(), v.host); err == nil {
+		err = v.grow(context.Background(), v.opts.Blocks, 0)
+	}
+	if err != nil {
 		return nil, errors.Join(err, v.Close())
 	}
 	return v, nil
@@ -51,27 +60,30 @@ func (d *Device) NewVolume(opts VolumeOptions) (*Volume, error) {
 
 // Blocks returns the number of blocks in use.
 func (v *Volume) Blocks(ctx context.Context) (int, error) {
-	state, err := readState(ctx, v.d, v.State)
-	return int(state[backend.VolumeBlocks]), err
+	err := v.d.Copy(ctx, v.host, v.State)
+	return int(v.state[backend.VolumeBlocks]), err
 }
 
-// Integrate fuses images: args has Depth, Intrinsics, Poses, Images and Counts. See [Device.Integrate]. If the volume
-// has too few blocks, their number doubles. The error is an [*ArgError] with the kind [ErrFull] if MaxBlocks are too
-// few, or a [*MemoryError], and the volume stays as it is.
+// Integrate fuses images: args has Depth, Intrinsics, Poses, Images and Counts. Tensors on a GPU are contiguous. See
+// [Device.Integrate]. The volume keeps one plan, with copies of the images. So a call with images of the same shapes as
+// in the last call allocates nothing, unless the volume grows.
+//
+// If the volume has too few blocks, their number doubles. The error is an [*ArgError] with the kind [ErrFull] if
+// MaxBlocks are too few, or a [*MemoryError], and the volume stays as it is.
 func (v *Volume) Integrate(ctx context.Context, args IntegrateArgs) error {
-	whole := context.WithoutCancel(ctx) // because refused images must not stay in State
+	if err := v.d.begin(ctx, "Integrate"); err != nil {
+		return err
+	}
+	if err := v.stage(&args); err != nil {
+		return err
+	}
 	for {
-		args.Keys, args.Distance, args.Weight, args.Color, args.State = v.Keys, v.Distance, v.Weight, v.Color, v.State
-		full := v.d.Integrate(ctx, args, v.opts.IntegrateOptions)
+		full := v.run(args.Counts)
 		if !errors.Is(full, ErrFull) {
 			return full
 		}
-		state, err := readState(whole, v.d, v.State)
-		if err == nil {
-			state[backend.VolumeRefused] = 0
-			err = v.d.Copy(whole, v.State, tensor.Must(tensor.Of(state[:], len(state))))
-		}
-		if err != nil {
+		v.state[backend.VolumeRefused] = 0 // because refused images must not stay in State
+		if err := v.d.Copy(context.Background(), v.State, v.host); err != nil {
 			return err
 		}
 		m := v.Keys.Dim(0)
@@ -82,10 +94,82 @@ func (v *Volume) Integrate(ctx context.Context, args IntegrateArgs) error {
 		if blocks == m {
 			return full
 		}
-		if err := v.grow(ctx, blocks, int(state[backend.VolumeBlocks])); err != nil {
+		if err := v.grow(ctx, blocks, int(v.state[backend.VolumeBlocks])); err != nil {
 			return err
 		}
 	}
+}
+
+// stage copies the images to the plan's tensors. It makes new ones, for a new plan, if an argument has another dtype or shape than before.
+func (v *Volume) stage(args *IntegrateArgs) error {
+	given, staged, same := args.images(), v.staged.images(), true
+	c := checker{device: v.d.home(), mixed: true}
+	for i, t := range given {
+		same = same && sameShape(*t, *staged[i]) && (*t == nil || (*t).IsContiguous() && c.tensor("", *t))
+	}
+	if !same {
+		if _, err := newIntegrateJob(&checker{op: "Integrate", device: v.d.home(), mixed: true}, v.with(*args), v.opts.IntegrateOptions); err != nil {
+			return err
+		}
+		if err := errors.Join(v.unplan(), v.staged.close()); err != nil {
+			return err
+		}
+		v.staged = IntegrateArgs{}
+	}
+	for i, t := range given {
+		if *t == nil {
+			continue
+		}
+		var err error
+		if !same {
+			*staged[i], err = v.d.Alloc((*t).DType(), (*t).Shape()...)
+		}
+		if err == nil && i > 0 { // Counts is an output
+			err = v.d.Copy(context.Background(), *staged[i], *t)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run integrates the staged images and copies the counts, also if the context has ended: images are integrated as a whole.
+func (v *Volume) run(counts *tensor.Tensor) (err error) {
+	ctx := context.Background()
+	if v.plan == nil {
+		if v.plan, err = v.d.PlanIntegrate(v.with(v.staged), v.opts.IntegrateOptions); err != nil {
+			return err
+		}
+	}
+	if err = v.plan.Run(v.queue); err == nil {
+		err = v.queue.Synchronize(ctx)
+	}
+	if err == nil {
+		err = v.d.Copy(ctx, v.host, v.State)
+	}
+	if err == nil {
+		err = refusal(v.Keys, v.state)
+	}
+	if err == nil && counts != nil {
+		err = v.d.Copy(ctx, counts, v.staged.Counts)
+	}
+	return err
+}
+
+// with returns the arguments with the volume's tensors.
+func (v *Volume) with(a IntegrateArgs) IntegrateArgs {
+	a.Keys, a.Distance, a.Weight, a.Color, a.State = v.Keys, v.Distance, v.Weight, v.Color, v.State
+	return a
+}
+
+// unplan closes the plan.
+func (v *Volume) unplan() (err error) {
+	if v.plan != nil {
+		err = v.plan.Close()
+	}
+	v.plan = nil
+	return err
 }
 
 // grow replaces the tensors with the blocks by larger ones, with copies of the blocks in use.
@@ -98,10 +182,10 @@ func (v *Volume) grow(ctx context.Context, blocks, used int) error {
 		return err
 	})
 	if err != nil {
-		return errors.Join(err, larger.Close())
+		return errors.Join(err, larger.close())
 	}
 	larger.State, v.State = v.State, nil
-	err = v.Close()
+	err = errors.Join(v.unplan(), v.close())
 	v.IntegrateArgs = larger.IntegrateArgs
 	return err
 }
@@ -173,12 +257,7 @@ func (v *Volume) Download(ctx context.Context) (out VolumeBlocks, err error) {
 	return out, err
 }
 
-// Close releases the tensors. Close twice is fine.
-func (v *Volume) Close() (err error) {
-	for _, t := range []*tensor.Tensor{v.Keys, v.Distance, v.Weight, v.Color, v.State} {
-		if t != nil {
-			err = errors.Join(err, t.Close())
-		}
-	}
-	return err
+// Close releases the tensors and the plan. Close twice is fine.
+func (v *Volume) Close() error {
+	return errors.Join(v.queue.Close(), v.unplan(), v.staged.close(), v.close())
 }

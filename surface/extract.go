@@ -13,7 +13,7 @@ import (
 
 const (
 	voxels = 512        // in a block
-	edges  = 3 * voxels // in a block: edge 3*i+axis goes from voxel i to the next along the axis
+	spots  = 4 * voxels // in a block: a point at spot 4*i+axis is between voxel i and the next along the axis, at 4*i+3 in voxel i
 	side   = 11         // a window's side: the block, one voxel before and two after
 )
 
@@ -32,15 +32,15 @@ type block struct {
 	slot            int // the index in the volume
 	points, normals []float32
 	colors          []uint8
-	cut             [edges / 64]uint64 // a bit for each edge; the edges with a point are in the points' order
-	triangles       [][3]uint16        // neighbour*edges + edge, where neighbour's bits are steps to the next block along an axis
+	used            [spots / 64]uint64 // a bit for each spot with a point, in the points' order
+	triangles       [][3]uint16        // neighbour*spots + spot, where neighbour's bits are steps to the next block along an axis
 	before          int                // the number of points in earlier blocks
 }
 
-// point returns the point index for an edge.
-func (b *block) point(edge int) int32 {
-	n := b.before + bits.OnesCount64(b.cut[edge/64]&(1<<(edge%64)-1))
-	for _, word := range b.cut[:edge/64] {
+// point returns the point index for a spot.
+func (b *block) point(spot int) int32 {
+	n := b.before + bits.OnesCount64(b.used[spot/64]&(1<<(spot%64)-1))
+	for _, word := range b.used[:spot/64] {
 		n += bits.OnesCount64(word)
 	}
 	return int32(n)
@@ -89,11 +89,11 @@ func (v *Volume) surface(mesh bool) (*Surface, error) {
 		return nil, &Error{"Volume", ErrTooLarge, fmt.Sprintf("%d points", got), "at most 2^31-1"}
 	}
 	for _, b := range blocks {
-		for _, edge := range b.triangles {
+		for _, corners := range b.triangles {
 			var t [3]int32
-			for k, e := range edge {
-				i := int(e) / edges
-				t[k] = index.near(b, i&1, i>>1&1, i>>2).point(int(e) % edges)
+			for k, c := range corners {
+				i := int(c) / spots
+				t[k] = index.near(b, i&1, i>>1&1, i>>2).point(int(c) % spots)
 			}
 			out.Triangles = append(out.Triangles, t)
 		}
@@ -133,42 +133,84 @@ func (w *window) inside(at int) (inside int, whole bool) {
 	return inside, sum == sum
 }
 
-// extract finds a block's points and, for a mesh, its triangles.
+// extract finds a block's points and, for a mesh, its triangles. The cells with points in the block begin up to one voxel before it.
 func (v *blockIndex) extract(b *block, mesh bool) {
 	w := v.window(b)
-	for i := range voxels {
-		x, y, z := i%8, i/8%8, i/64
-		at := (z+1)*strides[2] + (y+1)*strides[1] + x + 1
+	for i := range 9 * 9 * 9 {
+		at := i%9*strides[0] + i/9%9*strides[1] + i/81*strides[2]
+		if inside, whole := w.inside(at); mesh && whole {
+			b.cell(w, inside, at, min(i%9, i/9%9, i/81) > 0)
+		}
 		for axis, step := range strides {
-			from, to := w.distance[at], w.distance[at+step]
-			if (from < 0) != (to < 0) && from == from && to == to && (!mesh || w.inCell(at, axis)) {
-				b.cut[(3*i+axis)/64] |= 1 << ((3*i + axis) % 64)
-				v.point(b, w, [3]int{x, y, z}, at, axis)
+			if from, to := w.distance[at], w.distance[at+step]; !mesh && (from < 0) != (to < 0) && from == from && to == to {
+				b.use(w.spot(at, axis))
 			}
 		}
-		if inside, whole := w.inside(at); mesh && whole {
-			b.cell(inside, [3]int{x, y, z})
+	}
+	for spot := range spots {
+		if b.used[spot/64]>>(spot%64)&1 == 1 {
+			v.point(b, w, spot)
 		}
 	}
 }
 
-// inCell reports whether at least one cell around an edge is whole.
-func (w *window) inCell(at, axis int) bool {
-	b, c := strides[(axis+1)%3], strides[(axis+2)%3]
-	for _, first := range [4]int{at, at - b, at - c, at - b - c} {
-		if _, whole := w.inside(first); whole {
-			return true
-		}
+// spot returns the place of the point on an edge of the cell that begins at a voxel, as 4*voxel+axis: the edge, or the end with the distance
+// 0, which all edges from there share.
+func (w *window) spot(at, edge int) int {
+	c, axis := edge/3, edge%3
+	at += c&1*strides[0] + c>>1&1*strides[1] + c>>2*strides[2]
+	switch to := at + strides[axis]; {
+	case w.distance[at] == 0:
+		return 4*at + 3
+	case w.distance[to] == 0:
+		return 4*to + 3
 	}
-	return false
+	return 4*at + axis
 }
 
-// point appends the point at which the distance between two voxels is 0. Products are rounded before sums, because the result
-// must be the same on processors with a fused multiply-add.
-func (v *blockIndex) point(b *block, w *window, voxel [3]int, at, axis int) {
-	to := at + strides[axis]
-	step := w.distance[to] - w.distance[at]
-	t := -w.distance[at] / step
+// use returns the number of a window's spot as in triangles, or a negative one before the block. It marks a spot in the block.
+func (b *block) use(spot int) int {
+	near, i := 0, spot%4
+	for k, stride := range strides {
+		voxel := spot/4/stride%side - 1
+		near |= voxel >> 3 << k
+		i += voxel & 7 << (3*k + 2)
+	}
+	if near == 0 {
+		b.used[i/64] |= 1 << (i % 64)
+	}
+	return near*spots + i
+}
+
+// cell uses the spots of the triangles for the cell that begins at a voxel, and appends the triangles if the cell begins in the block.
+// Triangles without area, because two corners are one point, are left out.
+func (b *block) cell(w *window, inside, at int, own bool) {
+	list := cases[inside]
+	for ; len(list) > 0; list = list[3:] {
+		t := [3]int{w.spot(at, int(list[0])), w.spot(at, int(list[1])), w.spot(at, int(list[2]))}
+		if t[0] == t[1] || t[1] == t[2] || t[2] == t[0] {
+			continue
+		}
+		triangle := [3]uint16{uint16(b.use(t[0])), uint16(b.use(t[1])), uint16(b.use(t[2]))}
+		if own {
+			b.triangles = append(b.triangles, triangle)
+		}
+	}
+}
+
+// point appends the point at a spot: where the distance between two voxels is 0, or a voxel. Products are rounded before sums, because the
+// result must be the same on processors with a fused multiply-add.
+func (v *blockIndex) point(b *block, w *window, spot int) {
+	voxel, axis, at := [3]int{spot / 4 % 8, spot / 32 % 8, spot / 256}, spot%4, 0
+	for k, i := range voxel {
+		at += (i + 1) * strides[k]
+	}
+	to, step, t := at, 1.0, 0.0
+	if axis < 3 {
+		to += strides[axis]
+		step = w.distance[to] - w.distance[at]
+		t = -w.distance[at] / step
+	}
 	between := func(p, q float64) float64 { return float64(p*(1-t)) + float64(q*t) }
 	var normal [3]float64
 	length := 0.0
@@ -182,7 +224,7 @@ func (v *blockIndex) point(b *block, w *window, voxel [3]int, at, axis int) {
 		length += float64(normal[k] * normal[k])
 	}
 	if length == 0 {
-		normal[axis], length = step, float64(step*step)
+		normal[axis%3], length = step, float64(step*step)
 	}
 	for _, n := range normal {
 		b.normals = append(b.normals, float32(n/math.Sqrt(length)))
@@ -205,22 +247,4 @@ func (w *window) slope(at, axis int) float64 {
 		}
 	}
 	return sum / max(n, 1)
-}
-
-// cell appends the triangles for the cell that begins at a voxel.
-func (b *block) cell(inside int, voxel [3]int) {
-	list := cases[inside]
-	for i := 0; i < len(list); i += 3 {
-		var triangle [3]uint16
-		for k, e := range list[i : i+3] {
-			near, index := 0, 0
-			for axis := range 3 {
-				v := voxel[axis] + int(e)/3>>axis&1
-				near |= v / 8 << axis
-				index |= v % 8 << (3 * axis)
-			}
-			triangle[k] = uint16(near*edges + 3*index + int(e)%3)
-		}
-		b.triangles = append(b.triangles, triangle)
-	}
 }

@@ -40,7 +40,8 @@ type Volume struct {
 }
 
 // Surface is points on a surface, and the triangles between them. The points are ordered by block (x, then y, then z), voxel
-// and axis.
+// and axis. A voxel with the distance 0 is one point, which comes after those on its axes. Where the surface touches itself in such
+// points, more than two triangles may share a side.
 type Surface struct {
 	Points    []float32  // [V,3] in metres
 	Normals   []float32  // [V,3] unit vectors along the slope of the distance; on a part thinner than two voxels they may differ from the triangles
@@ -86,6 +87,5 @@ func (v *Volume) check() error {
 // Mesh returns the surface as triangles. Each point belongs to a triangle. The error is an *Error if a field is invalid.
 func (v Volume) Mesh() (*Surface, error) { return v.surface(true) }
 
-// Points returns one point for each two neighbouring voxels that were seen, if their distances have different signs. The
-// error is an *Error if a field is invalid.
+// Points returns one point for each two neighbouring voxels that were seen, if one distance is negative and one is not. The error is an *Error if a field is invalid.
 func (v Volume) Points() (*Surface, error) { return v.surface(false) }

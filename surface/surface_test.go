@@ -118,10 +118,11 @@ func TestSphereTorusAndBox(t *testing.T) {
 	}
 }
 
+// random returns a field of random distances, which are not 0.
 func random(seed uint64, seenShare float64) func(p vector) voxel {
 	r := rand.New(rand.NewPCG(seed, 61))
 	return func(p vector) voxel {
-		v := voxel{distance: float64(r.IntN(9)-4) / 4, weight: 1, color: [3]float32{float32(r.IntN(256)), 0, 0}}
+		v := voxel{distance: float64(r.IntN(8)-4)/4 + 0.125, weight: 1, color: [3]float32{float32(r.IntN(256)), 0, 0}}
 		if r.Float64() > seenShare {
 			v.weight = 0
 		}
@@ -139,6 +140,70 @@ func TestMeshesOfRandomFieldsAreClosed(t *testing.T) {
 			}
 			return v
 		})))
+	}
+}
+
+// places returns the points by their places, and checks that no two are at the same, and that no triangle has a corner twice.
+func places(t *testing.T, s *Surface) map[vector]bool {
+	places := map[vector]bool{}
+	for i := range len(s.Points) / 3 {
+		require.False(t, places[s.at(int32(i))], "point %d", i)
+		places[s.at(int32(i))] = true
+	}
+	for side := range s.sides() {
+		require.NotEqual(t, side[0], side[1])
+	}
+	return places
+}
+
+// A plane through voxels' centres is a disc whose points are these voxels.
+func TestVoxelsOnAPlaneArePointsThatTrianglesShare(t *testing.T) {
+	for _, normal := range []vector{{0, 0, 1}, {1, 1, 0}, {1, 1, 1}, {-1, 2, 1}, {1, -1, -3}} {
+		at := func(p vector) float64 { return normal.dot(vector{p[0] - 0.5, p[1] + 0.5, p[2] - 1.5}) }
+		v := volumeOf(2, 1, func(p vector) voxel { return voxel{distance: at(p) / 64, weight: 1, color: [3]float32{9, 90, 200}} })
+		s := mesh(t, v)
+		edges, used := map[[2]int32]bool{}, map[int32]bool{}
+		for side, n := range s.sides() {
+			require.Equal(t, 1, n)
+			edges[[2]int32{min(side[0], side[1]), max(side[0], side[1])}] = true
+			used[side[0]] = true
+		}
+		require.Len(t, used, len(s.Points)/3)
+		assert.Equal(t, 1, len(used)-len(edges)+len(s.Triangles), "Euler's number of a disc: %v", normal)
+		length := math.Sqrt(normal.dot(normal))
+		places(t, s)
+		for i := range len(s.Points) / 3 {
+			require.InDelta(t, 0, at(s.at(int32(i))), 1e-5)
+			require.InDelta(t, length, normal.dot(s.normal(i)), 1e-5)
+			require.Equal(t, []uint8{9, 90, 200}, s.Colors[3*i:3*i+3])
+		}
+		all, err := v.Points()
+		require.NoError(t, err)
+		if normal == (vector{1, 1, 1}) { // each point is one of the voxels on the plane: i + j + k = 24, from 0 to 15
+			assert.Equal(t, 3*190, len(all.Points))
+		}
+	}
+}
+
+// Surfaces through many voxels have no boundary, but they touch themselves.
+func TestMeshesThroughVoxelsAreClosed(t *testing.T) {
+	for seed := range uint64(4) {
+		at := random(seed, 1)
+		s := mesh(t, volumeOf(3, 1, func(p vector) voxel {
+			v := at(p)
+			v.distance += 0.125
+			if max(math.Abs(p[0]-4), math.Abs(p[1]-4), math.Abs(p[2]-4)) > 11 { // the outermost voxels
+				v.distance = 1
+			}
+			return v
+		}))
+		places(t, s)
+		used, sides := map[int32]bool{}, s.sides()
+		for side, n := range sides {
+			require.Equal(t, n, sides[[2]int32{side[1], side[0]}], "the other side of %v", side)
+			used[side[0]] = true
+		}
+		require.Len(t, used, len(s.Points)/3)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"math"
 	"runtime"
 	"slices"
 	"sort"
@@ -17,6 +18,9 @@ import (
 
 // ColorWithin is the largest distance in time between a depth image and its colour image.
 const ColorWithin = 20 * time.Millisecond
+
+// Far is the distance in metres from which float32 positions have steps of more than 0.1 mm; see Series.Origin.
+const Far = 1024
 
 // Options select depth images and replace missing values. The zero value is enough for most recordings.
 type Options struct {
@@ -41,6 +45,7 @@ type Series struct {
 	Sources    []string   // the streams of the images, the colours and the poses
 	Scale      float64    // metres per unit of Frame.Depth
 	Intrinsics [4]float32 // fx, fy, cx and cy in pixels
+	Origin     [3]float64 // subtracted from all positions: the first pose's, in whole metres, if one is Far or farther along an axis; else 0
 	Posed      bool       // the recording has poses of a moving camera
 	Counts     Counts
 
@@ -62,7 +67,7 @@ type Frame struct {
 	Index int            // in the recording's stream
 	Time  int64          // ns
 	Depth *tensor.Tensor // [H,W] f32, in units of Series.Scale; 0 or NaN without a depth
-	Pose  [16]float32    // camera to world, row-major; the identity if the recording has no poses
+	Pose  [16]float32    // camera to world less Series.Origin, row-major; the identity if the recording has no poses
 	Color *tensor.Tensor // [H,W,3] u8; nil if there is none
 }
 
@@ -107,6 +112,12 @@ func Open(ctx context.Context, device *ops.Device, e *dataset.Episode, opts Opti
 	if err != nil {
 		return nil, err
 	}
+	if slices.ContainsFunc(poses, (*matrix).isFar) {
+		first := poses[slices.IndexFunc(poses, func(m *matrix) bool { return m != nil })]
+		for k := range s.Origin {
+			s.Origin[k] = math.Round(first[4*k+3])
+		}
+	}
 	for i, pose := range poses {
 		if pose == nil {
 			s.Counts.NoPose++
@@ -114,6 +125,9 @@ func Open(ctx context.Context, device *ops.Device, e *dataset.Episode, opts Opti
 		}
 		at := place{image: i, color: -1}
 		for k, v := range pose {
+			if k < 12 && k%4 == 3 {
+				v -= s.Origin[k/4]
+			}
 			at.pose[k] = float32(v)
 		}
 		if s.colors != nil {

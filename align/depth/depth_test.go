@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/align/depth"
 	"github.com/robocache/robocache/dataset"
 	_ "github.com/robocache/robocache/dataset/tum"
@@ -130,6 +131,40 @@ func TestTUMFolder(t *testing.T) {
 	assert.Nil(t, got[1].Color, "21 ms away")
 	_, err = s.Frame(ctx, 2)
 	assert.ErrorAs(t, err, new(*dataset.RangeError))
+}
+
+// The positions are relative to the first pose's, to its whole metre, if one is 1024 m from the origin.
+func TestFarPoses(t *testing.T) {
+	ctx := context.Background()
+	dir := tumFolder(t, "rgbd_dataset_freiburg2_xyz")
+	open := func(x, y float64) *depth.Series {
+		poses := fmt.Sprintf("1 %.9f %.9f -5 0 0 0 1\n1.1 %.9f %.9f -5 0 0 0 1\n", x, y, x+0.001, y+0.002)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "groundtruth.txt"), []byte(poses), 0o600))
+		s, err := depth.Open(ctx, cpu(t), episode(t, dir, ""), depth.Options{})
+		require.NoError(t, err)
+		require.Equal(t, 2, s.Len())
+		return s
+	}
+	pose := func(s *depth.Series, i int) []float32 {
+		f, err := s.Frame(ctx, i)
+		require.NoError(t, err)
+		return f.Pose[:]
+	}
+	s := open(500_000.3, -4_649_776.75)
+	assert.Equal(t, [3]float64{500_000, -4_649_777, -5}, s.Origin)
+	assert.InDeltaSlice(t, []float32{1, 0, 0, 0.3005, 0, 1, 0, 0.251, 0, 0, 1, 0, 0, 0, 0, 1}, pose(s, 0), 1e-7, "at 1.05 s")
+	assert.InDelta(t, 0.252, pose(s, 1)[7], 1e-7, "at 1.1 s")
+
+	s = open(1023, 0)
+	assert.Zero(t, s.Origin)
+	assert.InDelta(t, 1023.0005, pose(s, 0)[3], 1e-4)
+	assert.NotZero(t, open(1024, 0).Origin)
+	assert.NotZero(t, open(0, -1025).Origin)
+
+	_, err := pointsOf(t, cpu(t), dir, "", "", align.Points{K: 1})
+	var bad *align.PlanError
+	require.ErrorAs(t, err, &bad)
+	assert.Equal(t, []string{"streams[1].points.fixed", "a frame that is less than 1024 m away"}, []string{bad.Key, bad.Want})
 }
 
 func TestFramesThatCannotBeReadAreErrorsAndTheOthersFollow(t *testing.T) {

@@ -9,7 +9,9 @@
 //
 // A pose transforms points from the camera, with x to the right, y down and z forward, to the world. Package align interpolates it at the
 // image's time: positions linearly, quaternions on the shorter arc. An image before the first pose, after the last,
-// or between two poses further apart than the limit has no pose and is left out.
+// or between two poses further apart than the limit has no pose and is left out. If a pose is 1024 m or more from the world's origin along an
+// axis, as in UTM coordinates, Series.Origin is subtracted from all, because float32 would lose bits: 3 cm at 500 km. WithPoints returns an
+// error then, because the points of all episodes are in one frame.
 //
 // In a folder of the TUM RGB-D benchmark the poses are groundtruth.txt. In a robot log they are the transforms of /tf and /tf_static
 // on the way from the image's frame_id to the fixed frame. Each transform is interpolated on its own before they are multiplied.

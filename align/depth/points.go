@@ -94,7 +94,10 @@ func (p *points) open(ctx context.Context, e *dataset.Episode, at int) (*Series,
 	o := in.Points
 	s, err := Open(ctx, p.device, e, Options{Stream: in.From, Intrinsics: o.Intrinsics, Scale: o.Scale, Fixed: o.Fixed})
 	var option *dataset.OptionError
-	if err == nil && s.Posed && o.Pose != [16]float64{} {
+	switch {
+	case err == nil && s.Origin != [3]float64{}:
+		err = &dataset.OptionError{Arg: "Fixed", Got: fmt.Sprintf("poses near %v", s.Origin), Want: fmt.Sprintf("a frame that is less than %d m away", Far)}
+	case err == nil && s.Posed && o.Pose != [16]float64{}:
 		err = &dataset.OptionError{Arg: "Pose", Got: "a pose", Want: "none: the recording has poses"}
 	}
 	if errors.As(err, &option) {

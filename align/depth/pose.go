@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -34,6 +35,11 @@ func rigid(v []float64) *matrix {
 		}
 	}
 	return &m
+}
+
+// isFar reports whether m moves a point to Far or farther along an axis. It returns false for nil.
+func (m *matrix) isFar() bool {
+	return m != nil && max(math.Abs(m[3]), math.Abs(m[7]), math.Abs(m[11])) >= Far
 }
 
 func (m *matrix) times(o *matrix) *matrix {

@@ -63,7 +63,7 @@ func (r *voxelRequest) depthImages(ctx context.Context, device *ops.Device, e *d
 			notes.remark("colors-unused", "%s: %d of %s have a color image within %v, so colors are not used", s.Name, n, text.Count(s.Len(), "image"), depth.ColorWithin)
 		}
 	}
-	report.Frames, report.NoPose = s.Counts.Images, s.Counts.NoPose
+	report.Frames, report.NoPose, report.Origin = s.Counts.Images, s.Counts.NoPose, s.Origin
 	return j, nil
 }
 
@@ -108,6 +108,9 @@ func (j *depthImages) account(nothing bool, missing string) error {
 	}
 	if j.Counts.Distorted {
 		j.notes.remark("distortion-ignored", "%s: camera_info has a lens distortion, which is not corrected", j.Name)
+	}
+	if n.Origin != [3]float64{} {
+		j.notes.remark("origin-moved", "%s: the poses are far from their origin, so the points are relative to %s", j.Name, shortVec(n.Origin))
 	}
 	if !j.Posed && n.used() > 1 {
 		j.notes.remark("poses-absent", "%s: the recording has no poses of a moving camera, so all images are from one place", j.Name)

@@ -22,7 +22,10 @@ import (
 // wallFolder writes a folder of the TUM benchmark: six images of 40 x 30 pixels, 0.1 s apart. The first is before the first pose, and the
 // fourth is broken. A camera that looks along z moves 0.1 m along x between images; it sees a wall at z = 2. In each image, two pixels have
 // no depth and one is 4 m away. The colour is (200, 100, 50), and absent at the third image.
-func wallFolder(t *testing.T) string {
+func wallFolder(t *testing.T) string { return wallFrom(t, 0, 0) }
+
+// wallFrom is like wallFolder, with other coordinates of the first image.
+func wallFrom(t *testing.T, x, y float64) string {
 	dir := filepath.Join(t.TempDir(), "wall")
 	picture := func(name string, img image.Image) {
 		var b bytes.Buffer
@@ -53,7 +56,7 @@ func wallFolder(t *testing.T) string {
 			colors += fmt.Sprintf("%.1f %s\n", 1+at, file)
 		}
 		if i > 0 {
-			poses += fmt.Sprintf("%.1f %.1f 0 0 0 0 0 1\n", 1+at, at)
+			poses += fmt.Sprintf("%.1f %.1f %.1f 0 0 0 0 1\n", 1+at, x+at, y)
 		}
 	}
 	for name, text := range map[string]string{"depth.txt": depths, "rgb.txt": colors, "groundtruth.txt": poses} {
@@ -108,6 +111,25 @@ func TestVoxelizeTSDFWritesTheMeshOfDepthImages(t *testing.T) {
 	assert.Equal(t, []int{cloud.Len(), 3}, shape(t, file, "normals"))
 	assert.Equal(t, []uint8{200, 100, 50}, array[uint8](t, file, "colors")[:3])
 	assert.Len(t, array[int32](t, file, "triangles"), 3*int(report["triangles"].(float64)))
+}
+
+// In UTM coordinates a float32 has steps of 3 cm and more, so a mesh is near its own origin.
+func TestVoxelizeTSDFMovesAFarOrigin(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
+	mesh := func(dir string) map[string]any {
+		text, _ := good(t, "voxelize", dir, "--tsdf", "--size=.05", "--far=3", "--intrinsics=30,30,19.5,14.5", "--backend=cpu", "--json", "-o", filepath.Join(t.TempDir(), "wall.ply"))
+		return unmarshal(t, text)
+	}
+	near, far := mesh(wallFolder(t)), mesh(wallFrom(t, 500_000, 4_649_776))
+	assert.Equal(t, []any{0., 0., 0.}, near["origin"])
+	assert.Equal(t, []any{500_000., 4_649_776., 0.}, far["origin"])
+	for _, key := range []string{"pixels_valid", "pixels_out_of_range", "blocks", "vertices", "triangles"} {
+		assert.Equal(t, near[key], far[key], key)
+	}
+	assert.InDeltaSlice(t, near["min"], far["min"], 1e-5)
+	assert.InDeltaSlice(t, near["max"], far["max"], 1e-5)
+	assert.NotContains(t, fmt.Sprint(near["notes"]), "origin-moved")
+	assert.Contains(t, fmt.Sprint(far["notes"]), "origin-moved")
 }
 
 func TestVoxelizeTSDFRefusesAndWritesNothing(t *testing.T) {

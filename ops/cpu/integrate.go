@@ -24,6 +24,7 @@ type integratePlan struct {
 	steppedPlan
 	*backend.IntegrateJob
 	depth                   depthImages
+	metric                  []float32 // [B,H,W]: valid depths in metres, and NaN for others
 	intrinsics, poses       []float32
 	distance, weight, color []float32
 	images                  []uint8
@@ -58,6 +59,7 @@ func (b *Backend) Integrate(job *backend.IntegrateJob) (backend.Plan, error) {
 		return nil, err
 	}
 	p.cameras = make([]camera, job.B)
+	p.metric = make([]float32, job.B*job.H*job.W)
 	p.keys, p.first = make([]uint64, 1<<job.TableBits()), make([]uint32, 1<<job.TableBits())
 	p.shift = 64 - job.TableBits()
 	p.places = make([]uint32, job.M)
@@ -148,9 +150,12 @@ func (p *integratePlan) row(piece, worker int) {
 	fill(memo, noBlock)
 	var found [backend.CountBlocks]int64
 	ry := (float32(v) - c.k[3]) / c.k[1]
-	for u := range p.W {
+	metric := p.metric[piece*p.W:][:p.W]
+	for u := range metric {
 		z, kind := p.depth.at(from, u)
+		metric[u] = float32(math.NaN())
 		if kind == backend.CountValid {
+			metric[u] = z
 			rx := (float32(u) - c.k[2]) / c.k[0]
 			var d [3]float32
 			for a := range d {
@@ -170,6 +175,9 @@ func (p *integratePlan) row(piece, worker int) {
 						memo[i] = key
 						p.show(key, uint32(n+1))
 					}
+					if step := min(key-last, last-key); step == 1 || step == 1<<backend.BlockBits || step == 1<<(2*backend.BlockBits) {
+						break // no other block is between neighbours
+					}
 					i++
 				}
 			}
@@ -185,13 +193,20 @@ func (p *integratePlan) row(piece, worker int) {
 
 // sample returns the key for the block at sample i on a ray, or noBlock if that is out of range.
 func (p *integratePlan) sample(c *camera, d *[3]float32, z float32, i int) (key uint64) {
-	t := max((z-p.Truncation)+float32(float32(i)*p.Step), 0)
+	t := (z - p.Truncation) + float32(float32(i)*p.Step)
+	if t < 0 {
+		t = 0 // the built-in max is slower
+	}
 	for a, d := range d {
 		at := float32((float32(d*t) + c.m[4*a+3]) * p.PerBlock)
 		if !(at >= -blockRange && at < blockRange) {
 			return noBlock
 		}
-		key = key<<backend.BlockBits | uint64(int(math.Floor(float64(at)))+blockRange)
+		block := int(at)
+		if float32(block) > at {
+			block--
+		}
+		key = key<<backend.BlockBits | uint64(block+blockRange)
 	}
 	return key
 }
@@ -270,23 +285,33 @@ func (p *integratePlan) voxels(c *camera, n int, key [3]int32, y, z int32, dista
 		if !(u >= 0 && u < width && v >= 0 && v < height) {
 			continue
 		}
-		depth, kind := p.depth.at(n*p.depth.image+int(v)*p.depth.row, int(u))
+		depth := p.metric[(n*p.H+int(v))*p.W+int(u)]
 		s := depth - z
-		if kind != backend.CountValid || s < -p.Truncation {
+		if !(s >= -p.Truncation) {
 			continue
 		}
 		a := float32(1)
 		if p.DepthWeight {
 			a = 1 / float32(depth*depth)
 		}
-		a = min(a, p.MaxWeight)
+		if a > p.MaxWeight {
+			a = p.MaxWeight
+		}
 		sum := weight[i] + a
 		if !(sum > 0) {
 			continue
 		}
 		r := a / sum
-		distance[i] += float32((max(min(float32(s*p.PerDistance), 1), -1) - distance[i]) * r)
-		weight[i] = min(sum, p.MaxWeight)
+		now := float32(s * p.PerDistance)
+		if now > 1 {
+			now = 1
+		} else if now < -1 {
+			now = -1
+		}
+		distance[i] += float32((now - distance[i]) * r)
+		if weight[i] = sum; sum > p.MaxWeight {
+			weight[i] = p.MaxWeight
+		}
 		if len(color) > 0 {
 			image := p.images[n*p.Images.Stride(0)+int(v)*p.Images.Stride(1)+3*int(u):]
 			for k, x := range image[:3] {

@@ -13,6 +13,8 @@ import (
 
 func BenchmarkIntegrate(b *testing.B) { opstest.BenchIntegrate(b, device(b)) }
 
+func BenchmarkVolume(b *testing.B) { opstest.BenchVolume(b, device(b)) }
+
 // runner is a plan of any operation.
 type runner interface {
 	Run(q *ops.Queue) error

@@ -229,7 +229,7 @@ var (
 		`3EC71DE37DE52AF4|BE5AE634B1880842|3DE60E55581F0209|BD69EEE72299B20B)`)
 )
 
-var arguments = append(networkArguments, []argument{
+var arguments = append(append(networkArguments, volumeArguments...), []argument{
 	{"a sample as a float", re(`^frames `), rounding, re(`cvt\.rn\.f32\.u32\b`), anything, 0,
 		"it has at most 16 bits, or is the upper 24 bits of a choice, and is exact"},
 	{"a choice as a fraction", re(`^frames `), rounding, re(`mul\.rn\.f32\s.*, 0f33800000;`), anything, 0,

@@ -89,6 +89,12 @@ var networkArguments = []argument{
 // holds has a further condition for some arguments, by name: the function reports whether the argument applies to line i of the
 // mutant's kernel.
 var holds = map[string]func(kernel []string, i int) bool{
+	"a sphere's rounding":                       onlyCulls,
+	"a sphere that touches the view":            onlyCulls,
+	"a sphere that is not tested":               onlyCulls,
+	"a sphere before and behind the view":       onlyCulls,
+	"a key beyond the room":                     asksForRoom,
+	"a sample between two in range":             inLoop,
 	"a mask of another 8":                       neverItsOwn,
 	"a key before the query's own 8":            neverHidden,
 	"a product of two bfloat16":                 ofHalves,

@@ -14,20 +14,21 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// integrating is a case of Integrate. Its volume begins empty.
+// integrating is a case of Integrate.
 type integrating struct {
 	title                            string
 	depth, intrinsics, poses, images *array
 	opts                             ops.IntegrateOptions
-	m                                int // blocks that fit the volume
-	runs                             int // the number of a plan's runs; 0 means 1
+	m                                int      // blocks that fit the volume
+	runs                             int      // the number of a plan's runs; 0 means 1
+	known                            [][3]int // blocks in the volume at the beginning
 }
 
 func integrateParts() parts {
-	return parts{"named": (*suite).integrateNamed, "refused": (*suite).integrateRefused, "generated": generated("integrate")}
+	return parts{"named": (*suite).integrateNamed, "refused": (*suite).integrateRefused, "edges": (*suite).integrateEdges, "generated": generated("integrate")}
 }
 
-// begun is the number in each unused element of the volume.
+// begun is the number in each element of the volume at the beginning, but for the keys of known blocks.
 const begun = 7
 
 // args returns the arguments. put makes inputs; out makes an output with an initial content.
@@ -89,6 +90,10 @@ func (c *integrating) after(runs int) map[string]*array {
 	b := c.depth.shape[0]
 	blocks := map[[3]int][]voxelValues{}
 	var order [][3]int
+	for _, key := range c.known {
+		order = append(order, key)
+		blocks[key] = slices.Repeat([]voxelValues{{begun, begun, [3]float64{begun, begun, begun}}}, ops.BlockVoxels)
+	}
 	integrated, refused := 0, 0
 	counts := make([]int64, 4*b)
 	for range runs {

@@ -10,26 +10,11 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// BenchIntegrate times one 640x480 image at 1 cm and up to 3 m, from cameras in a room with a sphere whose volume has each block already.
-// Each image is one launch of a graph.
-func BenchIntegrate(b *testing.B, dev *ops.Device) {
-	const h, w, focal, cameras, blocks = 480, 640, 525, 8, 1 << 14
-	q, err := dev.NewQueue()
-	require.NoError(b, err)
-	defer q.Close()
-	var made []*tensor.Tensor
-	put := func(a *array) *tensor.Tensor {
-		t, err := dev.Upload(background, a.host())
-		require.NoError(b, err)
-		made = append(made, t)
-		return t
-	}
-	zeros := func(dtype tensor.DType, shape ...int) *tensor.Tensor {
-		return put(packed(dtype, make([]uint64, packed(dtype, nil, shape...).len()), shape...))
-	}
-	args := ops.IntegrateArgs{Keys: zeros(tensor.I32, blocks, 3), Distance: zeros(tensor.F32, blocks, 512), Weight: zeros(tensor.F32, blocks, 512), State: zeros(tensor.I64, 3),
-		Intrinsics: put(vals(tensor.F32, []float64{focal, focal, w / 2, h / 2}, 4))}
-	var graphs []*ops.Graph
+// roomCamera is one of the cameras in a room with a sphere. It has images of 640x480 pixels.
+type roomCamera struct{ depth, pose, intrinsics *array }
+
+func roomCameras() (list []roomCamera) {
+	const h, w, focal, cameras = 480, 640, 525, 8
 	for i := range cameras {
 		x := 0.1*float64(i) - 0.4
 		depth := make([]float64, h*w)
@@ -43,8 +28,33 @@ func BenchIntegrate(b *testing.B, dev *ops.Device) {
 			}
 			depth[pixel] = z
 		}
-		args.Depth = put(vals(tensor.F32, depth, 1, h, w))
-		args.Poses = put(vals(tensor.F32, []float64{1, 0, 0, x, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}, 4, 4))
+		list = append(list, roomCamera{vals(tensor.F32, depth, 1, h, w), vals(tensor.F32, []float64{1, 0, 0, x, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}, 4, 4),
+			vals(tensor.F32, []float64{focal, focal, w / 2, h / 2}, 4)})
+	}
+	return list
+}
+
+// BenchIntegrate times one 640x480 image at 1 cm and up to 3 m, from cameras in a room whose volume has each block already.
+// Each image is one launch of a graph.
+func BenchIntegrate(b *testing.B, dev *ops.Device) {
+	const blocks = 1 << 14
+	q, err := dev.NewQueue()
+	require.NoError(b, err)
+	defer q.Close()
+	var made []*tensor.Tensor
+	put := func(a *array) *tensor.Tensor {
+		t, err := dev.Upload(background, a.host())
+		require.NoError(b, err)
+		made = append(made, t)
+		return t
+	}
+	zeros := func(dtype tensor.DType, shape ...int) *tensor.Tensor {
+		return put(packed(dtype, make([]uint64, packed(dtype, nil, shape...).len()), shape...))
+	}
+	args := ops.IntegrateArgs{Keys: zeros(tensor.I32, blocks, 3), Distance: zeros(tensor.F32, blocks, 512), Weight: zeros(tensor.F32, blocks, 512), State: zeros(tensor.I64, 3)}
+	var graphs []*ops.Graph
+	for _, c := range roomCameras() {
+		args.Depth, args.Poses, args.Intrinsics = put(c.depth), put(c.pose), put(c.intrinsics)
 		plan, err := dev.PlanIntegrate(args, ops.IntegrateOptions{Voxel: 0.01, Far: 3})
 		require.NoError(b, err)
 		defer plan.Close()
@@ -57,7 +67,7 @@ func BenchIntegrate(b *testing.B, dev *ops.Device) {
 	require.NoError(b, q.Synchronize(background))
 	b.ResetTimer()
 	for i := range b.N {
-		if err := graphs[i%cameras].Launch(q); err != nil {
+		if err := graphs[i%len(graphs)].Launch(q); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -71,5 +81,24 @@ func BenchIntegrate(b *testing.B, dev *ops.Device) {
 	b.ReportMetric(float64(list[0]), "blocks")
 	for _, t := range made {
 		require.NoError(b, t.Close())
+	}
+}
+
+// BenchVolume times a Volume's Integrate of the same images, as a video on the host, with the copies to the device and the waiting.
+func BenchVolume(b *testing.B, dev *ops.Device) {
+	volume, err := dev.NewVolume(ops.VolumeOptions{IntegrateOptions: ops.IntegrateOptions{Voxel: 0.01, Far: 3}})
+	require.NoError(b, err)
+	defer volume.Close()
+	var images []ops.IntegrateArgs
+	for _, c := range roomCameras() {
+		images = append(images, ops.IntegrateArgs{Depth: c.depth.host(), Poses: c.pose.host(), Intrinsics: c.intrinsics.host(), Counts: tensor.Must(tensor.New(tensor.I64, 1, 4))})
+		require.NoError(b, volume.Integrate(background, images[len(images)-1]))
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := range b.N {
+		if err := volume.Integrate(background, images[i%len(images)]); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

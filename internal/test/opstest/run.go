@@ -50,7 +50,7 @@ func groups() []group {
 // Few lists the parts that should also run on a device with one multiprocessor, because a backend takes other code paths there.
 var Few = []string{
 	"resample/speculative", "unaligned/lone infinities", "unaligned/lone infinities in a fusion", "backward/edges", "backward/shapes", "backward/dtypes", "backward/tiles",
-	"draw/values", "frames/generated", "frames/several groups in a thread", "large/voxels", "large/sorted", "large/grouped", "large/tally",
+	"draw/values", "frames/generated", "frames/several groups in a thread", "large/voxels", "large/sorted", "large/grouped", "large/tally", "large/integrate",
 }
 
 // Concurrent lists the parts that use a device from several goroutines.
@@ -208,10 +208,11 @@ func resampleParts() parts {
 // with one multiprocessor switches at smaller jobs.
 func largeParts() parts {
 	return parts{
-		"voxels":  func(s *suite, t *testing.T) { s.largeVoxels(t, false) },
-		"counted": func(s *suite, t *testing.T) { s.largeVoxels(t, true) },
-		"sorted":  (*suite).sortedVoxels,
-		"grouped": (*suite).groupedVoxels,
-		"tally":   (*suite).tallyLarge,
+		"voxels":    func(s *suite, t *testing.T) { s.largeVoxels(t, false) },
+		"counted":   func(s *suite, t *testing.T) { s.largeVoxels(t, true) },
+		"sorted":    (*suite).sortedVoxels,
+		"grouped":   (*suite).groupedVoxels,
+		"tally":     (*suite).tallyLarge,
+		"integrate": (*suite).integrateLarge,
 	}
 }
