@@ -28,7 +28,7 @@ func TestVoxelizeTakesDepthImages(t *testing.T) {
 	assert.EqualValues(t, 3591, report["points"], "3 images of 1200 pixels, 2 without a depth and 1 too far")
 	assert.EqualValues(t, 3591, report["in_range"])
 	assert.Equal(t, map[string]any{"frames": 6.0, "frames_without_pose": 1.0, "frames_without_color": 1.0, "frames_unreadable": 1.0,
-		"pixels": 3600.0, "pixels_valid": 3591.0, "pixels_without_depth": 6.0, "pixels_out_of_range": 3.0}, report["depth_images"])
+		"origin": []any{0.0, 0.0, 0.0}, "pixels": 3600.0, "pixels_valid": 3591.0, "pixels_without_depth": 6.0, "pixels_out_of_range": 3.0}, report["depth_images"])
 	assert.Contains(t, text, `"code": "frames-unread"`)
 	assert.FileExists(t, plot)
 	// The images are at x = 0.1, 0.4 and 0.5 m. By numpy: floor of x = (u-19.5)/30*2 + pose and y = (v-14.5)/30*2 over 0.25.
