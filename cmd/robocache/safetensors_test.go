@@ -96,7 +96,7 @@ func TestWhatIsWrittenIsAnInput(t *testing.T) {
 	assert.Contains(t, stderr, "no clock given: a file of format safetensors has no targets, want --hz")
 }
 
-func TestOnlyTheThreeFormatsAreWritten(t *testing.T) {
+func TestOtherFormatsAreNotWritten(t *testing.T) {
 	in, dir := beside(t, nil), t.TempDir()
 	for _, command := range []string{"resample", "fuse"} {
 		code, _, stderr := execute(command, in, "-o", filepath.Join(dir, "o.pt"), "--hz=2", "--backend=cpu")
@@ -105,7 +105,7 @@ func TestOnlyTheThreeFormatsAreWritten(t *testing.T) {
 	}
 	code, _, stderr := execute("voxelize", in, "-o", filepath.Join(dir, "o.safetensors"), "--size=1")
 	assert.Equal(t, exitUsage, code)
-	assert.Contains(t, stderr, "want a name that ends in .npz\n")
+	assert.Contains(t, stderr, "want a name that ends in .npz or .ply\n")
 }
 
 // If the disk or another program changed a written file, neither it nor its companions get their names.
