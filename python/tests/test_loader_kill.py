@@ -194,16 +194,19 @@ def test_an_interrupt_costs_no_batch():
 def test_the_helper_sleeps_while_nobody_asks():
     with g1(streaming=True, shard_windows=100, mix_shards=2) as loader:
         first = loader.next()
-        time.sleep(0.3)
 
         def spent() -> int:
             with open("/proc/{}/stat".format(loader._way.child.process_id)) as f:
                 fields = f.read().rpartition(")")[2].split()
             return int(fields[11]) + int(fields[12])
 
-        before = spent()
-        time.sleep(0.5)
-        assert spent() - before <= 2  # hundredths of a second
+        for _ in range(20):  # on a busy machine it takes a while until the next batches are made
+            before = spent()
+            time.sleep(0.5)
+            if spent() - before <= 2:  # hundredths of a second
+                break
+        else:
+            pytest.fail("the helper is never idle")
         assert rows(loader.next()) != rows(first)
 
 
