@@ -63,7 +63,7 @@ func (r *voxelRequest) depthImages(ctx context.Context, device *ops.Device, e *d
 			notes.remark("colors-unused", "%s: %d of %s have a color image within %v, so colors are not used", s.Name, n, text.Count(s.Len(), "image"), depth.ColorWithin)
 		}
 	}
-	report.Frames, report.NoPose, report.Origin = s.Counts.Images, s.Counts.NoPose, s.Origin
+	report.Frames, report.NoPose = s.Counts.Images, s.Counts.NoPose
 	return j, nil
 }
 
@@ -109,16 +109,14 @@ func (j *depthImages) account(nothing bool, missing string) error {
 	if j.Counts.Distorted {
 		j.notes.remark("distortion-ignored", "%s: camera_info has a lens distortion, which is not corrected", j.Name)
 	}
-	if n.Origin != [3]float64{} {
-		j.notes.remark("origin-moved", "%s: the poses are far from their origin, so the points are relative to %s", j.Name, shortVec(n.Origin))
-	}
 	if !j.Posed && n.used() > 1 {
 		j.notes.remark("poses-absent", "%s: the recording has no poses of a moving camera, so all images are from one place", j.Name)
 	}
 	return nil
 }
 
-// deproject returns the valid points of all images of an episode as one cloud, with their colours as features.
+// deproject returns the valid points of all images of an episode as one cloud, with their colours as features. They are float64 if the
+// poses are far from their origin.
 func (a *app) deproject(ctx context.Context, r *voxelRequest, device *ops.Device, e *dataset.Episode) (*cloud, error) {
 	c := &cloud{path: r.in, images: &depthReport{}, noteList: newNotes()}
 	j, err := r.depthImages(ctx, device, e, c.images, &c.noteList)
@@ -166,7 +164,15 @@ func (a *app) deproject(ctx context.Context, r *voxelRequest, device *ops.Device
 	if err := j.account(len(points) == 0, "point"); err != nil {
 		return nil, err
 	}
-	if c.points, err = tensor.Of(points, len(points)/3, 3); err == nil && j.colored {
+	c.points = tensor.Must(tensor.Of(points, len(points)/3, 3))
+	if j.Origin != [3]float64{} {
+		wide := tensor.Cast[float64](points)
+		for i := range wide {
+			wide[i] += j.Origin[i%3]
+		}
+		c.points = tensor.Must(tensor.Of(wide, len(wide)/3, 3))
+	}
+	if j.colored {
 		c.names = []string{"red", "green", "blue"}
 		c.features, err = tensor.Of(colors, len(points)/3, 3)
 	}

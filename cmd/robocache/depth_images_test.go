@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/dataset/ply"
 	"github.com/robocache/robocache/internal/test/thorough"
 	"github.com/robocache/robocache/tensor"
@@ -28,7 +29,7 @@ func TestVoxelizeTakesDepthImages(t *testing.T) {
 	assert.EqualValues(t, 3591, report["points"], "3 images of 1200 pixels, 2 without a depth and 1 too far")
 	assert.EqualValues(t, 3591, report["in_range"])
 	assert.Equal(t, map[string]any{"frames": 6.0, "frames_without_pose": 1.0, "frames_without_color": 1.0, "frames_unreadable": 1.0,
-		"origin": []any{0.0, 0.0, 0.0}, "pixels": 3600.0, "pixels_valid": 3591.0, "pixels_without_depth": 6.0, "pixels_out_of_range": 3.0}, report["depth_images"])
+		"pixels": 3600.0, "pixels_valid": 3591.0, "pixels_without_depth": 6.0, "pixels_out_of_range": 3.0}, report["depth_images"])
 	assert.Contains(t, text, `"code": "frames-unread"`)
 	assert.FileExists(t, plot)
 	// The images are at x = 0.1, 0.4 and 0.5 m. By numpy: floor of x = (u-19.5)/30*2 + pose and y = (v-14.5)/30*2 over 0.25.
@@ -166,4 +167,21 @@ func TestFramesGapsAndColorsOfDepthImages(t *testing.T) {
 		assert.Equal(t, c.code, code, "%v: %s", c.args, stderr)
 		assert.Contains(t, strings.ReplaceAll(stderr, "\n", " "), c.want, "%v", c.args)
 	}
+}
+
+// In UTM coordinates the points of depth images are float64, so the cells are those of a wall near the origin, moved by whole metres.
+func TestVoxelizeTakesDepthImagesFarAway(t *testing.T) {
+	thorough.SkipRace(t, thorough.Programs)
+	cells := func(dir string) (coords []int32, lo []float64) {
+		out := filepath.Join(t.TempDir(), "wall.npz")
+		_, _ = good(t, "voxelize", dir, "--size=.25", "--far=3", "--mode=sparse", cameraOf, "--backend=cpu", "-o", out)
+		file, err := npz.Open(out)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, file.Close()) }()
+		return array[int32](t, file, "coords"), array[float64](t, file, "min")
+	}
+	near, from := cells(wallFolder(t))
+	far, moved := cells(wallFrom(t, 500_000, 4_649_776))
+	assert.Equal(t, near, far)
+	assert.Equal(t, []float64{from[0] + 500_000, from[1] + 4_649_776, from[2]}, moved)
 }

@@ -18,8 +18,6 @@ type depthReport struct {
 	Valid      int64 `json:"pixels_valid"`
 	NoDepth    int64 `json:"pixels_without_depth"`
 	OutOfRange int64 `json:"pixels_out_of_range"`
-
-	Origin [3]float64 `json:"origin"` // subtracted from the points, in metres
 }
 
 // used returns how many images are not left out.

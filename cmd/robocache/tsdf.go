@@ -67,6 +67,7 @@ type volumeReport struct {
 	Blocks     int        `json:"blocks"`
 	Vertices   int        `json:"vertices"`
 	Triangles  int        `json:"triangles"`
+	Origin     [3]float64 `json:"origin"` // subtracted from the points, Min and Max, in metres
 	Min        [3]float64 `json:"min"`
 	Max        [3]float64 `json:"max"`
 	noteList
@@ -141,7 +142,10 @@ func (j *volumeJob) run(ctx context.Context, a *app, device *ops.Device) (err er
 		return err
 	}
 	j.report.Blocks, j.report.Vertices, j.report.Triangles = len(blocks.Keys), len(j.surface.Points)/3, len(j.surface.Triangles)
-	j.report.Integrated = j.report.used()
+	j.report.Integrated, j.report.Origin = j.report.used(), s.Origin
+	if s.Origin != [3]float64{} {
+		j.report.remark("origin-moved", "%s: the poses are far from their origin, so the points are relative to %s", s.Name, shortVec(s.Origin))
+	}
 	if err := s.account(j.report.Triangles == 0, "surface"); err != nil {
 		return err
 	}
