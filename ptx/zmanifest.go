@@ -301,14 +301,17 @@ var manifest = []family{
 	{
 		name: "deproject",
 		sources: []source{
-			{"deproject.cu", "43f1cc6b1ccdf9ef2cf1597da194e4f03c828ec910ee85a8430bbc0b591192b2"},
+			{"deproject.cu", "9b79efac2082d797ea5a3b22dbffc65de2ddcb90867b460779a40762cd80af93"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"depth.cuh", "1569696c86cbba1f5f06f0036b2480b066ee8276c38d3cf38c2e92d9d791bf48"},
 			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
+			{Name: "deproject_count", MaxThreads: 256, Params: []Param{
+				{"b8", 192, 8},
+			}},
 			{Name: "deproject", MaxThreads: 256, Params: []Param{
-				{"b8", 120, 8},
+				{"b8", 192, 8},
 			}},
 		},
 		images: []Image{
@@ -320,15 +323,15 @@ var manifest = []family{
 			},
 			{
 				File: "deproject.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "129360c526efabb7093f39ca364f3aea6f362fe17965eaf656947641416af44b",
-				PTXHash: "129360c526efabb7093f39ca364f3aea6f362fe17965eaf656947641416af44b",
-				stored:  source{"deproject.sm_90.ptx.gz", "50fc668a5347d893650b84f2293b4be883ae9aa9dcf9506ac258d6cd151181bd"},
+				Hash:    "cad28ea506b155f012df9ff335b85b095223b1140270bc9e3468a48edc5cd092",
+				PTXHash: "cad28ea506b155f012df9ff335b85b095223b1140270bc9e3468a48edc5cd092",
+				stored:  source{"deproject.sm_90.ptx.gz", "ed75f858b1e579e9ecc61ca783b8ec6ae3374e6d3a542508c50e548ab16a4d2b"},
 			},
 			{
 				File: "deproject.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "dad277559ae41ef91aa3ce750a9cd7819b2b995097540660cb3751c354594ef1",
-				PTXHash: "dad277559ae41ef91aa3ce750a9cd7819b2b995097540660cb3751c354594ef1",
-				stored:  source{"deproject.sm_80.ptx.gz", "8fc52baf7145ac501b7ec149fe7a4925f247ed765e745d9334878e198777660c"},
+				Hash:    "13efb73b3ba89cd1039e23cd9e0dfd790adb63bd9f6c4886c53ec8b38e94f463",
+				PTXHash: "13efb73b3ba89cd1039e23cd9e0dfd790adb63bd9f6c4886c53ec8b38e94f463",
+				stored:  source{"deproject.sm_80.ptx.gz", "19ba74254256bf68e6ef9f349d165fe4e0cfea73349c574faa4fe3bc472ef2c8"},
 			},
 		},
 	},
