@@ -28,25 +28,25 @@ func (b *gpu) Deproject(job *backend.DeprojectJob) (backend.Plan, error) {
 		params.ColorImage, params.ColorRow = uint64(job.Color.Stride(0)), uint64(job.Color.Stride(1))
 	}
 	const word, marks = 8, 4 * 32 // bytes
-	begins := word * (1 + ptx.DeprojectSums*job.B)
-	bytes := begins
-	if job.Offsets != nil {
-		params.Capacity = uint64(job.Points.Dim(0))
-		bytes += (word + marks) * job.B * blocks
-	}
-	if job.Counts != nil || job.Offsets != nil {
-		if err := p.upload(make([]byte, bytes)); err != nil {
+	sums, begins := word*ptx.DeprojectSums*job.B, word*job.B*blocks
+	switch {
+	case job.Offsets != nil:
+		if err := p.upload(make([]byte, word+sums+begins+marks*job.B*blocks)); err != nil {
 			return p.checked(err)
 		}
-		params.Done = uint64(p.table.Ptr())
-		params.Sums, params.Begins = params.Done+word, params.Done+uint64(begins)
-		params.Marks = params.Begins + uint64(word*job.B*blocks)
-	}
-	if job.Offsets != nil {
+		params.Done, params.Capacity = uint64(p.table.Ptr()), uint64(job.Points.Dim(0))
+		params.Sums = params.Done + word
+		params.Begins = params.Sums + uint64(sums)
+		params.Marks = params.Begins + uint64(begins)
 		err := p.Add(b.bind("deproject_count", backend.LaunchDependent, max(job.B*blocks, 1), ptx.DeprojectThreads, 0, params))
 		if err != nil || job.B == 0 {
 			return p.checked(err)
 		}
+	case job.Counts != nil:
+		if err := p.upload(make([]byte, sums)); err != nil {
+			return p.checked(err)
+		}
+		params.Sums = uint64(p.table.Ptr())
 	}
 	return p.checked(p.Add(b.bind("deproject", backend.LaunchDependent, job.B*blocks, ptx.DeprojectThreads, 0, params)))
 }

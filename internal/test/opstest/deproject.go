@@ -322,13 +322,21 @@ func (a *array) row(n int) *array {
 // deprojectSubject returns a Deproject of two images that change. Compact points fill the output.
 func deprojectSubject(compact bool) *subject {
 	g := &generator{Rand: rng(3), c: &resampling{}}
-	c := &deprojecting{title: "two images", depth: depths(g, tensor.F32, 2, 30, 40), intrinsics: camera(g, 2), compact: compact, room: 500}
+	c := &deprojecting{title: "two images", intrinsics: camera(g, 2)}
 	x := &subject{operation: c, op: "Deproject", inputs: map[string]**array{"Depth": &c.depth, "Intrinsics": &c.intrinsics},
 		change: func(int) { c.depth = depths(g, tensor.F32, 2, 30, 40) }}
 	if compact {
-		c.color = pixels(g, 2, 30, 40)
+		c.title, c.compact, c.room, c.color = "points of two images", true, 2400-700, pixels(g, 2, 30, 40)
 		x.inputs["Color"] = &c.color
+		x.change = func(int) {
+			values := slices.Repeat([]float64{1 + g.Float64()}, 2400)
+			for _, hole := range g.Perm(2400)[:700] {
+				values[hole] = 0
+			}
+			c.depth = vals(tensor.F32, values, 2, 30, 40)
+		}
 	}
+	x.change(0)
 	return x
 }
 
