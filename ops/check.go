@@ -143,8 +143,8 @@ func (c *checker) perRow(arg string, t *tensor.Tensor, b int, shape ...int) (ste
 	return step
 }
 
-// result checks a contiguous output: its dtype, its shape, and its memory, which it may share with no other tensor. It adds the output to the
-// others.
+// result checks a contiguous output: its dtype, its shape, and its memory, which it may share with no other tensor. It adds the output to
+// the others.
 func (c *checker) result(arg string, t *tensor.Tensor, dtype tensor.DType, others *[]*tensor.Tensor, shape ...int) {
 	if c.tensor(arg, t) {
 		c.dtype(arg, t, dtype)

@@ -17,7 +17,7 @@ type deprojectPlan struct {
 	points, intrinsics, poses []float32
 	mask, color, colors       []uint8
 	counts, offsets           []int64
-	begins                    []int64 // for each row of an image, if the points are compact: first the number of its points, then where they begin
+	begins                    []int64 // compact points: first the number of a row's points, then where they begin
 }
 
 // depthImages reads depth images.
@@ -76,7 +76,8 @@ func (b *Backend) Deproject(job *backend.DeprojectJob) (backend.Plan, error) {
 	p.points = elementsOf[float32](job.Points, &errs)
 	p.intrinsics, p.poses = elementsOf[float32](job.Intrinsics, &errs), elementsOf[float32](job.Poses, &errs)
 	p.mask, p.counts = elementsOf[uint8](job.Mask, &errs), elementsOf[int64](job.Counts, &errs)
-	p.color, p.colors, p.offsets = elementsOf[uint8](job.Color, &errs), elementsOf[uint8](job.Colors, &errs), elementsOf[int64](job.Offsets, &errs)
+	p.color, p.colors = elementsOf[uint8](job.Color, &errs), elementsOf[uint8](job.Colors, &errs)
+	p.offsets = elementsOf[int64](job.Offsets, &errs)
 	p.depth = depthOf(&job.DepthImages, job.Depth, &errs)
 	if err := errors.Join(errs...); err != nil {
 		return nil, err

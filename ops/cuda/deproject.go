@@ -21,7 +21,8 @@ func (b *gpu) Deproject(job *backend.DeprojectJob) (backend.Plan, error) {
 	}
 	params := &ptx.DeprojectParams{
 		Points: address(job.Points), Mask: address(job.Mask), Counts: address(job.Counts), Images: depthImages(&job.DepthImages, job.Depth),
-		Intrinsics: address(job.Intrinsics), IntrinsicsStep: uint64(job.IntrinsicsStep), Poses: address(job.Poses), PoseStep: uint64(job.PoseStep),
+		Intrinsics: address(job.Intrinsics), IntrinsicsStep: uint64(job.IntrinsicsStep),
+		Poses: address(job.Poses), PoseStep: uint64(job.PoseStep),
 		Offsets: address(job.Offsets), Colors: address(job.Colors), Color: address(job.Color), B: uint32(job.B), Blocks: uint32(blocks),
 	}
 	if job.Colors != nil {
@@ -31,7 +32,7 @@ func (b *gpu) Deproject(job *backend.DeprojectJob) (backend.Plan, error) {
 	sums, begins := word*ptx.DeprojectSums*job.B, word*job.B*blocks
 	switch {
 	case job.Offsets != nil:
-		if err := p.upload(make([]byte, word+sums+begins+marks*job.B*blocks)); err != nil {
+		if err := p.scratch(word+sums+begins+marks*job.B*blocks, make([]byte, word+sums)); err != nil {
 			return p.checked(err)
 		}
 		params.Done, params.Capacity = uint64(p.table.Ptr()), uint64(job.Points.Dim(0))
