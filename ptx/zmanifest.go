@@ -301,7 +301,7 @@ var manifest = []family{
 	{
 		name: "deproject",
 		sources: []source{
-			{"deproject.cu", "9b79efac2082d797ea5a3b22dbffc65de2ddcb90867b460779a40762cd80af93"},
+			{"deproject.cu", "63058fb37ffe67ed879cfcbf46565bfa49585446a01bdd79f0ef22208345488c"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"depth.cuh", "1569696c86cbba1f5f06f0036b2480b066ee8276c38d3cf38c2e92d9d791bf48"},
 			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
@@ -323,15 +323,15 @@ var manifest = []family{
 			},
 			{
 				File: "deproject.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "cad28ea506b155f012df9ff335b85b095223b1140270bc9e3468a48edc5cd092",
-				PTXHash: "cad28ea506b155f012df9ff335b85b095223b1140270bc9e3468a48edc5cd092",
-				stored:  source{"deproject.sm_90.ptx.gz", "ed75f858b1e579e9ecc61ca783b8ec6ae3374e6d3a542508c50e548ab16a4d2b"},
+				Hash:    "08c64f5aaef78cef935900cf06494fef3004f5b5d9ba0787881dbbf16512f2f2",
+				PTXHash: "08c64f5aaef78cef935900cf06494fef3004f5b5d9ba0787881dbbf16512f2f2",
+				stored:  source{"deproject.sm_90.ptx.gz", "11fa34b1b016b2cc1d7c75dd664e926eb17b233f464cc7058d44501996e04911"},
 			},
 			{
 				File: "deproject.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "13efb73b3ba89cd1039e23cd9e0dfd790adb63bd9f6c4886c53ec8b38e94f463",
-				PTXHash: "13efb73b3ba89cd1039e23cd9e0dfd790adb63bd9f6c4886c53ec8b38e94f463",
-				stored:  source{"deproject.sm_80.ptx.gz", "19ba74254256bf68e6ef9f349d165fe4e0cfea73349c574faa4fe3bc472ef2c8"},
+				Hash:    "171ca9fb9416ef3f49795c5babc360e24a64e04702e4618f777c88a756813c37",
+				PTXHash: "171ca9fb9416ef3f49795c5babc360e24a64e04702e4618f777c88a756813c37",
+				stored:  source{"deproject.sm_80.ptx.gz", "ee73c8f71cdcdb49adc5979c37363352686fc541574ce926870c0e79dc07ceec"},
 			},
 		},
 	},
