@@ -48,18 +48,21 @@ RC_FN u32 depth_of(const deproject_params &p, u32 n, u64 pixel, float &z) {
     return pixel < p.images.h * p.images.w ? metres(p.images, n, v, u, z) : ~0u;
 }
 
-// accumulate replaces each of n numbers with Bits bits by the sum of those before it, and returns the sum of all. The whole block comes along. A sum of as
-// many numbers as the block has threads fits 32 bits if each has up to 16.
-template <u32 Bits> RC_FN u64 accumulate(u64 *list, u64 n, u32 *sums) {
+constexpr u32 low_bits = 12; // of a number with 32. As many low or high parts as there are threads have a sum with 32 bits
+static_assert(deproject_threads * deproject_each < 1u << low_bits, "the points of a block have a low part alone");
+
+// accumulate replaces each of n numbers by the sum of those before it, and returns the sum of all. Numbers are below 2^low_bits, or with Wide below 2^32. The
+// whole block comes along.
+template <bool Wide> RC_FN u64 accumulate(u64 *list, u64 n, u32 *sums) {
     u64 before = 0;
     RC_NO_UNROLL for (u64 base = 0; base < n; base += deproject_threads) {
         const u64 i = base + thread_x(), own = i < n ? ld_relaxed(list + i) : 0;
         u32 total;
-        u64 at = before + block_scan((u32)own & 0xffff, sums, total);
+        u64 at = before + block_scan((u32)own & ((1u << low_bits) - 1), sums, total);
         before += total;
-        if constexpr (Bits > 16) {
-            at += (u64)block_scan((u32)(own >> 16), sums, total) << 16;
-            before += (u64)total << 16;
+        if constexpr (Wide) {
+            at += (u64)block_scan((u32)(own >> low_bits), sums, total) << low_bits;
+            before += (u64)total << low_bits;
         }
         if (i < n) st_relaxed(list + i, at);
     }
@@ -103,10 +106,10 @@ RC_KERNEL(deproject_threads) deproject_count(const deproject_params p) {
     block_scan(valid, sums, all_valid);
     if (thread_x() == 0) st_relaxed(begins + block, all_valid);
     if (!is_last(p.sums + (u64)n * deproject_sums + 3, p.blocks, &last)) return;
-    const u64 all = accumulate<16>(begins, p.blocks, sums);
+    const u64 all = accumulate<false>(begins, p.blocks, sums);
     if (thread_x() == 0) st_relaxed(offsets + n, all);
     if (!is_last(p.done, p.b, &last)) return;
-    const u64 total = accumulate<32>(offsets, p.b, sums);
+    const u64 total = accumulate<true>(offsets, p.b, sums);
     if (thread_x() == 0) st_u64(offsets + p.b, total);
 }
 

@@ -301,7 +301,7 @@ var manifest = []family{
 	{
 		name: "deproject",
 		sources: []source{
-			{"deproject.cu", "63058fb37ffe67ed879cfcbf46565bfa49585446a01bdd79f0ef22208345488c"},
+			{"deproject.cu", "f4cea27baec808b9d6ecbbfb0d80fa5cdf972aa97c2e67fb6facde0d87ab675a"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"depth.cuh", "1569696c86cbba1f5f06f0036b2480b066ee8276c38d3cf38c2e92d9d791bf48"},
 			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
@@ -323,15 +323,15 @@ var manifest = []family{
 			},
 			{
 				File: "deproject.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "08c64f5aaef78cef935900cf06494fef3004f5b5d9ba0787881dbbf16512f2f2",
-				PTXHash: "08c64f5aaef78cef935900cf06494fef3004f5b5d9ba0787881dbbf16512f2f2",
-				stored:  source{"deproject.sm_90.ptx.gz", "11fa34b1b016b2cc1d7c75dd664e926eb17b233f464cc7058d44501996e04911"},
+				Hash:    "ed3788c46d05824d300f1a9642e01dad35d7ea76e1a95ca0964a7ceaa56250e6",
+				PTXHash: "ed3788c46d05824d300f1a9642e01dad35d7ea76e1a95ca0964a7ceaa56250e6",
+				stored:  source{"deproject.sm_90.ptx.gz", "f3f4db6759204bb7fa3460cca0277d3e6f894e80f8651b63f2957707a773fc7a"},
 			},
 			{
 				File: "deproject.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "171ca9fb9416ef3f49795c5babc360e24a64e04702e4618f777c88a756813c37",
-				PTXHash: "171ca9fb9416ef3f49795c5babc360e24a64e04702e4618f777c88a756813c37",
-				stored:  source{"deproject.sm_80.ptx.gz", "ee73c8f71cdcdb49adc5979c37363352686fc541574ce926870c0e79dc07ceec"},
+				Hash:    "44f5d539603bb5c7a2b9ed768b026ceb2d360429546d68df05d2071b6e7ba32e",
+				PTXHash: "44f5d539603bb5c7a2b9ed768b026ceb2d360429546d68df05d2071b6e7ba32e",
+				stored:  source{"deproject.sm_80.ptx.gz", "d11aa22c74b04c9ef937076e3f7a2637f1128e071125a5361530402b095bef37"},
 			},
 		},
 	},
