@@ -296,6 +296,7 @@ func (s *suite) deprojectCompact(t *testing.T) {
 	s.run(t, words, layouts[0])
 	s.run(t, compact("images with more than 12 bits of points", 3, 50, 100, 15000), layouts[0])
 	if s.long {
+		s.run(t, compact("several warps of images with more than 12 bits of points", 40, 42, 100, 168000), layouts[0])
 		s.run(t, compact("more blocks than threads", 1, 263, 1000, 263000), layouts[0])
 	}
 
@@ -318,7 +319,9 @@ func (s *suite) deprojectNamed(t *testing.T) {
 		s.run(t, &deprojecting{title: fmt.Sprint(w, " pixels"), depth: depths(g, tensor.F32, 2, 1, w), intrinsics: camera(g, 2)}, layouts[1])
 	}
 	ends := vals(tensor.F32, []float64{0.5, math.Nextafter(0.5, 0), 1, 2, 2.0000002, -1, 0, math.MaxFloat32, 0.49999997}, 1, 3, 3)
-	s.run(t, &deprojecting{title: "limits", depth: ends, intrinsics: camera(g, 0), opts: ops.DeprojectOptions{Near: 0.5, Far: 2}}, layouts[0])
+	for _, compact := range []bool{false, true} {
+		s.run(t, &deprojecting{title: "limits", depth: ends, intrinsics: camera(g, 0), opts: ops.DeprojectOptions{Near: 0.5, Far: 2}, compact: compact, room: 9}, layouts[0])
+	}
 	s.run(t, &deprojecting{title: "beyond float32", depth: ends, intrinsics: camera(g, 0), opts: ops.DeprojectOptions{Scale: 4, Far: math.Inf(1)}}, layouts[0])
 	s.run(t, &deprojecting{title: "one image twice", depth: ends.row(0).broadcast(2), intrinsics: camera(g, 2)}, layouts[0])
 }
