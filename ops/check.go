@@ -151,14 +151,28 @@ func (c *checker) perRow(arg string, t *tensor.Tensor, b int, shape ...int) (ste
 	return step
 }
 
-// result checks a contiguous output: its dtype, its shape, and its memory, which it may share with no other tensor.
-func (c *checker) result(arg string, t *tensor.Tensor, dtype tensor.DType, others []*tensor.Tensor, shape ...int) {
+// result checks a contiguous output: its dtype, its shape, and its memory, which it may share with no other tensor. It adds the output to
+// the others.
+func (c *checker) result(arg string, t *tensor.Tensor, dtype tensor.DType, others *[]*tensor.Tensor, shape ...int) {
 	if c.tensor(arg, t) {
 		c.dtype(arg, t, dtype)
 		c.shape(arg, t, shape...)
 		c.packed(arg, t)
-		c.output(arg, t, others...)
+		c.output(arg, t, *others...)
+		*others = append(*others, t)
 	}
+}
+
+// length returns the first dimension of a tensor with two, or 0 after an error. name stands for it in the error.
+func (c *checker) length(arg string, t *tensor.Tensor, name string) int {
+	if !c.tensor(arg, t) {
+		return 0
+	}
+	if t.Rank() != 2 {
+		c.set(arg, ErrShape, tensor.FormatShape(t.Shape()), "["+name+",3]")
+		return 0
+	}
+	return t.Dim(0)
 }
 
 // absent sets an error if an argument is not nil.

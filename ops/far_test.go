@@ -259,7 +259,7 @@ func (f *far) Frames(j *backend.FramesJob) (backend.Plan, error) {
 
 func (f *far) Deproject(j *backend.DeprojectJob) (backend.Plan, error) {
 	a := *j
-	f.all(&a.Points, &a.Mask, &a.Counts, &a.Depth, &a.Intrinsics, &a.Poses)
+	f.all(&a.Points, &a.Offsets, &a.Colors, &a.Mask, &a.Counts, &a.Depth, &a.Intrinsics, &a.Poses, &a.Color)
 	p, err := f.cpu.Deproject(&a)
 	return &farPlan{p, j.Bound()}, err
 }

@@ -91,7 +91,7 @@ func newFarthestJob(c *checker, a FarthestArgs, o FarthestOptions) (*backend.Far
 			c.set("Indices", ErrTooLarge, fmt.Sprint(shape[1]), fmt.Sprintf("at most %d points", MaxFarthest))
 		default:
 			j.K = shape[1]
-			c.result("Indices", a.Indices, tensor.I64, []*tensor.Tensor{a.Points}, shape...)
+			c.result("Indices", a.Indices, tensor.I64, &[]*tensor.Tensor{a.Points}, shape...)
 		}
 	}
 	return j, c.err

@@ -187,38 +187,19 @@ func newIntegrateJob(c *checker, a IntegrateArgs, o IntegrateOptions) (*backend.
 	}
 	c.cameras(&j.DepthImages, a.Intrinsics, a.Poses)
 	c.tensor("Poses", a.Poses)
-	if a.Color == nil {
-		c.absent("Images", a.Images, "nil without Color")
-	} else if c.tensor("Images", a.Images) {
-		c.dtype("Images", a.Images, tensor.U8)
-		c.shape("Images", a.Images, j.B, j.H, j.W, 3)
-		c.lastContiguous("Images", a.Images)
-		if c.err == nil && j.W > 1 && a.Images.Stride(2) != 3 {
-			c.set("Images", ErrStride, fmt.Sprintf("stride %d from a pixel to the next", a.Images.Stride(2)), "3")
-		}
-	}
-	if c.tensor("Keys", a.Keys) {
-		if shape := a.Keys.Shape(); len(shape) != 2 {
-			c.set("Keys", ErrShape, tensor.FormatShape(shape), "[M,3]")
-		} else {
-			j.M = shape[0]
-			c.limit("Keys", j.M)
-		}
-	}
+	c.colors("Color", a.Color, "Images", a.Images, &j.DepthImages)
+	j.M = c.length("Keys", a.Keys, "M")
+	c.limit("Keys", j.M)
 	others := []*tensor.Tensor{a.Depth, a.Intrinsics, a.Poses, a.Images}
-	result := func(arg string, t *tensor.Tensor, dtype tensor.DType, shape ...int) {
-		c.result(arg, t, dtype, others, shape...)
-		others = append(others, t)
-	}
-	result("Keys", a.Keys, tensor.I32, j.M, 3)
-	result("Distance", a.Distance, tensor.F32, j.M, BlockVoxels)
-	result("Weight", a.Weight, tensor.F32, j.M, BlockVoxels)
+	c.result("Keys", a.Keys, tensor.I32, &others, j.M, 3)
+	c.result("Distance", a.Distance, tensor.F32, &others, j.M, BlockVoxels)
+	c.result("Weight", a.Weight, tensor.F32, &others, j.M, BlockVoxels)
 	if a.Color != nil {
-		result("Color", a.Color, tensor.F32, j.M, BlockVoxels, 3)
+		c.result("Color", a.Color, tensor.F32, &others, j.M, BlockVoxels, 3)
 	}
-	result("State", a.State, tensor.I64, backend.VolumeWords)
+	c.result("State", a.State, tensor.I64, &others, backend.VolumeWords)
 	if a.Counts != nil {
-		result("Counts", a.Counts, tensor.I64, j.B, backend.CountWords)
+		c.result("Counts", a.Counts, tensor.I64, &others, j.B, backend.CountWords)
 	}
 	if c.err == nil {
 		j.Derive()

@@ -109,11 +109,11 @@ func newTallyJob(c *checker, a TallyArgs, o TallyOptions) (*backend.TallyJob, er
 			j.P = a.Prefixes.Dim(1)
 		}
 	}
-	c.result("Counts", a.Counts, tensor.I64, inputs, j.D, j.P, TallyDigits)
+	c.result("Counts", a.Counts, tensor.I64, &inputs, j.D, j.P, TallyDigits)
 	if o.Known != 0 {
 		c.absent("Sums", a.Sums, "nil where bits are known")
 	} else {
-		c.result("Sums", a.Sums, tensor.I64, append(inputs, a.Counts), j.D, TallyBins, TallyWords)
+		c.result("Sums", a.Sums, tensor.I64, &inputs, j.D, TallyBins, TallyWords)
 	}
 	return j, c.err
 }

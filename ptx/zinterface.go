@@ -365,11 +365,11 @@ const DeprojectThreads = 256 // deproject_threads in deproject.cu
 
 const DeprojectEach = 4 // deproject_each in deproject.cu: pixels in a thread
 
-const DeprojectSums = 3 // deproject_sums in deproject.cu: of an image: valid pixels, those without a depth, and blocks that are done
+const DeprojectSums = 4 // deproject_sums in deproject.cu: of an image: valid pixels, those without a depth, and blocks of deproject and deproject_count that are done
 
-// DeprojectParams is deproject_params in deproject.cu: 120 bytes.
+// DeprojectParams is deproject_params in deproject.cu: 192 bytes.
 type DeprojectParams struct {
-	Points         uint64      // offset 0: [b,h,w,3]
+	Points         uint64      // offset 0: [b,h,w,3], or [capacity,3] with offsets
 	Mask           uint64      // offset 8: [b,h,w], or null
 	Counts         uint64      // offset 16: [b,3], or null
 	Sums           uint64      // offset 24: [b,deproject_sums], 0 between runs
@@ -378,12 +378,21 @@ type DeprojectParams struct {
 	Poses          uint64      // offset 88
 	IntrinsicsStep uint64      // offset 96
 	PoseStep       uint64      // offset 104
-	Blocks         uint32      // offset 112: for each image
-	_              [4]byte
+	Offsets        uint64      // offset 112: [b + 1] where each image's points begin, or null if each pixel has a point
+	Begins         uint64      // offset 120: [b,blocks] where the points of a block begin among those of its image
+	Marks          uint64      // offset 128: [b,blocks,32] a bit for each valid pixel
+	Done           uint64      // offset 136: images that deproject_count has counted, 0 between runs
+	Capacity       uint64      // offset 144: points that fit
+	Colors         uint64      // offset 152: [capacity,3], or null
+	Color          uint64      // offset 160: of pixels
+	ColorImage     uint64      // offset 168
+	ColorRow       uint64      // offset 176
+	B              uint32      // offset 184: images, and blocks for each
+	Blocks         uint32      // offset 188: images, and blocks for each
 }
 
 // Bytes returns p in the layout that the kernel expects.
-func (p *DeprojectParams) Bytes() []byte { return p.append(make([]byte, 0, 120)) }
+func (p *DeprojectParams) Bytes() []byte { return p.append(make([]byte, 0, 192)) }
 
 func (p *DeprojectParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Points)
@@ -395,8 +404,17 @@ func (p *DeprojectParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Poses)
 	b = binary.LittleEndian.AppendUint64(b, p.IntrinsicsStep)
 	b = binary.LittleEndian.AppendUint64(b, p.PoseStep)
+	b = binary.LittleEndian.AppendUint64(b, p.Offsets)
+	b = binary.LittleEndian.AppendUint64(b, p.Begins)
+	b = binary.LittleEndian.AppendUint64(b, p.Marks)
+	b = binary.LittleEndian.AppendUint64(b, p.Done)
+	b = binary.LittleEndian.AppendUint64(b, p.Capacity)
+	b = binary.LittleEndian.AppendUint64(b, p.Colors)
+	b = binary.LittleEndian.AppendUint64(b, p.Color)
+	b = binary.LittleEndian.AppendUint64(b, p.ColorImage)
+	b = binary.LittleEndian.AppendUint64(b, p.ColorRow)
+	b = binary.LittleEndian.AppendUint32(b, p.B)
 	b = binary.LittleEndian.AppendUint32(b, p.Blocks)
-	b = append(b, 0, 0, 0, 0)
 	return b
 }
 

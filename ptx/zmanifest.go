@@ -301,14 +301,17 @@ var manifest = []family{
 	{
 		name: "deproject",
 		sources: []source{
-			{"deproject.cu", "43f1cc6b1ccdf9ef2cf1597da194e4f03c828ec910ee85a8430bbc0b591192b2"},
+			{"deproject.cu", "f4cea27baec808b9d6ecbbfb0d80fa5cdf972aa97c2e67fb6facde0d87ab675a"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"depth.cuh", "1569696c86cbba1f5f06f0036b2480b066ee8276c38d3cf38c2e92d9d791bf48"},
 			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
+			{Name: "deproject_count", MaxThreads: 256, Params: []Param{
+				{"b8", 192, 8},
+			}},
 			{Name: "deproject", MaxThreads: 256, Params: []Param{
-				{"b8", 120, 8},
+				{"b8", 192, 8},
 			}},
 		},
 		images: []Image{
@@ -320,15 +323,15 @@ var manifest = []family{
 			},
 			{
 				File: "deproject.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "129360c526efabb7093f39ca364f3aea6f362fe17965eaf656947641416af44b",
-				PTXHash: "129360c526efabb7093f39ca364f3aea6f362fe17965eaf656947641416af44b",
-				stored:  source{"deproject.sm_90.ptx.gz", "50fc668a5347d893650b84f2293b4be883ae9aa9dcf9506ac258d6cd151181bd"},
+				Hash:    "ed3788c46d05824d300f1a9642e01dad35d7ea76e1a95ca0964a7ceaa56250e6",
+				PTXHash: "ed3788c46d05824d300f1a9642e01dad35d7ea76e1a95ca0964a7ceaa56250e6",
+				stored:  source{"deproject.sm_90.ptx.gz", "f3f4db6759204bb7fa3460cca0277d3e6f894e80f8651b63f2957707a773fc7a"},
 			},
 			{
 				File: "deproject.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "dad277559ae41ef91aa3ce750a9cd7819b2b995097540660cb3751c354594ef1",
-				PTXHash: "dad277559ae41ef91aa3ce750a9cd7819b2b995097540660cb3751c354594ef1",
-				stored:  source{"deproject.sm_80.ptx.gz", "8fc52baf7145ac501b7ec149fe7a4925f247ed765e745d9334878e198777660c"},
+				Hash:    "44f5d539603bb5c7a2b9ed768b026ceb2d360429546d68df05d2071b6e7ba32e",
+				PTXHash: "44f5d539603bb5c7a2b9ed768b026ceb2d360429546d68df05d2071b6e7ba32e",
+				stored:  source{"deproject.sm_80.ptx.gz", "d11aa22c74b04c9ef937076e3f7a2637f1128e071125a5361530402b095bef37"},
 			},
 		},
 	},

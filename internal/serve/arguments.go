@@ -136,8 +136,8 @@ func readDeproject(r *reader, text []byte) ([]field, planner) {
 	r.object(text, &q, &q.head)
 	a, o := ops.DeprojectArgs{}, ops.DeprojectOptions{Scale: float64(q.Options.Scale), Near: float64(q.Options.Near), Far: float64(q.Options.Far)}
 	return []field{
-		{"Points", true, &a.Points}, {"Mask", true, &a.Mask}, {"Counts", true, &a.Counts},
-		{"Depth", false, &a.Depth}, {"Intrinsics", false, &a.Intrinsics}, {"Poses", false, &a.Poses},
+		{"Points", true, &a.Points}, {"Offsets", true, &a.Offsets}, {"Colors", true, &a.Colors}, {"Mask", true, &a.Mask}, {"Counts", true, &a.Counts},
+		{"Depth", false, &a.Depth}, {"Intrinsics", false, &a.Intrinsics}, {"Poses", false, &a.Poses}, {"Color", false, &a.Color},
 	}, func(d *ops.Device) (planned, error) { return uncounted(d.PlanDeproject(a, o)) }
 }
 

@@ -145,6 +145,15 @@ func jobs() []job {
 				ops.DeprojectOptions{Scale: 2, Near: 0.5, Far: math.Inf(1)})
 		},
 	}, {
+		name:    "deproject compact",
+		inputs:  map[string]*tensor.Tensor{"Depth": of(ramp(2*5*6, 0.1), 2, 5, 6), "Intrinsics": of([]float32{5, 6, 2.5, 3}, 4), "Color": fresh(tensor.U8, 2, 5, 6, 3)},
+		outputs: map[string]*tensor.Tensor{"Points": fresh(tensor.F32, 60, 3), "Offsets": fresh(tensor.I64, 3), "Colors": fresh(tensor.U8, 60, 3)},
+		request: object{"op": "deproject", "options": object{"near": 0.5}},
+		planned: func(dev *ops.Device, in, out map[string]*tensor.Tensor) (*ops.Plan, error) {
+			return dev.PlanDeproject(ops.DeprojectArgs{Points: out["Points"], Offsets: out["Offsets"], Colors: out["Colors"], Depth: in["Depth"], Intrinsics: in["Intrinsics"], Color: in["Color"]},
+				ops.DeprojectOptions{Near: 0.5})
+		},
+	}, {
 		name:    "farthest_points",
 		inputs:  map[string]*tensor.Tensor{"Points": of(ramp(2*50*3, 1), 2, 50, 3)},
 		outputs: map[string]*tensor.Tensor{"Indices": fresh(tensor.I64, 2, 5)},

@@ -5,11 +5,14 @@ import "github.com/robocache/robocache/tensor"
 // DeprojectTensors has the fields of ops.DeprojectArgs.
 type DeprojectTensors struct {
 	Points     *tensor.Tensor
+	Offsets    *tensor.Tensor
+	Colors     *tensor.Tensor
 	Mask       *tensor.Tensor
 	Counts     *tensor.Tensor
 	Depth      *tensor.Tensor
 	Intrinsics *tensor.Tensor
 	Poses      *tensor.Tensor
+	Color      *tensor.Tensor
 }
 
 // DepthImages describes B depth images with H rows and W columns.
@@ -31,11 +34,14 @@ type DeprojectJob struct {
 func (j *DeprojectJob) Bound() Bound {
 	b := Bound{op: "Deproject"}
 	b.add("Points", j.Points)
+	b.add("Offsets", j.Offsets)
+	b.add("Colors", j.Colors)
 	b.add("Mask", j.Mask)
 	b.add("Counts", j.Counts)
 	b.outputs()
 	b.add("Depth", j.Depth)
 	b.add("Intrinsics", j.Intrinsics)
 	b.add("Poses", j.Poses)
+	b.add("Color", j.Color)
 	return b
 }

@@ -21,7 +21,7 @@ var (
 	ErrMissing     error = errs.Missing
 	ErrOverlap           = errors.New("output overlaps itself")
 	ErrPageable          = errors.New("host memory is not the device's")
-	ErrFull              = errors.New("the volume has too few blocks")
+	ErrFull              = errors.New("too few places")
 
 	// Kinds of *ValueError.
 	ErrUnsorted   = errors.New("time goes backwards")

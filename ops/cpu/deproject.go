@@ -15,8 +15,9 @@ type deprojectPlan struct {
 	*backend.DeprojectJob
 	depth                     depthImages
 	points, intrinsics, poses []float32
-	mask                      []uint8
-	counts                    []int64
+	mask, color, colors       []uint8
+	counts, offsets           []int64
+	begins                    []int64 // compact points: first the number of a row's points, then where they begin
 }
 
 // depthImages reads depth images.
@@ -60,6 +61,14 @@ func (b *Backend) Deproject(job *backend.DeprojectJob) (backend.Plan, error) {
 	p := &deprojectPlan{steppedPlan: steppedPlan{boundPlan: boundPlan{bound: job.Bound()}, backend: b}, DeprojectJob: job}
 	p.by = func(do func(*task)) error {
 		clear(p.counts)
+		clear(p.offsets)
+		do(&p.checks)
+		all := int64(0)
+		for i, n := range p.begins {
+			p.begins[i] = all
+			all += n
+			p.offsets[i/p.H+1] = all
+		}
 		do(&p.work)
 		return nil
 	}
@@ -67,12 +76,28 @@ func (b *Backend) Deproject(job *backend.DeprojectJob) (backend.Plan, error) {
 	p.points = elementsOf[float32](job.Points, &errs)
 	p.intrinsics, p.poses = elementsOf[float32](job.Intrinsics, &errs), elementsOf[float32](job.Poses, &errs)
 	p.mask, p.counts = elementsOf[uint8](job.Mask, &errs), elementsOf[int64](job.Counts, &errs)
+	p.color, p.colors = elementsOf[uint8](job.Color, &errs), elementsOf[uint8](job.Colors, &errs)
+	p.offsets = elementsOf[int64](job.Offsets, &errs)
 	p.depth = depthOf(&job.DepthImages, job.Depth, &errs)
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	p.work = task{pieces: job.B * job.H, do: p.row}
+	if job.Offsets != nil {
+		p.begins = make([]int64, p.work.pieces)
+		p.checks = task{pieces: p.work.pieces, do: p.count}
+	}
 	return p, nil
+}
+
+// count counts the points of a row.
+func (p *deprojectPlan) count(piece, _ int) {
+	p.begins[piece] = 0
+	for u := range p.W {
+		if _, kind := p.depth.at(piece/p.H*p.depth.image+piece%p.H*p.depth.row, u); kind == backend.CountValid {
+			p.begins[piece]++
+		}
+	}
 }
 
 func (p *deprojectPlan) row(piece, _ int) {
@@ -85,6 +110,10 @@ func (p *deprojectPlan) row(piece, _ int) {
 	from := n*p.depth.image + v*p.depth.row
 	nan := float32(math.NaN())
 	var found [3]int64
+	to := piece * p.W // the next point
+	if p.begins != nil {
+		to = int(p.begins[piece])
+	}
 	for u := range p.W {
 		z, kind := p.depth.at(from, u)
 		at := [3]float32{nan, nan, nan}
@@ -95,11 +124,17 @@ func (p *deprojectPlan) row(piece, _ int) {
 			}
 		}
 		found[kind]++
-		i := piece*p.W + u
-		copy(p.points[3*i:], at[:])
 		if p.mask != nil {
-			p.mask[i] = uint8(min(kind, 1) ^ 1)
+			p.mask[piece*p.W+u] = uint8(min(kind, 1) ^ 1)
 		}
+		if p.begins != nil && (kind != backend.CountValid || 3*to >= len(p.points)) {
+			continue
+		}
+		copy(p.points[3*to:], at[:])
+		if p.colors != nil {
+			copy(p.colors[3*to:], p.color[n*p.Color.Stride(0)+v*p.Color.Stride(1)+3*u:][:3])
+		}
+		to++
 	}
 	if p.counts != nil {
 		for i, c := range found {

@@ -11,7 +11,7 @@ import (
 
 func (b *gpu) Deproject(job *backend.DeprojectJob) (backend.Plan, error) {
 	p := b.plan(job.Bound(), nil)
-	if job.B == 0 {
+	if job.B == 0 && job.Offsets == nil {
 		return p, nil
 	}
 	blocks := max(blocksOfRows(job.H*job.W, ptx.DeprojectThreads*ptx.DeprojectEach), 1)
@@ -21,11 +21,30 @@ func (b *gpu) Deproject(job *backend.DeprojectJob) (backend.Plan, error) {
 	}
 	params := &ptx.DeprojectParams{
 		Points: address(job.Points), Mask: address(job.Mask), Counts: address(job.Counts), Images: depthImages(&job.DepthImages, job.Depth),
-		Intrinsics: address(job.Intrinsics), IntrinsicsStep: uint64(job.IntrinsicsStep), Poses: address(job.Poses), PoseStep: uint64(job.PoseStep),
-		Blocks: uint32(blocks),
+		Intrinsics: address(job.Intrinsics), IntrinsicsStep: uint64(job.IntrinsicsStep),
+		Poses: address(job.Poses), PoseStep: uint64(job.PoseStep),
+		Offsets: address(job.Offsets), Colors: address(job.Colors), Color: address(job.Color), B: uint32(job.B), Blocks: uint32(blocks),
 	}
-	if job.Counts != nil {
-		if err := p.upload(make([]byte, 8*ptx.DeprojectSums*job.B)); err != nil {
+	if job.Colors != nil {
+		params.ColorImage, params.ColorRow = uint64(job.Color.Stride(0)), uint64(job.Color.Stride(1))
+	}
+	const word, marks = 8, 4 * 32 // bytes
+	sums, begins := word*ptx.DeprojectSums*job.B, word*job.B*blocks
+	switch {
+	case job.Offsets != nil:
+		if err := p.scratch(word+sums+begins+marks*job.B*blocks, make([]byte, word+sums)); err != nil {
+			return p.checked(err)
+		}
+		params.Done, params.Capacity = uint64(p.table.Ptr()), uint64(job.Points.Dim(0))
+		params.Sums = params.Done + word
+		params.Begins = params.Sums + uint64(sums)
+		params.Marks = params.Begins + uint64(begins)
+		err := p.Add(b.bind("deproject_count", backend.LaunchDependent, max(job.B*blocks, 1), ptx.DeprojectThreads, 0, params))
+		if err != nil || job.B == 0 {
+			return p.checked(err)
+		}
+	case job.Counts != nil:
+		if err := p.upload(make([]byte, sums)); err != nil {
 			return p.checked(err)
 		}
 		params.Sums = uint64(p.table.Ptr())

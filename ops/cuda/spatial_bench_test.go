@@ -57,6 +57,10 @@ func BenchmarkSpatial(b *testing.B) {
 		"deproject": func() (runner, error) {
 			return dev.PlanDeproject(ops.DeprojectArgs{Points: on(dev.Alloc(tensor.F32, 1, h, w, 3)), Mask: on(dev.Alloc(tensor.U8, 1, h, w)), Depth: depth, Intrinsics: cameras}, ops.DeprojectOptions{})
 		},
+		"deproject compact": func() (runner, error) {
+			args := ops.DeprojectArgs{Points: on(dev.Alloc(tensor.F32, h*w, 3)), Offsets: on(dev.Alloc(tensor.I64, 2)), Depth: depth, Intrinsics: cameras}
+			return dev.PlanDeproject(args, ops.DeprojectOptions{Near: 1}) // without a quarter of the pixels
+		},
 		"farthest": func() (runner, error) {
 			return dev.PlanFarthestPoints(ops.FarthestArgs{Indices: on(dev.Alloc(tensor.I64, 1, k)), Points: points}, ops.FarthestOptions{})
 		},

@@ -53,6 +53,10 @@ func requests(align func(size int) int) []request {
 		func(dev *ops.Device, t []*tensor.Tensor) (*ops.Plan, error) {
 			return dev.PlanDeproject(ops.DeprojectArgs{Points: t[0], Counts: t[1], Depth: t[2], Intrinsics: t[3]}, ops.DeprojectOptions{})
 		}})
+	list = append(list, request{"deproject", []Tensor{f32("Points", a(), 900, 3), i64("Offsets", w(), 3), {Name: "Colors", DType: tensor.U8, Shape: []int{900, 3}, Align: align(1)}, f32("Depth", a(), 2, 30, 40), f32("Intrinsics", a(), 4), {Name: "Color", DType: tensor.U8, Shape: []int{2, 30, 40, 3}, Align: align(1)}},
+		func(dev *ops.Device, t []*tensor.Tensor) (*ops.Plan, error) {
+			return dev.PlanDeproject(ops.DeprojectArgs{Points: t[0], Offsets: t[1], Colors: t[2], Depth: t[3], Intrinsics: t[4], Color: t[5]}, ops.DeprojectOptions{})
+		}})
 	list = append(list, request{"integrate", []Tensor{{Name: "Keys", DType: tensor.I32, Shape: []int{9, 3}, Align: a()}, f32("Distance", a(), 9, 512), f32("Weight", a(), 9, 512),
 		i64("State", w(), 3), f32("Depth", a(), 2, 30, 40), f32("Intrinsics", a(), 2, 4), f32("Poses", a(), 2, 4, 4)},
 		func(dev *ops.Device, t []*tensor.Tensor) (*ops.Plan, error) {

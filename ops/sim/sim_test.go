@@ -137,7 +137,7 @@ func TestAnyOrderOfBlocksAndWarpsGivesTheSameBits(t *testing.T) {
 	thorough.SkipRace(t, thorough.Simulates)
 	t.Parallel()
 	dev, _ := device(t, cudasim.Config{Seed: 1, Multiprocessors: 24})
-	opstest.Run(t, dev, opstest.Config{}, "backward/generated", "voxel/caps", "voxel/many-rows", "large/sorted", "draw/generated", "frames/generated", "integrate")
+	opstest.Run(t, dev, opstest.Config{}, "backward/generated", "voxel/caps", "voxel/many-rows", "large/sorted", "draw/generated", "frames/generated", "deproject/compact", "integrate")
 }
 
 func TestInfoSaysThatItIsSimulated(t *testing.T) {

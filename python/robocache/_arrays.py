@@ -109,7 +109,7 @@ class Framework:
 
     def cast(self, x: Any, dtype: str) -> Any:
         """Returns an array from asarray with another dtype."""
-        return x.astype({"f32": "float32", "f64": "float64"}[dtype])
+        return x.astype({"f32": "float32", "f64": "float64", "u8": "uint8"}[dtype])
 
     def join(self, arrays: Sequence[Any]) -> Any:
         """Returns arrays side by side, along their last dimension."""
@@ -200,6 +200,7 @@ _TAKEN = {
     "Targets": "int64 (nanoseconds), float64 or float32 (seconds)",
     "Points": "float32 or float64",
     "Depth": "uint16 or floats",
+    "Color": "uint8",
     "Intrinsics": "floats",
     "Poses": "float32, or float64 with float64 points",
     "Labels": "int32",

@@ -45,6 +45,34 @@ def test_a_batch_has_intrinsics_and_poses_of_its_own():
     assert np.array_equal(moved.points[..., 0], got.points[..., 0] + np.float32(2), equal_nan=True)
 
 
+@pytest.mark.parametrize("kept", [0.9, 0.1, 0])
+def test_compact_points_are_those_of_valid_pixels_in_order(kept):
+    depth = rng.integers(300, 5000, (3, 37, 41)).astype(np.uint16) * (rng.random((3, 37, 41)) < kept)
+    color = rng.integers(0, 256, (3, 37, 82, 3)).astype(np.uint8)[:, :, ::2, ::-1]
+    mask = (depth > 0) & (depth * np.float32(0.001) <= np.float32(4))
+    got = rc.deproject(depth.astype(np.uint16), K, far=4, compact=True, color=color)
+    assert np.array_equal(got.points, points_of(depth, K, 0.001)[mask]) and got.points.dtype == np.float32
+    assert np.array_equal(got.colors, color[mask]) and got.colors.dtype == np.uint8
+    assert got.offsets.tolist() == [0, *mask.sum((1, 2)).cumsum()] and got.offsets.dtype == np.int64
+    assert np.array_equal(got.mask, mask) and got.counts[:, 0].tolist() == mask.sum((1, 2)).tolist()
+    alone = rc.deproject(depth[1].astype(np.uint16), K, far=4, compact=True)
+    assert np.array_equal(alone.points, points_of(depth[1], K, 0.001)[mask[1]]) and alone.colors is None
+    assert alone.offsets.tolist() == [0, mask[1].sum()] and alone.mask.shape == (37, 41) and alone.counts.shape == (3,)
+    grids = rc.voxelize(got.points, size=0.5, min=-4, max=4, offsets=got.offsets)  # as a batch of clouds
+    assert grids.found.points == mask.sum() and grids.grid.shape[0] == 3
+    dense = rc.deproject(depth.astype(np.uint16), K, far=4)
+    assert dense.offsets is None and dense.colors is None
+
+
+def test_colors_may_be_of_another_framework():
+    torch = pytest.importorskip("torch")
+    color = rng.integers(0, 256, (2, 3, 3)).astype(np.uint8)
+    for other in (color, color.tolist(), torch.from_numpy(color)):
+        got = rc.deproject(torch.ones(2, 3), K, compact=True, color=other)
+        assert isinstance(got.colors, torch.Tensor) and got.points.shape == (6, 3)
+        assert got.colors.tolist() == color.reshape(6, 3).tolist()
+
+
 def farthest(points, k):
     chosen, nearest = [0], np.full(len(points), np.inf)
     while len(chosen) < k:
@@ -95,6 +123,10 @@ def test_the_grid_of_peract():
     assert np.array_equal(np.maximum(rows[0], rows[1]), got.occupied)
 
 
+def compact_color(color):
+    return rc.deproject(np.ones((2, 2), np.float32), K, compact=True, color=color)
+
+
 @pytest.mark.parametrize(
     "call, arg",
     [
@@ -104,6 +136,11 @@ def test_the_grid_of_peract():
         (lambda: rc.deproject(np.zeros((2, 2), np.float32), None), "K"),
         (lambda: rc.deproject(np.zeros((2, 2), np.float32), K, scale=-1), "scale"),
         (lambda: rc.deproject(np.zeros((2, 2), np.float32), K, near=2, far=1), "far"),
+        (lambda: rc.deproject(np.zeros((2, 2), np.float32), K, color=np.zeros((2, 2, 3), np.uint8)), "color"),
+        (lambda: compact_color(np.zeros((2, 2), np.uint8)), "color"),
+        (lambda: compact_color(np.zeros((2, 3, 3), np.uint8)), "color"),
+        (lambda: compact_color(np.zeros((2, 2, 3), np.float32)), "color"),
+        (lambda: compact_color([[[0.5, 0, 0]] * 2] * 2), "color"),
         (lambda: rc.voxelize(np.zeros((5, 3)), preset="peract", min=0), "max"),
         (lambda: rc.voxelize(np.zeros((5, 3)), preset="peract", min=0, max=1, size=1), "size"),
         (lambda: rc.voxelize(np.zeros((5, 3)), preset="peract", min=1, max=0), "min, max"),

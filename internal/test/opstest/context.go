@@ -55,7 +55,7 @@ func (s *suite) endedCalls(t *testing.T) {
 			return s.dev.Tally(ctx, tallySubject().operation.(*tallying).args((*array).host, func(_ string, a *array) *tensor.Tensor { return a.host() }), ops.TallyOptions{})
 		},
 		"Deproject": func() error {
-			return s.dev.Deproject(ctx, deprojectSubject().operation.(*deprojecting).args((*array).host, newOutput), ops.DeprojectOptions{})
+			return s.dev.Deproject(ctx, deprojectSubject(false).operation.(*deprojecting).args((*array).host, newOutput), ops.DeprojectOptions{})
 		},
 		"FarthestPoints": func() error {
 			return s.dev.FarthestPoints(ctx, farthestSubject().operation.(*choosing).args((*array).host, newOutput), ops.FarthestOptions{})

@@ -27,7 +27,8 @@ type subject struct {
 func subjects() []func() *subject {
 	list := []func() *subject{steps, fused, func() *subject { return gradientSubject(true) }, func() *subject { return gradientSubject(false) },
 		func() *subject { return drawn(3) }, func() *subject { return drawn(31) }, tallySubject, // one block, and several
-		func() *subject { return framesSubject(false) }, func() *subject { return framesSubject(true) }, deprojectSubject, farthestSubject, integrateSubject}
+		func() *subject { return framesSubject(false) }, func() *subject { return framesSubject(true) },
+		func() *subject { return deprojectSubject(false) }, func() *subject { return deprojectSubject(true) }, farthestSubject, integrateSubject}
 	for i := range voxelForms {
 		list = append(list, func() *subject { return voxels(i) })
 	}

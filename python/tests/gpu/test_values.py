@@ -191,7 +191,12 @@ def test_depth_images_and_far_points():
         k = torch.from_numpy(rng.uniform(30, 60, (b, 4)).astype(np.float32))
         got, want = both(rc.deproject, depth, k, near=0.5, far=3)
         for name in got._fields:
-            check_equal(getattr(got, name), getattr(want, name), (b, h, w, name))
+            if getattr(want, name) is not None:
+                check_equal(getattr(got, name), getattr(want, name), (b, h, w, name))
+        color = torch.from_numpy(rng.integers(0, 256, (b, h, w, 3)).astype(np.uint8))
+        compact, want_compact = both(rc.deproject, depth, k, near=0.5, far=3, compact=True, color=color)
+        for name in compact._fields:
+            check_equal(getattr(compact, name), getattr(want_compact, name), (b, h, w, "compact", name))
         points = want.points.reshape(b, -1, 3)
         for seed in (0, 3):
             got, want_indices = both(rc.farthest_points, points, min(h * w, 50), seed=seed)
