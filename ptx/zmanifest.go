@@ -317,9 +317,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "deproject.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "819b71d8f34ac960315c487ebbf0f265489e9d39869c47df4ae6efed05eee247",
-				PTXHash: "129360c526efabb7093f39ca364f3aea6f362fe17965eaf656947641416af44b",
-				stored:  source{"deproject.sm_90.cubin.gz", "844b095d77684151bfa80cecc8f2321d1550f369f56fcab63d79ff82acd6de45"},
+				Hash:    "5cf56422b59321fbdfb5f34471c7392829db3708135ac9dd461be8b3d4475375",
+				PTXHash: "ed3788c46d05824d300f1a9642e01dad35d7ea76e1a95ca0964a7ceaa56250e6",
+				stored:  source{"deproject.sm_90.cubin.gz", "1506772ecee7f72367b3f6d7c1ed04d753196553926ca46afe98e839d77afef5"},
 			},
 			{
 				File: "deproject.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
