@@ -1,5 +1,6 @@
 // matmul.cu has the products that no norm follows: matmul_nt_N of A·Bᵀ and matmul_nn_N of A·B, whose blocks make N x N elements. matmul_nt_32 is for
-// few rows, as a policy has that runs: k up to 448 is under way at once.
+// few rows, as a policy has that runs: k up to 448 is under way at once. So it is up to 320 in those that are deep: they are for so few tiles that each has a
+// multiprocessor, or half of one.
 // Bytes moved: the tiles' rows of A and of B once a tile, from the second-level cache mostly; what is read and written of elements once.
 #include "matmul_rows.cuh"
 
@@ -10,6 +11,8 @@ using namespace rc;
 
 RC_MATMUL(matmul_nt_32, 32, 8, false)
 RC_MATMUL(matmul_nt_64, 64, 3, false)
+RC_MATMUL(matmul_nt_deep_64, 64, 6, false)
 RC_MATMUL(matmul_nt_128, 128, 3, false)
 RC_MATMUL(matmul_nn_64, 64, 3, true)
+RC_MATMUL(matmul_nn_deep_64, 64, 6, true)
 RC_MATMUL(matmul_nn_128, 128, 3, true)

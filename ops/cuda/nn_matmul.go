@@ -11,6 +11,10 @@ import (
 // manyTiles is the number of 128 x 128 tiles from which a product uses that tile size. Fewer tiles would leave much of a GPU idle.
 const manyTiles = 128
 
+// tilesAtOnce is the number of 64 x 64 tiles that a GPU computes at once if more of a product is under way, as it is if K is at least deepProduct. So few
+// blocks wait for memory.
+const tilesAtOnce, deepProduct = 132, 512
+
 // fewRows is the row count up to which blocks of 64 whole rows leave most of a GPU idle. For so few rows, a norm (or its gradient)
 // becomes a separate launch if N x K is at least normApart (or normBackApart). For smaller products the extra launch costs more than it
 // saves.
@@ -55,8 +59,8 @@ func (b *gpu) matMulApart(job *backend.MatMulJob) (backend.Plan, error) {
 		stats.Z = job.Sum
 		return p, p.norm(&backend.NormJob{M: job.M, N: job.N, Eps: job.Eps, Norm: stats, Out: job.Out})
 	}
-	return p, p.normBackward(&backend.NormBackwardJob{M: job.M, N: job.N, G: job.Sum, Norm: *job.NormBack, DGamma: job.DGamma, DBeta: job.DBeta, After: job.After,
-		Sum: job.Sum, Out: job.Out, OutDropout: job.OutDropout})
+	return p.checked(p.normBackward(&backend.NormBackwardJob{M: job.M, N: job.N, G: job.Sum, Norm: *job.NormBack, DGamma: job.DGamma, DBeta: job.DBeta, After: job.After,
+		Sum: job.Sum, Out: job.Out, OutDropout: job.OutDropout}))
 }
 
 // product adds the launch of kernel k for a job.
@@ -104,6 +108,9 @@ func matMulKernel(job *backend.MatMulJob) tileKernel {
 	}
 	if job.M <= 32 && !job.Plain {
 		return tileOf(form, 32, 32, 128, 8)
+	}
+	if blocksOfRows(job.M, 64)*blocksOfRows(job.N, 64) <= tilesAtOnce && job.K >= deepProduct {
+		return tileOf(form+"_deep", 64, 64, 128, 6)
 	}
 	return tileOf(form, 64, 64, 128, 3)
 }
