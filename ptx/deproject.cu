@@ -69,6 +69,19 @@ template <bool Wide> RC_FN u64 accumulate(u64 *list, u64 n, u32 *sums) {
     return before;
 }
 
+// is_last returns whether this is the last of n blocks that come here, and makes writes of the others visible. The next n may come then.
+RC_FN bool is_last(u64 *done, u64 n, u32 *last) {
+    barrier();
+    if (thread_x() == 0) {
+        fence();
+        *last = atomic_add(done, (u64)1) + 1 == n;
+        if (*last) st_relaxed(done, 0);
+        fence();
+    }
+    barrier();
+    return *last;
+}
+
 } // namespace
 
 RC_KERNEL(deproject_threads) deproject_count(const deproject_params p) {

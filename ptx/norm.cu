@@ -2,9 +2,8 @@
 //
 // norm: a warp makes a row, whose first 512 columns it keeps in registers. 4 bytes read an element, and 2 and 4 written.
 //
-// norm_backward: a block of 4 warps has a quarter of norm_rows rows. A thread adds up four of their columns, for the gradients of gamma and beta. Then a warp
-// makes four of the rows, whose first 512 columns it keeps in registers. The last of four blocks adds up their sums. 8 bytes read an element, and again from a
-// cache, 4 more with After, and 2 and 4 written.
+// norm_backward: a block of 16 warps has norm_rows rows. A thread adds up four columns of a quarter of the rows, for the gradients of gamma and beta. Then a warp
+// makes four of the rows, whose first 512 columns it keeps in registers. 8 bytes read an element, and again from a cache, 4 more with After, and 2 and 4 written.
 #include "rows.cuh"
 
 using namespace rc;
@@ -12,9 +11,8 @@ using namespace rc;
 namespace {
 
 RC_HOST constexpr u32 norm_threads = 256;
-RC_HOST constexpr u32 norm_backward_threads = 128;
-RC_HOST constexpr u32 norm_rows = 64;    // rows with one sum of the gradients of gamma and beta
-RC_HOST constexpr u32 norm_quarters = 4; // blocks of norm_backward that share them
+RC_HOST constexpr u32 norm_backward_threads = 512;
+RC_HOST constexpr u32 norm_rows = 64; // rows per block in norm_backward
 
 // norm_params is the parameter for norm, norm_backward_params for norm_backward. If a pointer is null, its step is skipped.
 RC_HOST struct norm_params {
@@ -39,8 +37,6 @@ RC_HOST struct norm_backward_params {
     u64 out_step;
     float *dgamma, *dbeta;
     u64 dgamma_step, dbeta_step;
-    float *sums; // [ceil(m / norm_rows),norm_quarters,2,n], of dgamma and dbeta
-    u64 *done;   // [ceil(m / norm_rows)] blocks that are done, 0 between runs
     nn_dropout out_dropout;
     u32 m, n;
 };
@@ -114,39 +110,36 @@ RC_FN void gradient(const norm_backward_params &p, u32 m, u32 step) {
     });
 }
 
-// columns calls fn with each four of columns of the thread.
-template <class F> RC_FN void columns(const norm_backward_params &p, const F &fn) {
-    RC_NO_UNROLL for (u32 c = thread_x() * 4; c < p.n; c += norm_backward_threads * 4) fn(c);
-}
-
-// column_sums adds up the columns of a block's rows.
-RC_FN void column_sums(const norm_backward_params &p, u32 first, float *sums) {
-    columns(p, [&](u32 c) RC_INLINE_LAMBDA {
-        four dgamma = {}, dbeta = {};
-        _Pragma("unroll 4") for (u32 r = 0; r < norm_rows / norm_quarters; r++) {
-            const u32 m = first + r < p.m ? first + r : p.m - 1; // in place of one that is not there, which counts 0
-            const four g = ld_four(p.g + m * p.g_step + c), z = ld_four(p.norm.z + m * p.norm.z_step + c);
-            const float mean = ld_f32(p.norm.mean + m), rstd = ld_f32(p.norm.rstd + m);
-            RC_UNROLL for (u32 i = 0; i < 4; i++) {
-                dgamma.v[i] += first + r < p.m ? g.v[i] * ((z.v[i] - mean) * rstd) : 0.0f;
-                dbeta.v[i] += first + r < p.m ? g.v[i] : 0.0f;
+// column_sums adds up a block's columns, 512 at a time: a thread has a four of a quarter of the rows.
+RC_FN void column_sums(const norm_backward_params &p) {
+    constexpr u32 beside = norm_backward_threads / 4, rows = norm_rows / 4;
+    __shared__ four sums[2][4][beside];
+    const u32 quarter = thread_x() / beside, at = thread_x() % beside, first = block_x() * norm_rows + quarter * rows;
+    for (u32 columns = 0; columns < p.n; columns += 4 * beside) {
+        const u32 c = columns + at * 4;
+        if (c < p.n) {
+            four dgamma = {}, dbeta = {};
+            _Pragma("unroll 4") for (u32 r = 0; r < rows; r++) {
+                const u32 m = first + r < p.m ? first + r : p.m - 1; // in place of one that is not there, which counts 0
+                const four g = ld_four(p.g + m * p.g_step + c), z = ld_four(p.norm.z + m * p.norm.z_step + c);
+                const float mean = ld_f32(p.norm.mean + m), rstd = ld_f32(p.norm.rstd + m);
+                RC_UNROLL for (u32 i = 0; i < 4; i++) {
+                    dgamma.v[i] += first + r < p.m ? g.v[i] * ((z.v[i] - mean) * rstd) : 0.0f;
+                    dbeta.v[i] += first + r < p.m ? g.v[i] : 0.0f;
+                }
             }
+            sums[0][quarter][at] = dgamma, sums[1][quarter][at] = dbeta;
         }
-        st_four(sums + c, dgamma);
-        st_four(sums + p.n + c, dbeta);
-    });
-}
-
-// quarters_sum adds up what column_sums has of the quarters.
-RC_FN void quarters_sum(const norm_backward_params &p, const float *sums, float *to) {
-    columns(p, [&](u32 c) RC_INLINE_LAMBDA {
-        four sum = ld_four(sums + c);
-        RC_UNROLL for (u32 q = 1; q < norm_quarters; q++) {
-            const four part = ld_four(sums + q * 2 * p.n + c);
-            RC_UNROLL for (u32 i = 0; i < 4; i++) sum.v[i] += part.v[i];
+        barrier();
+        if (quarter < 2 && c < p.n) {
+            four sum = sums[quarter][0][at];
+            RC_UNROLL for (u32 q = 1; q < 4; q++) {
+                RC_UNROLL for (u32 i = 0; i < 4; i++) sum.v[i] += sums[quarter][q][at].v[i];
+            }
+            st_four(quarter == 0 ? p.dgamma + block_x() * p.dgamma_step + c : p.dbeta + block_x() * p.dbeta_step + c, sum);
         }
-        st_four(to + c, sum);
-    });
+        barrier();
+    }
 }
 
 } // namespace
@@ -174,16 +167,9 @@ RC_KERNEL(norm_threads) norm(const norm_params p) {
 }
 
 RC_KERNEL(norm_backward_threads) norm_backward(const norm_backward_params p) {
-    __shared__ u32 last;
     grid_dependency_wait();
     launch_dependents();
-    constexpr u32 rows = norm_rows / norm_quarters;
-    const u32 step = step_of(p.out_dropout), first = block_x() * rows, of = block_x() / norm_quarters;
-    float *sums = p.sums + (u64)of * norm_quarters * 2 * p.n;
-    column_sums(p, first, sums + block_x() % norm_quarters * 2 * p.n); // before sum is written, which may be g
-    barrier();
-    RC_NO_UNROLL for (u32 r = thread_x() / warp_size; r < rows && first + r < p.m; r += norm_backward_threads / warp_size) gradient(p, first + r, step);
-    if (!is_last(p.done + of, norm_quarters, &last)) return;
-    quarters_sum(p, sums, p.dgamma + of * p.dgamma_step);
-    quarters_sum(p, sums + p.n, p.dbeta + of * p.dbeta_step);
+    const u32 step = step_of(p.out_dropout), first = block_x() * norm_rows;
+    column_sums(p); // before sum is written, which may be g
+    RC_NO_UNROLL for (u32 r = thread_x() / warp_size; r < norm_rows && first + r < p.m; r += norm_backward_threads / warp_size) gradient(p, first + r, step);
 }

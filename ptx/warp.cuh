@@ -136,19 +136,6 @@ RC_FN u32 ld_relaxed(const u32 *p) {
 RC_FN void fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 RC_FN void st_relaxed(u64 *p, u64 v) { asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(global(p)), "l"(v) : "memory"); }
 
-// is_last returns whether this is the last of n blocks that come here, and makes writes of the others visible. The next n may come then.
-RC_FN bool is_last(u64 *done, u64 n, u32 *last) {
-    barrier();
-    if (thread_x() == 0) {
-        fence();
-        *last = atomic_add(done, (u64)1) + 1 == n;
-        if (*last) st_relaxed(done, 0);
-        fence();
-    }
-    barrier();
-    return *last;
-}
-
 // warp_scan returns the sum of v over the lanes up to this one, its own with it.
 RC_FN u32 warp_scan(u32 v) {
     RC_UNROLL for (u32 d = 1; d < warp_size; d *= 2) {

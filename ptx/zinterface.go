@@ -1928,11 +1928,9 @@ const NoiseSite = 2147483648 // noise_site in noise.cu
 
 const NormThreads = 256 // norm_threads in norm.cu
 
-const NormBackwardThreads = 128 // norm_backward_threads in norm.cu
+const NormBackwardThreads = 512 // norm_backward_threads in norm.cu
 
-const NormRows = 64 // norm_rows in norm.cu: rows with one sum of the gradients of gamma and beta
-
-const NormQuarters = 4 // norm_quarters in norm.cu: blocks of norm_backward that share them
+const NormRows = 64 // norm_rows in norm.cu: rows per block in norm_backward
 
 // NormParams is norm_params in norm.cu: 96 bytes.
 //
@@ -1965,7 +1963,7 @@ func (p *NormParams) append(b []byte) []byte {
 	return b
 }
 
-// NormBackwardParams is norm_backward_params in norm.cu: 200 bytes.
+// NormBackwardParams is norm_backward_params in norm.cu: 184 bytes.
 type NormBackwardParams struct {
 	Norm       NnNorm    // offset 0
 	G          uint64    // offset 48
@@ -1980,15 +1978,13 @@ type NormBackwardParams struct {
 	Dbeta      uint64    // offset 120
 	DgammaStep uint64    // offset 128
 	DbetaStep  uint64    // offset 136
-	Sums       uint64    // offset 144: [ceil(m / norm_rows),norm_quarters,2,n], of dgamma and dbeta
-	Done       uint64    // offset 152: [ceil(m / norm_rows)] blocks that are done, 0 between runs
-	OutDropout NnDropout // offset 160
-	M          uint32    // offset 192
-	N          uint32    // offset 196
+	OutDropout NnDropout // offset 144
+	M          uint32    // offset 176
+	N          uint32    // offset 180
 }
 
 // Bytes returns p in the layout that the kernel expects.
-func (p *NormBackwardParams) Bytes() []byte { return p.append(make([]byte, 0, 200)) }
+func (p *NormBackwardParams) Bytes() []byte { return p.append(make([]byte, 0, 184)) }
 
 func (p *NormBackwardParams) append(b []byte) []byte {
 	b = p.Norm.append(b)
@@ -2004,8 +2000,6 @@ func (p *NormBackwardParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Dbeta)
 	b = binary.LittleEndian.AppendUint64(b, p.DgammaStep)
 	b = binary.LittleEndian.AppendUint64(b, p.DbetaStep)
-	b = binary.LittleEndian.AppendUint64(b, p.Sums)
-	b = binary.LittleEndian.AppendUint64(b, p.Done)
 	b = p.OutDropout.append(b)
 	b = binary.LittleEndian.AppendUint32(b, p.M)
 	b = binary.LittleEndian.AppendUint32(b, p.N)

@@ -144,7 +144,7 @@ var manifest = []family{
 		sources: []source{
 			{"adamw.cu", "999d980a8172ec40880095888e750fb1c090dd325f756d4c45e3771bb314504f"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "gradient_norm", MaxThreads: 256, Params: []Param{
@@ -183,7 +183,7 @@ var manifest = []family{
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "attention_32", MaxThreads: 256, Params: []Param{
@@ -228,7 +228,7 @@ var manifest = []family{
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "attention_backward_32", MaxThreads: 256, Params: []Param{
@@ -301,10 +301,10 @@ var manifest = []family{
 	{
 		name: "deproject",
 		sources: []source{
-			{"deproject.cu", "1a2f2a54af4a7498555ba87e83e60099d266b9a5895bb517e8b4884c76af6934"},
+			{"deproject.cu", "f4cea27baec808b9d6ecbbfb0d80fa5cdf972aa97c2e67fb6facde0d87ab675a"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"depth.cuh", "1569696c86cbba1f5f06f0036b2480b066ee8276c38d3cf38c2e92d9d791bf48"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "deproject_count", MaxThreads: 256, Params: []Param{
@@ -345,7 +345,7 @@ var manifest = []family{
 			{"resample_job.cuh", "8cb60fd16b426303f8f7745468d6c0168cb6c1f5ad3457f3a65e5ecda8c8d52e"},
 			{"streams.cuh", "e938b86520db930d2032084585a8eff45705b933df20e6305e9c82879324d104"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "draw", MaxThreads: 160, Params: []Param{
@@ -381,7 +381,7 @@ var manifest = []family{
 			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "embed", MaxThreads: 256, Params: []Param{
@@ -417,7 +417,7 @@ var manifest = []family{
 		sources: []source{
 			{"farthest.cu", "c8e91f680e3a0345e5a844ec69d62f835516840cb4c7d5914f4907b42fa055ea"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "farthest", MaxThreads: 512, Params: []Param{
@@ -452,7 +452,7 @@ var manifest = []family{
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"frames.cuh", "382e0a8b13cc9f3f63eb24f2df41f8d8514ee641f5507b7e995d1b98dd8c3556"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "frames", MaxThreads: 256, Params: []Param{
@@ -501,7 +501,7 @@ var manifest = []family{
 			{"streams.cuh", "e938b86520db930d2032084585a8eff45705b933df20e6305e9c82879324d104"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "fuse", MaxThreads: 128, Params: []Param{
@@ -546,7 +546,7 @@ var manifest = []family{
 			{"streams.cuh", "e938b86520db930d2032084585a8eff45705b933df20e6305e9c82879324d104"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "fuse_backward", MaxThreads: 128, Params: []Param{
@@ -591,7 +591,7 @@ var manifest = []family{
 			{"streams.cuh", "e938b86520db930d2032084585a8eff45705b933df20e6305e9c82879324d104"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "fuse_backward_f64", MaxThreads: 128, Params: []Param{
@@ -636,7 +636,7 @@ var manifest = []family{
 			{"streams.cuh", "e938b86520db930d2032084585a8eff45705b933df20e6305e9c82879324d104"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "fuse_chunks", MaxThreads: 128, Params: []Param{
@@ -677,7 +677,7 @@ var manifest = []family{
 			{"streams.cuh", "e938b86520db930d2032084585a8eff45705b933df20e6305e9c82879324d104"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "fuse_fast", MaxThreads: 128, Params: []Param{
@@ -722,7 +722,7 @@ var manifest = []family{
 			{"streams.cuh", "e938b86520db930d2032084585a8eff45705b933df20e6305e9c82879324d104"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "fuse_small", MaxThreads: 160, Params: []Param{
@@ -764,7 +764,7 @@ var manifest = []family{
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"unaligned.cuh", "b0e0031cc3046e58e6c449745544c7551542878f98c7802f27fc147dac530e7f"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "fuse_unaligned", MaxThreads: 128, Params: []Param{
@@ -801,7 +801,7 @@ var manifest = []family{
 			{"gradient.cu", "330b5cc50693cc1b4d14f4a2b6feee28764e89f8b24e50479128d7cb071bcb31"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "gradient", MaxThreads: 128, Params: []Param{
@@ -835,7 +835,7 @@ var manifest = []family{
 			{"integrate.cu", "10c356138010d6e28d60840bd082a881181c6801033520418e88766cbaf3fa5d"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"depth.cuh", "1569696c86cbba1f5f06f0036b2480b066ee8276c38d3cf38c2e92d9d791bf48"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "integrate_clear", MaxThreads: 256, Params: []Param{
@@ -883,7 +883,7 @@ var manifest = []family{
 			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"kernel.cuh", "7b9b494ce9ef25542ffcc602332ae44516d6b78e78aa5af99de4dd6de43ffa90"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "loss", MaxThreads: 256, Params: []Param{
@@ -921,7 +921,7 @@ var manifest = []family{
 			{"matmul_rows.cuh", "c84003b399048864d02e6e2d61797063c6c102aba895955941e281ceeeadda0e"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "matmul_nt_32", MaxThreads: 128, Params: []Param{
@@ -949,9 +949,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "matmul.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "e70ec19db43f9064cae557b7b249b3b2c26ddb2e717817edea9d833831fd8b62",
-				PTXHash: "7664ae6accf106986e08cfc64315eb06981346fc7a5a769f29c05ec4e74f2226",
-				stored:  source{"matmul.sm_90.cubin", "e70ec19db43f9064cae557b7b249b3b2c26ddb2e717817edea9d833831fd8b62"},
+				Hash:    "8d4d38e3a1fdba6365f99053580ff475803b3c04b05921f4a812659a1dad8df7",
+				PTXHash: "85fcd006d56989e2a2a3b2d3154e7633acba5c2e97b185432b707ef433ced7f2",
+				stored:  source{"matmul.sm_90.cubin", "8d4d38e3a1fdba6365f99053580ff475803b3c04b05921f4a812659a1dad8df7"},
 			},
 			{
 				File: "matmul.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -977,7 +977,7 @@ var manifest = []family{
 			{"matmul_rows.cuh", "c84003b399048864d02e6e2d61797063c6c102aba895955941e281ceeeadda0e"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "matmul_norm_64", MaxThreads: 128, Params: []Param{
@@ -1024,7 +1024,7 @@ var manifest = []family{
 			{"matmul_rows.cuh", "c84003b399048864d02e6e2d61797063c6c102aba895955941e281ceeeadda0e"},
 			{"mma.cuh", "10f9da7bceff85bcde5ae7fe311ebbf4dceb9e32a15bfbd19480fbc43241d827"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "matmul_norm_back_64", MaxThreads: 128, Params: []Param{
@@ -1066,7 +1066,7 @@ var manifest = []family{
 		sources: []source{
 			{"meet.cu", "021f4f7a18733543e93089dfaec2fd1335d2d908b5934fb3f9d21a3ff2dc56d3"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "meet", MaxThreads: 32, Params: []Param{
@@ -1101,7 +1101,7 @@ var manifest = []family{
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "noise", MaxThreads: 256, Params: []Param{
@@ -1135,18 +1135,18 @@ var manifest = []family{
 	{
 		name: "norm",
 		sources: []source{
-			{"norm.cu", "296b13bf869e0405ddaf5f5b9efde8be313fea7c80256af686676db3654a97d5"},
+			{"norm.cu", "13fb00fa4a3614ae0ea5f9a8d79e0b58ae5a62bbf244077f8410efc9ba0eee10"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "norm", MaxThreads: 256, Params: []Param{
 				{"b8", 96, 8},
 			}},
-			{Name: "norm_backward", MaxThreads: 128, Params: []Param{
-				{"b8", 200, 8},
+			{Name: "norm_backward", MaxThreads: 512, Params: []Param{
+				{"b8", 184, 8},
 			}},
 		},
 		images: []Image{
@@ -1158,15 +1158,15 @@ var manifest = []family{
 			},
 			{
 				File: "norm.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "74a2ba2c2ca96af08819271fd47322286c2b3ad7b373a1b5905658250b9bc127",
-				PTXHash: "74a2ba2c2ca96af08819271fd47322286c2b3ad7b373a1b5905658250b9bc127",
-				stored:  source{"norm.sm_90.ptx.gz", "56985c375f6c7f911ec0ae84c05c6d998d02c1465a4984f9dce464f415881ee0"},
+				Hash:    "7d3491d045174e3648653a2ace748b8f5698cb8aeece2152357b7b35183ca6df",
+				PTXHash: "7d3491d045174e3648653a2ace748b8f5698cb8aeece2152357b7b35183ca6df",
+				stored:  source{"norm.sm_90.ptx.gz", "540e73a6106844dd45005ce4214659fce9dda2bd1e043ab87a9f1309446a4d12"},
 			},
 			{
 				File: "norm.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "ce1b9629ee11b26a2ec36416b328a992419b2cfe350155756285aa43fc84ba11",
-				PTXHash: "ce1b9629ee11b26a2ec36416b328a992419b2cfe350155756285aa43fc84ba11",
-				stored:  source{"norm.sm_80.ptx.gz", "b7b7caf3eaa3d97678a672b58be1494be24cc4c924b1a304fe7795eb43cd70da"},
+				Hash:    "914e3073a6cbc09b3ee6cfb84b455faa5c36af881d6f53709fbda7c06049801a",
+				PTXHash: "914e3073a6cbc09b3ee6cfb84b455faa5c36af881d6f53709fbda7c06049801a",
+				stored:  source{"norm.sm_80.ptx.gz", "881f41e240be52478b007355bcc182d9bc686387bd8e3a24a9f9bcbe0f007b69"},
 			},
 		},
 	},
@@ -1224,7 +1224,7 @@ var manifest = []family{
 			{"rotations.cuh", "7ac3ab757d99f686a5ee2283b720937be3d767e015bdeec278f94a0e83fb79a5"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "resample_channels", MaxThreads: 128, Params: []Param{
@@ -1267,7 +1267,7 @@ var manifest = []family{
 			{"rotations.cuh", "7ac3ab757d99f686a5ee2283b720937be3d767e015bdeec278f94a0e83fb79a5"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "resample_channels_f64", MaxThreads: 128, Params: []Param{
@@ -1310,7 +1310,7 @@ var manifest = []family{
 			{"rotations.cuh", "7ac3ab757d99f686a5ee2283b720937be3d767e015bdeec278f94a0e83fb79a5"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "resample_curves", MaxThreads: 128, Params: []Param{
@@ -1353,7 +1353,7 @@ var manifest = []family{
 			{"rotations.cuh", "7ac3ab757d99f686a5ee2283b720937be3d767e015bdeec278f94a0e83fb79a5"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "resample_curves_f64", MaxThreads: 128, Params: []Param{
@@ -1433,7 +1433,7 @@ var manifest = []family{
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"unaligned_contiguous.cuh", "923ec3b5b212f23d314be39acd706ad4ce5aa66752f6436a048ffa1651678432"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "resample_fast", MaxThreads: 128, Params: []Param{
@@ -1480,7 +1480,7 @@ var manifest = []family{
 			{"thread_per_row.cuh", "97b67928fad94b4e46b289a4aaabcb25ce5a6a5b7920a2abb071ea6ce62f17cd"},
 			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "resample_thread_per_row", MaxThreads: 128, Params: []Param{
@@ -1513,7 +1513,7 @@ var manifest = []family{
 		sources: []source{
 			{"tally.cu", "258f35883737331557e94033722960f090413a5b9ec26b6018b49d3a58c941ee"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "tally", MaxThreads: 512, Params: []Param{
@@ -1551,7 +1551,7 @@ var manifest = []family{
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"rows.cuh", "9991507e2d977e234eb94b73ee7e2b7359b236e95f24d1a0a486311a4b4efec5"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "tokens", MaxThreads: 256, Params: []Param{
@@ -1592,7 +1592,7 @@ var manifest = []family{
 			{"voxel.cuh", "10121ee062b4808b3ecbd50b66d00eb7019c221f24edea4742c7e2be87ebe557"},
 			{"voxel_keys.cuh", "4ff5dfc7d2655b7e31a7cd698bd2433a3cedcd0ae424fa4ddc5eab02cc9dfa24"},
 			{"voxel_values.cuh", "a6ed7e03aaa0fe6530389842ea2a966445e47ee43a671f6ea5edae424495e8d9"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "voxel_atomic_max", MaxThreads: 256, Params: []Param{
@@ -1638,7 +1638,7 @@ var manifest = []family{
 			{"voxel_partition.cuh", "b5dec5a838d6dfda5ab6002cdf3c40ebfe7d3880d84b7b6123623dd2fb97295e"},
 			{"voxel_places.cuh", "c1fcf583ea6ae24db13ed378fbaacff85592ca1f5f714b4192a45b49836106b8"},
 			{"voxel_values.cuh", "a6ed7e03aaa0fe6530389842ea2a966445e47ee43a671f6ea5edae424495e8d9"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "voxel_bucket", MaxThreads: 512, Params: []Param{
@@ -1675,7 +1675,7 @@ var manifest = []family{
 			{"voxel.cuh", "10121ee062b4808b3ecbd50b66d00eb7019c221f24edea4742c7e2be87ebe557"},
 			{"voxel_keys.cuh", "4ff5dfc7d2655b7e31a7cd698bd2433a3cedcd0ae424fa4ddc5eab02cc9dfa24"},
 			{"voxel_partition.cuh", "b5dec5a838d6dfda5ab6002cdf3c40ebfe7d3880d84b7b6123623dd2fb97295e"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "voxel_partition_cells", MaxThreads: 512, Params: []Param{
@@ -1717,7 +1717,7 @@ var manifest = []family{
 			{"voxel_large.cuh", "6605e6be9c701d028d5b0b8d666c755494769a60d08342c9ffd81a0d7e5e9bf5"},
 			{"voxel_list.cuh", "c9595e2d6aa33146ddc01ab11a5d156d7033482293f75e7017ea730273b09d4c"},
 			{"voxel_values.cuh", "a6ed7e03aaa0fe6530389842ea2a966445e47ee43a671f6ea5edae424495e8d9"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "voxel_prepare_f64", MaxThreads: 256, Params: []Param{
@@ -1759,7 +1759,7 @@ var manifest = []family{
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
 			{"voxel.cuh", "10121ee062b4808b3ecbd50b66d00eb7019c221f24edea4742c7e2be87ebe557"},
 			{"voxel_fill.cuh", "bc67f8e2067b21e38d6da0e467d70836a1713b690fcfa8995bac40643b3c2cd1"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "voxel_fill", MaxThreads: 256, Params: []Param{
@@ -1799,7 +1799,7 @@ var manifest = []family{
 			{"voxel_partition.cuh", "b5dec5a838d6dfda5ab6002cdf3c40ebfe7d3880d84b7b6123623dd2fb97295e"},
 			{"voxel_places.cuh", "c1fcf583ea6ae24db13ed378fbaacff85592ca1f5f714b4192a45b49836106b8"},
 			{"voxel_values.cuh", "a6ed7e03aaa0fe6530389842ea2a966445e47ee43a671f6ea5edae424495e8d9"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "voxel_partition_points", MaxThreads: 512, Params: []Param{
@@ -1844,7 +1844,7 @@ var manifest = []family{
 			{"voxel_large.cuh", "6605e6be9c701d028d5b0b8d666c755494769a60d08342c9ffd81a0d7e5e9bf5"},
 			{"voxel_list.cuh", "c9595e2d6aa33146ddc01ab11a5d156d7033482293f75e7017ea730273b09d4c"},
 			{"voxel_values.cuh", "a6ed7e03aaa0fe6530389842ea2a966445e47ee43a671f6ea5edae424495e8d9"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "voxel_reduce", MaxThreads: 256, Params: []Param{
@@ -1888,7 +1888,7 @@ var manifest = []family{
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
 			{"voxel.cuh", "10121ee062b4808b3ecbd50b66d00eb7019c221f24edea4742c7e2be87ebe557"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "voxel_histogram", MaxThreads: 256, Params: []Param{
@@ -1931,7 +1931,7 @@ var manifest = []family{
 			{"voxel.cuh", "10121ee062b4808b3ecbd50b66d00eb7019c221f24edea4742c7e2be87ebe557"},
 			{"voxel_fill.cuh", "bc67f8e2067b21e38d6da0e467d70836a1713b690fcfa8995bac40643b3c2cd1"},
 			{"voxel_keys.cuh", "4ff5dfc7d2655b7e31a7cd698bd2433a3cedcd0ae424fa4ddc5eab02cc9dfa24"},
-			{"warp.cuh", "11b0c645e35fafcf35d251a1713df36ace1b4ee2c6a9955c544ed7c63d686b04"},
+			{"warp.cuh", "09fdc42193b43f4c8c003b0added3f3d3e221a97dbe9dbe47ee265312b95dfdd"},
 		},
 		entries: []Entry{
 			{Name: "voxel_write_fill", MaxThreads: 256, Params: []Param{

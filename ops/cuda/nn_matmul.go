@@ -59,8 +59,8 @@ func (b *gpu) matMulApart(job *backend.MatMulJob) (backend.Plan, error) {
 		stats.Z = job.Sum
 		return p, p.norm(&backend.NormJob{M: job.M, N: job.N, Eps: job.Eps, Norm: stats, Out: job.Out})
 	}
-	return p.checked(p.normBackward(&backend.NormBackwardJob{M: job.M, N: job.N, G: job.Sum, Norm: *job.NormBack, DGamma: job.DGamma, DBeta: job.DBeta, After: job.After,
-		Sum: job.Sum, Out: job.Out, OutDropout: job.OutDropout}))
+	return p, p.normBackward(&backend.NormBackwardJob{M: job.M, N: job.N, G: job.Sum, Norm: *job.NormBack, DGamma: job.DGamma, DBeta: job.DBeta, After: job.After,
+		Sum: job.Sum, Out: job.Out, OutDropout: job.OutDropout})
 }
 
 // product adds the launch of kernel k for a job.

@@ -46,18 +46,11 @@ func (p *plan) norm(job *backend.NormJob) error {
 
 func (b *gpu) NormBackward(job *backend.NormBackwardJob) (backend.Plan, error) {
 	p := b.plan(job.Bound(), nil)
-	return p.checked(p.normBackward(job))
+	return p, p.normBackward(job)
 }
 
 func (p *plan) normBackward(job *backend.NormBackwardJob) error {
-	blocks := blocksOfRows(job.M, ptx.NormRows)
-	done := 16 * blocksOfRows(blocks, 2) // bytes, so that the sums behind are aligned
-	if err := p.scratch(done+blocks*ptx.NormQuarters*2*4*job.N, make([]byte, done)); err != nil {
-		return err
-	}
-	at := uint64(p.table.Ptr())
-	return p.Add(p.b.bind("norm_backward", backend.LaunchDependent, blocks*ptx.NormQuarters, ptx.NormBackwardThreads, 0, &ptx.NormBackwardParams{
-		Done: at, Sums: at + uint64(done),
+	return p.Add(p.b.bind("norm_backward", backend.LaunchDependent, blocksOfRows(job.M, ptx.NormRows), ptx.NormBackwardThreads, 0, &ptx.NormBackwardParams{
 		Norm: normOf(&job.Norm), G: address(job.G), GStep: elementStep(job.G), After: address(job.After), AfterStep: elementStep(job.After),
 		Sum: address(job.Sum), SumStep: elementStep(job.Sum), Out: address(job.Out), OutStep: elementStep(job.Out),
 		Dgamma: address(job.DGamma), DgammaStep: elementStep(job.DGamma), Dbeta: address(job.DBeta), DbetaStep: elementStep(job.DBeta),
