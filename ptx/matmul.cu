@@ -1,6 +1,6 @@
 // matmul.cu has the products that no norm follows: matmul_nt_N of A·Bᵀ and matmul_nn_N of A·B, whose blocks make N x N elements. matmul_nt_32 is for
-// few rows, as a policy has that runs: k up to 448 is under way at once. So it is up to 320 in those that are deep: they are for so few tiles that each has a
-// multiprocessor, or half of one.
+// few rows, as a policy has that runs: k up to 448 is under way at once. Deep kernels have k up to 320 under way: they are for so few tiles that a
+// multiprocessor has one, which nothing else keeps busy.
 // Bytes moved: the tiles' rows of A and of B once a tile, from the second-level cache mostly; what is read and written of elements once.
 #include "matmul_rows.cuh"
 

@@ -914,7 +914,7 @@ var manifest = []family{
 	{
 		name: "matmul",
 		sources: []source{
-			{"matmul.cu", "d2309b9fd6ce807b3d194968bf042aaf17b4540dd4c89f90220e123e5aa99faa"},
+			{"matmul.cu", "10646ecd13e2ef72b60d1b9663bec026ff8cd21f8e42dc1e6118234e9e9fec31"},
 			{"common.cuh", "49cb70f0173f06ea27c3a3e7c5675d1383ba006bcfdfce60aaabb2164cbed7df"},
 			{"fp32.cuh", "a353fccb0d00896e21bf7d183a941b5b8bac925d81c9a3c357074af3901a871f"},
 			{"matmul.cuh", "e7e2325a126b7051e331a3bb28c23618d6fef3daddc75d3deb9f2ec3a49c1d12"},

@@ -11,8 +11,8 @@ import (
 // manyTiles is the number of 128 x 128 tiles from which a product uses that tile size. Fewer tiles would leave much of a GPU idle.
 const manyTiles = 128
 
-// tilesAtOnce is the number of 64 x 64 tiles that a GPU computes at once if more of a product is under way, as it is if K is at least deepProduct. So few
-// blocks wait for memory.
+// A product with K of at least deepProduct and no more 64 x 64 tiles than tilesAtOnce, about one for each multiprocessor, uses the deep kernels. They copy five
+// steps ahead, because no other block works while one waits for memory.
 const tilesAtOnce, deepProduct = 132, 512
 
 // fewRows is the row count up to which blocks of 64 whole rows leave most of a GPU idle. For so few rows, a norm (or its gradient)

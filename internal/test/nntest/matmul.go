@@ -74,7 +74,7 @@ func matMulCases() (list []matMulCase) {
 		add("columns_norm", 33, n, 32, withOut|withSum|withBias|withNorm)
 		add("columns_back", 70, n, 32, plain|withOut|withSum|normBack)
 	}
-	for _, k := range []int{16, 32, 48, 64, 80, 128, 192, 256, 320, 1024} {
+	for _, k := range []int{16, 32, 48, 64, 80, 128, 192, 256, 320, 528, 1024} {
 		both("depth", 33, 48, k, withSum)
 		add("depth_norm", 33, 144, k, withSum|withNorm)
 		add("depth_back", 33, 144, k, plain|withSum|normBack)
