@@ -104,7 +104,8 @@ func Open(ctx context.Context, device *ops.Device, e *dataset.Episode, opts Opti
 	}
 	if opts.Color != "" {
 		if s.colors = e.MediaStream(opts.Color); s.colors == nil || s.colors == m {
-			return nil, &dataset.OptionError{Arg: "Color", Got: opts.Color, Want: oneOf(e.MediaNames(), "none")}
+			others := slices.DeleteFunc(e.MediaNames(), func(name string) bool { return name == m.Name })
+			return nil, &dataset.OptionError{Arg: "Color", Got: opts.Color, Want: oneOf(others, "none")}
 		}
 		s.Sources = append(s.Sources, opts.Color)
 	}

@@ -141,6 +141,8 @@ func TestFramesGapsAndColorsOfDepthImages(t *testing.T) {
 			assert.InDelta(t, want[1], array[float64](t, open(t, out), "max")[2], 0.25, fixed)
 		}
 	}
+	good(t, "voxelize", log, "--size=.25", "--color=/rgb", "--backend=cpu", "-o", out, "--tsdf")
+	assert.Equal(t, []uint8{200, 100, 50}, array[uint8](t, open(t, out), "colors")[:3])
 	dir := wallFolder(t)
 	batch := writeNPZ(t, map[string]*tensor.Tensor{"points": rows(3, 1, 2, 3, 4, 5, 6), "offsets": vec[int64](0, 1, 2)})
 	for _, c := range []struct {
@@ -149,7 +151,7 @@ func TestFramesGapsAndColorsOfDepthImages(t *testing.T) {
 		want string
 	}{
 		{[]string{log, "--fixed=base"}, exitUsage, `--fixed: got base, want one of ["camera" "world"]`},
-		{[]string{log, "--color=/rgb"}, exitUsage, "--color: got /rgb"},
+		{[]string{log, "--color=/depth"}, exitUsage, `--color: got /depth, want one of ["/rgb"]`},
 		{[]string{log, "--max-gap=1ms"}, exitInput, "0 of 6 depth images used, 0 of 0 pixels valid, and no point"},
 		{[]string{log, "--cloud=1"}, exitUsage, "--cloud is for point clouds, got depth images"},
 		{[]string{dir, "--columns=x,y,z"}, exitUsage, "--columns is for .bin files"},

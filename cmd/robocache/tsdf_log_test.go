@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/binary"
 	"os"
 	"path/filepath"
@@ -14,7 +15,7 @@ import (
 )
 
 // wallLog writes an MCAP file in ROS 1's encoding: a camera that goes toward a wall at z = 2 with 1 m/s, and six depth images of 40 x 30 pixels,
-// and one more of 1 pixel. An image is logged 40 ms after the time in its header, because it takes longer on its way than a transform.
+// one more of 1 pixel, and color images at the times of the six. An image is logged 40 ms after the time in its header, because it takes longer on its way than a transform.
 func wallLog(t *testing.T) string {
 	wire := func(values ...any) (b []byte) {
 		for _, v := range values {
@@ -45,13 +46,17 @@ func wallLog(t *testing.T) string {
 		b = append(binary.LittleEndian.AppendUint64(append(b, op), uint64(len(body))), body...)
 	}
 	record(1, wire("ros1", "test"))
-	for i, c := range [][3]string{{"/tf", "tf2_msgs/TFMessage", transform}, {"/depth/camera_info", "sensor_msgs/CameraInfo", info}, {"/depth/image", "sensor_msgs/Image", image}} {
+	channels := [][3]string{
+		{"/tf", "tf2_msgs/TFMessage", transform}, {"/depth/camera_info", "sensor_msgs/CameraInfo", info}, {"/depth/image", "sensor_msgs/Image", image},
+		{"/rgb", "sensor_msgs/Image", image},
+	}
+	for i, c := range channels {
 		record(3, wire(uint16(i+1), c[1], "ros1msg", c[2]))
 		record(4, wire(uint16(i+1), uint16(i+1), c[0], "ros1", uint32(0)))
 	}
 	send := func(channel, ms int, parts ...any) {
 		at := uint64(ms) * 1e6
-		if channel == 3 {
+		if channel >= 3 {
 			at += 40e6
 		}
 		record(5, append(wire(uint16(channel), uint32(0), at, at), wire(parts...)...))
@@ -67,6 +72,7 @@ func wallLog(t *testing.T) string {
 				pixels = binary.LittleEndian.AppendUint16(pixels, uint16(1950-100*i))
 			}
 			send(3, ms+50, append(stamp(ms+50), "camera", uint32(30), uint32(40), "16UC1", false, uint32(80), pixels)...)
+			send(4, ms+50, append(stamp(ms+50), "camera", uint32(30), uint32(40), "rgb8", false, uint32(120), bytes.Repeat([]byte{200, 100, 50}, 40*30))...)
 			if i == 3 {
 				send(3, ms+60, append(stamp(ms+60), "camera", uint32(1), uint32(1), "16UC1", false, uint32(2), pixels[:2])...)
 			}
