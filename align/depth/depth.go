@@ -105,7 +105,7 @@ func Open(ctx context.Context, device *ops.Device, e *dataset.Episode, opts Opti
 	if opts.Color != "" {
 		if s.colors = e.MediaStream(opts.Color); s.colors == nil || s.colors == m {
 			others := slices.DeleteFunc(e.MediaNames(), func(name string) bool { return name == m.Name })
-			return nil, &dataset.OptionError{Arg: "Color", Got: opts.Color, Want: oneOf(others, "none")}
+			return nil, &dataset.OptionError{Arg: "Color", Got: opts.Color, Want: oneOf(others, "none, because there are no other images")}
 		}
 		s.Sources = append(s.Sources, opts.Color)
 	}

@@ -267,7 +267,7 @@ func TestWhatIsMissingIsAnOptionError(t *testing.T) {
 		{[]sent{image, info("/cam/depth/camera_info", 0, nil, 0, 0, 0, 0)}, depth.Options{}, "Intrinsics", "above 0"},
 		{[]sent{image, info("/cam/depth/camera_info", 0, nil, 1, 1, 2, 3), info("/cam/depth/camera_info", 9, nil, 1, 1, 2, 4)}, depth.Options{}, "Intrinsics", "K[5] in /cam/depth/camera_info changes from 3 to 4"},
 		{[]sent{image}, depth.Options{Intrinsics: k, Scale: -1}, "Scale", "more than 0"},
-		{[]sent{image}, depth.Options{Intrinsics: k, Color: "/rgb"}, "Color", "/cam/depth/image_raw"},
+		{[]sent{image}, depth.Options{Intrinsics: k, Color: "/rgb"}, "Color", "want none, because there are no other images"},
 		{[]sent{image}, depth.Options{Intrinsics: k, Fixed: "map"}, "Fixed", `one of ["optical"]`},
 		{drive(), depth.Options{Fixed: "odom"}, "Fixed", `one of ["base" "lidar" "mast" "optical" "map"]`},
 		{loop, depth.Options{Intrinsics: k}, "Fixed", "a loop in tf"},
