@@ -79,6 +79,9 @@ func matMulCases() (list []matMulCase) {
 		add("depth_norm", 33, 144, k, withSum|withNorm)
 		add("depth_back", 33, 144, k, plain|withSum|normBack)
 	}
+	for _, m := range []int{33, 48, 63, 64, 65} { // the ends of the matrices inside a deep tile
+		both("deep", m, m+16-m%16, 560, withOut)
+	}
 	for _, k := range []int{16, 64, 128, 208, 320} {
 		for _, n := range []int{48, 112, 272} {
 			add("depth_norm", 17, n, k, withSum|withNorm)
