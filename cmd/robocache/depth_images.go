@@ -126,35 +126,30 @@ func (a *app) deproject(ctx context.Context, r *voxelRequest, device *ops.Device
 	var points, colors []float32
 	err = j.each(ctx, a, "deprojecting", func(f *depth.Frame, counts []int64) (err error) {
 		h, w := f.Depth.Dim(0), f.Depth.Dim(1)
-		dense := make([]float32, 3*h*w)
+		found, rgb, offsets := make([]float32, 3*h*w), make([]uint8, 3*h*w), make([]int64, 2)
 		args := ops.DeprojectArgs{
-			Points: tensor.Must(tensor.Of(dense, 1, h, w, 3)), Counts: tensor.Must(tensor.Of(counts[:3], 1, 3)),
+			Points: tensor.Must(tensor.Of(found, h*w, 3)), Offsets: tensor.Must(tensor.Of(offsets, 2)), Counts: tensor.Must(tensor.Of(counts[:3], 1, 3)),
 			Intrinsics: tensor.Must(tensor.Of(j.Intrinsics[:], 4)), Poses: tensor.Must(tensor.Of(f.Pose[:], 4, 4)),
 		}
 		if args.Depth, err = f.Depth.Reshape(1, h, w); err != nil {
 			return err
 		}
-		if err := device.Deproject(ctx, args, ops.DeprojectOptions{Scale: j.Scale, Near: r.near, Far: r.far}); err != nil {
-			return optionOf(err)
-		}
-		var pixels []uint8
 		if j.colored {
-			if pixels, err = tensor.Packed[uint8](f.Color); err != nil {
+			args.Colors = tensor.Must(tensor.Of(rgb, h*w, 3))
+			if args.Color, err = f.Color.Reshape(1, h, w, 3); err != nil {
 				return err
 			}
+		}
+		if err := device.Deproject(ctx, args, ops.DeprojectOptions{Scale: j.Scale, Near: r.near, Far: r.far}); err != nil {
+			return optionOf(err)
 		}
 		if need, most := 4*(int64(len(points)+len(colors))+6*counts[0]), tensor.Available(); need > most/2 { // the other half is for the operation
 			return usagef("%s: got %s of points in %d of %s, want a smaller --far, or --tsdf, which does not keep them",
 				j.Name, memory.Size(float64(need)), f.Index+1, text.Count(j.report.Frames, "image"))
 		}
-		for i := 0; i < len(dense); i += 3 {
-			if dense[i] != dense[i] { // not valid
-				continue
-			}
-			points = append(points, dense[i:i+3]...)
-			if j.colored {
-				colors = append(colors, float32(pixels[i]), float32(pixels[i+1]), float32(pixels[i+2]))
-			}
+		points = append(points, found[:3*offsets[1]]...)
+		if j.colored {
+			colors = append(colors, tensor.Cast[float32](rgb[:3*offsets[1]])...)
 		}
 		return nil
 	})
